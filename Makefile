@@ -1,0 +1,76 @@
+# `make` alone lists every target.
+.DEFAULT_GOAL := help
+.PHONY: help demo up test test-fast lint format bench bench-engine chaos lock clean parts
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+COMPILE := $(BIN)/uv pip compile -q pyproject.toml --universal --python-version 3.11 \
+	--generate-hashes --no-emit-index-url --custom-compile-command "make lock"
+ARGS ?=
+
+help: ## List every target
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(0 if (3, 11) <= sys.version_info < (3, 14) else "Harvester needs Python 3.11, 3.12 or 3.13; this is %d.%d. Try: make PYTHON=python3.12 $(MAKECMDGOALS)" % sys.version_info[:2])'
+	@$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.runtime: requirements/runtime.lock pyproject.toml | $(BIN)/python
+	@echo "Installing what Harvester needs into $(VENV) ..."
+	@$(PIP) install --require-hashes -r requirements/runtime.lock
+	@$(PIP) install --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(VENV)/.dev: requirements/dev.lock $(VENV)/.runtime
+	@echo "Installing what the tests need into $(VENV) ..."
+	@$(PIP) install --require-hashes -r requirements/dev.lock
+	@touch $@
+
+$(VENV)/.peers: requirements/peers.lock $(VENV)/.dev
+	@echo "Installing the peers that the benchmark measures into $(VENV) ..."
+	@$(PIP) install --require-hashes -r requirements/peers.lock
+	@touch $@
+
+demo: $(VENV)/.runtime ## Show Harvester at work (ARGS=--once ends after the summary)
+	@$(BIN)/harvester demo $(ARGS)
+
+up: $(VENV)/.runtime ## Run portal, worker and scheduler until Ctrl-C
+	@$(BIN)/harvester up $(ARGS)
+
+parts: $(VENV)/.dev
+	@$(BIN)/python tools/test_parts.py
+
+lint: $(VENV)/.dev ## Check style, types and layers
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+
+format: $(VENV)/.dev ## Put the code in the house's form
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+test: $(VENV)/.dev parts lint ## Everything that must pass: lint and all tests
+	@$(BIN)/python -m pytest $(ARGS)
+
+test-fast: $(VENV)/.dev ## The tests without the slow ones and the browser
+	@$(BIN)/python -m pytest -m "not slow and not browser" $(ARGS)
+
+chaos: $(VENV)/.dev ## Three minutes of killed workers and database restarts (ARGS="--seed N")
+	@$(BIN)/python -m tests.chaos $(ARGS)
+
+bench: bench-engine ## Every benchmark
+
+bench-engine: $(VENV)/.peers ## Jobs per second beside a bare loop, procrastinate and pgqueuer
+	@$(BIN)/python -m tests.bench.engine $(ARGS)
+
+lock: $(VENV)/.dev ## Resolve the pinned versions anew
+	@$(COMPILE) --upgrade --extra build -o requirements/runtime.lock
+	@$(COMPILE) --upgrade --extra build --extra dev -c requirements/runtime.lock -o requirements/dev.lock
+	@$(COMPILE) --upgrade --extra build --extra dev --extra peers -c requirements/dev.lock -o requirements/peers.lock
+
+clean: ## Remove everything that was built (never data)
+	@rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	@find src tests -name __pycache__ -type d -prune -exec rm -rf {} +

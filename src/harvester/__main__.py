@@ -1,0 +1,5 @@
+"""`python -m harvester` is the `harvester` command."""
+
+from harvester.cli import main
+
+main()

@@ -1,0 +1,5 @@
+"""The `harvester` command."""
+
+
+def main() -> None:
+    raise SystemExit("not yet")

@@ -1,0 +1,1 @@
+"""The only doors to the outside and to secrets."""
