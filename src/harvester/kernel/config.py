@@ -16,6 +16,8 @@ from harvester.kernel.errors import ConfigError
 
 KEY_VARIABLE = "CREDENTIAL_ENCRYPTION_KEY_B64"
 PREFIX = "HARVESTER_"
+UNSET_HOME = Path()
+HIGHEST_PORT = 65_535
 
 
 def setting(variable: str, help_text: str, default: Any = None, **limits: Any) -> Any:
@@ -32,7 +34,7 @@ class Config:
         "HARVESTER_HOME",
         "directory of the embedded database, the key file and artifacts; "
         "default: /var/lib/harvester as root, else $XDG_DATA_HOME/harvester or ~/.local/share/harvester",
-        Path("."),
+        UNSET_HOME,
     )
     database_url: str = setting(
         "HARVESTER_DATABASE_URL",
@@ -47,7 +49,9 @@ class Config:
         "",
     )
     redis_url: str = setting(
-        "HARVESTER_REDIS_URL", "redis://host:port/db for rate limits shared by all workers; unset: PostgreSQL", ""
+        "HARVESTER_REDIS_URL",
+        "redis://host:port/db for rate limits shared by all workers; unset: PostgreSQL",
+        "",
     )
     encryption_keys: str = setting(
         KEY_VARIABLE,
@@ -100,13 +104,21 @@ class Config:
     worker_id: str = setting("WORKER_ID", "name of this worker; unset: host name plus random", "")
     worker_threads: int = setting("HARVESTER_WORKER_THREADS", "jobs one worker runs at once", 8, low=1, high=512)
     poll_seconds: float = setting(
-        "HARVESTER_POLL_SECONDS", "how often a worker looks for jobs without being woken", 5.0, low=0.05, high=300
+        "HARVESTER_POLL_SECONDS",
+        "how often a worker looks for jobs without being woken",
+        5.0,
+        low=0.05,
+        high=300,
     )
     heartbeat_seconds: float = setting(
         "HARVESTER_HEARTBEAT_SECONDS", "how often a running job says that it lives", 20.0, low=0.05, high=300
     )
     stuck_seconds: float = setting(
-        "HARVESTER_STUCK_SECONDS", "silence after which a running job counts as stuck", 300.0, low=0.2, high=86400
+        "HARVESTER_STUCK_SECONDS",
+        "silence after which a running job counts as stuck",
+        300.0,
+        low=0.2,
+        high=86400,
     )
     stale_check_seconds: float = setting(
         "HARVESTER_STALE_CHECK_SECONDS",
@@ -119,7 +131,11 @@ class Config:
         "HARVESTER_GRACE_SECONDS", "how long a stopping worker lets its jobs finish", 30.0, low=0, high=3600
     )
     keep_succeeded_days: int = setting(
-        "HARVESTER_KEEP_SUCCEEDED_DAYS", "days that succeeded and cancelled jobs are kept", 7, low=1, high=3650
+        "HARVESTER_KEEP_SUCCEEDED_DAYS",
+        "days that succeeded and cancelled jobs are kept",
+        7,
+        low=1,
+        high=3650,
     )
     keep_failed_days: int = setting(
         "HARVESTER_KEEP_FAILED_DAYS", "days that failed jobs are kept", 30, low=1, high=3650
@@ -144,7 +160,7 @@ class Config:
         for declared in fields(cls):
             text = values.get(declared.metadata["variable"], "")
             read[declared.name] = _read(declared.metadata, text, declared.default) if text else declared.default
-        if read["home"] == Path("."):
+        if read["home"] == UNSET_HOME:
             read["home"] = _default_home(values, is_root=is_root)
         config = cls(**read)
         _check(config)
@@ -176,7 +192,16 @@ def _read(meta: Mapping[str, Any], text: str, default: Any) -> Any:
 
 
 def _read_bool(variable: str, text: str) -> bool:
-    words = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
+    words = {
+        "1": True,
+        "true": True,
+        "yes": True,
+        "on": True,
+        "0": False,
+        "false": False,
+        "no": False,
+        "off": False,
+    }
     if text.lower() not in words:
         raise ConfigError(f"{variable} is {text!r}; it must be true or false.")
     return words[text.lower()]
@@ -188,9 +213,7 @@ def _read_number(meta: Mapping[str, Any], text: str, kind: type) -> Any:
     except ValueError:
         number = None
     if number is None or not meta["low"] <= number <= meta["high"]:
-        raise ConfigError(
-            f"{meta['variable']} is {text!r}; it must be a number from {meta['low']} to {meta['high']}."
-        )
+        raise ConfigError(f"{meta['variable']} is {text!r}; it must be a number from {meta['low']} to {meta['high']}.")
     return number
 
 
@@ -218,7 +241,7 @@ def _check(config: Config) -> None:
         )
     if config.redis_url and urlsplit(config.redis_url).scheme not in ("redis", "rediss", "unix"):
         raise ConfigError("HARVESTER_REDIS_URL must begin with redis://, rediss:// or unix://.")
-    if not re.fullmatch(r".+:\d{1,5}", config.listen) or not 0 <= config.listen_address[1] <= 65535:
+    if not re.fullmatch(r".+:\d{1,5}", config.listen) or not 0 <= config.listen_address[1] <= HIGHEST_PORT:
         raise ConfigError(f"HARVESTER_LISTEN is {config.listen!r}; it must look like 127.0.0.1:8000.")
     if config.stuck_seconds <= config.heartbeat_seconds * 2:
         raise ConfigError(

@@ -1,0 +1,125 @@
+"""Choosing the next jobs: priority, then first in, first out, and no lane beyond its concurrency."""
+
+import time
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from harvester.engine import sql
+from harvester.engine.connect import Connection
+from harvester.engine.job import RunningJob
+
+#: Seconds between two looks from the very beginning while remembered places keep all slots busy. A job that was
+#: committed late, or handed back by a rolled-back claim, waits no longer than this.
+FULL_LOOK_SECONDS = 5.0
+#: While jobs without a lane fill all slots, lanes are looked at no more often than this: each look costs as much
+#: as a claim. When slots stay free, lanes are looked at right away.
+LANE_PACE_SECONDS = 0.02
+_BEGINNING = (datetime.min.replace(tzinfo=UTC), 0)
+
+
+@dataclass
+class Claimer:
+    """Claims for one worker, and remembers where it claimed last.
+
+    Without the memory, every claim would step over all rows that were claimed before and that an old snapshot
+    elsewhere (a dump, a report) keeps from being cleaned up.
+    """
+
+    worker: str
+    queues: list[str]
+    #: Seconds until the next job that is known to come due; None when none is known.
+    next_in: float | None = None
+    #: Something happened to a lane since it was last looked at.
+    lanes_stirred: bool = True
+    _places: dict[tuple[str, int], tuple[datetime, int]] = field(default_factory=dict)
+    _wakeups_read: int = 0
+    _looked_at: float = float("-inf")
+    _lanes_looked_at: float = float("-inf")
+
+    def claim(self, connection: Connection, most: int) -> list[RunningJob]:
+        """Take up to `most` due jobs, in a transaction that the caller has opened."""
+        if time.monotonic() - self._looked_at > FULL_LOOK_SECONDS:
+            self._look(connection)
+        jobs = self._take(connection, most)
+        if len(jobs) < most:
+            self._look(connection)
+            jobs += self._take(connection, most - len(jobs))
+        return jobs
+
+    def forget(self) -> None:
+        """Start from the beginning, after the connection was lost."""
+        self._places.clear()
+        self._looked_at = float("-inf")
+
+    def _look(self, connection: Connection) -> None:
+        rows = connection.execute(sql.LOOK, {"queues": self.queues}).fetchall()
+        self._places = {(queue, priority): _BEGINNING for queue, priority, due, _ in rows if due}
+        lanes_next = connection.execute(sql.LANES_NEXT, {"queues": self.queues}).fetchone()
+        coming = [row[3] for row in rows if row[3] is not None]
+        if lanes_next and lanes_next[0] is not None:
+            coming.append(max(lanes_next[0], 0.0))
+        self.next_in = min(coming, default=None)
+        self.lanes_stirred = True
+        self._lanes_looked_at = float("-inf")
+        self._wakeups_read = 0
+        self._looked_at = time.monotonic()
+
+    def _take(self, connection: Connection, most: int) -> list[RunningJob]:
+        lanes = self._lock_lanes(connection, most) if self._lanes_wanted() else []
+        if not lanes and not self._places:
+            return []
+        pairs = sorted(self._places.items(), key=lambda item: -item[0][1])
+        values: dict[str, Any] = {
+            "worker": self.worker,
+            "most": most,
+            "pair_queues": [queue for (queue, _), _ in pairs],
+            "pair_priorities": [priority for (_, priority), _ in pairs],
+            "after_at": [at for _, (at, _) in pairs],
+            "after_id": [job_id for _, (_, job_id) in pairs],
+            "lane_queues": [queue for queue, _ in lanes],
+            "lanes": [lane for _, lane in lanes],
+        }
+        rows = connection.execute(sql.CLAIM_WITH_LANES if lanes else sql.CLAIM, values).fetchall()
+        if lanes:
+            connection.execute(sql.LANES_SLEEP, values)
+        jobs = [_running(row, self.worker) for row in rows]
+        jobs.sort(key=lambda job: (-job.priority, job.run_at, job.id))
+        self._remember(jobs)
+        return jobs
+
+    def _lanes_wanted(self) -> bool:
+        return self.lanes_stirred and time.monotonic() - self._lanes_looked_at >= LANE_PACE_SECONDS
+
+    def _lock_lanes(self, connection: Connection, most: int) -> list[tuple[str, str]]:
+        values = {"queues": self.queues, "after": self._wakeups_read, "most": most}
+        newest = connection.execute(sql.LANES_WAKE, values).fetchone()
+        if newest and newest[0] is not None:
+            self._wakeups_read = newest[0]
+        lanes = connection.execute(sql.LANES_LOCK, values).fetchall()
+        self.lanes_stirred = bool(lanes)
+        self._lanes_looked_at = time.monotonic()
+        return [(queue, lane) for queue, lane in lanes]
+
+    def _remember(self, jobs: list[RunningJob]) -> None:
+        for job in jobs:
+            pair = (job.queue, job.priority)
+            if job.lane is None and pair in self._places:
+                self._places[pair] = max(self._places[pair], (job.run_at, job.id))
+
+
+def _running(row: tuple[Any, ...], worker: str) -> RunningJob:
+    job_id, kind, queue, lane, args, priority, run_at, attempt, max_attempts, lease = row
+    return RunningJob(
+        id=job_id,
+        kind=kind,
+        queue=queue,
+        lane=lane,
+        raw_args=args,
+        priority=priority,
+        run_at=run_at,
+        attempt=attempt,
+        max_attempts=max_attempts,
+        lease=lease,
+        worker=worker,
+    )

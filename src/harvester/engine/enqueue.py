@@ -1,0 +1,147 @@
+"""Putting jobs in, inside the caller's transaction."""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from django.db import connection, transaction
+
+from harvester.engine import sql
+from harvester.engine.errors import DuplicateJob, SecretInArgs
+from harvester.engine.registry import kind_of
+from harvester.guards.redaction import is_secret_name
+from harvester.kernel.errors import InvalidInput
+
+#: How often an open job with the same key may vanish between our insert and our look before that is odd.
+_LOOKS = 5
+LOWEST_PRIORITY, HIGHEST_PRIORITY = -32768, 32767
+
+
+@dataclass(frozen=True, kw_only=True)
+class NewJob:
+    """A job to enqueue.
+
+    Attributes:
+        kind: a registered kind.
+        args: ids and plain values, by name; never a secret.
+        queue: where it waits; the kind's own queue by default.
+        lane: jobs of a queue with the same lane share that lane's concurrency (1 unless set otherwise).
+        dedupe_key: at most one open job has it.
+        priority: higher goes first; within a priority, first in, first out.
+        delay: seconds from now before it may run.
+        run_at: the moment from which it may run, instead of a delay; with a time zone.
+        max_attempts: overrides the kind's number of attempts.
+    """
+
+    kind: str
+    args: Mapping[str, Any] = field(default_factory=dict)
+    queue: str | None = None
+    lane: str | None = None
+    dedupe_key: str | None = None
+    priority: int = 0
+    delay: float = 0.0
+    run_at: datetime | None = None
+    max_attempts: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.run_at is not None and self.run_at.tzinfo is None:
+            raise InvalidInput(f"run_at of {self.kind} has no time zone.")
+        if not LOWEST_PRIORITY <= self.priority <= HIGHEST_PRIORITY:
+            raise InvalidInput(f"priority must be from {LOWEST_PRIORITY} to {HIGHEST_PRIORITY}.")
+        if self.delay < 0:
+            raise InvalidInput("delay must not be negative.")
+        if self.max_attempts is not None and self.max_attempts < 1:
+            raise InvalidInput("max_attempts must be at least 1.")
+        _refuse_secrets(self.args, self.kind)
+
+
+def _refuse_secrets(value: Any, kind: str) -> None:
+    if isinstance(value, Mapping):
+        for name, inner in value.items():
+            if is_secret_name(str(name)):
+                raise SecretInArgs(f"{kind} has an argument named {name}; jobs carry ids, never secrets.")
+            _refuse_secrets(inner, kind)
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            _refuse_secrets(inner, kind)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Enqueued:
+    """What became of one job: its id, and whether it was made or an open one was found."""
+
+    job_id: int
+    created: bool
+
+
+def enqueue(kind: str, args: Mapping[str, Any] | None = None, **options: Any) -> Enqueued:
+    """Enqueue one job in the caller's transaction; with a taken dedupe key, answer the open job instead.
+
+    Options are the fields of `NewJob`.
+    """
+    job = NewJob(kind=kind, args=args or {}, **options)
+    for _ in range(_LOOKS):
+        made = _insert([job])
+        if made:
+            return Enqueued(job_id=made[0], created=True)
+        existing = _open_job(job.dedupe_key)
+        if existing is not None:
+            return Enqueued(job_id=existing, created=False)
+    raise DuplicateJob(f"Jobs with the key {job.dedupe_key} come and go too fast to tell; try again.")
+
+
+def enqueue_many(jobs: Iterable[NewJob]) -> list[int]:
+    """Enqueue all of these jobs or, if one of them has a taken dedupe key, none."""
+    batch = list(jobs)
+    with transaction.atomic():
+        made = _insert(batch) if batch else []
+        if len(made) != len(batch):
+            raise DuplicateJob(
+                f"{len(batch) - len(made)} of {len(batch)} jobs have a dedupe key that an open job has; "
+                "none was enqueued."
+            )
+    return made
+
+
+def _insert(jobs: list[NewJob]) -> list[int]:
+    kinds = [kind_of(job.kind) for job in jobs]
+    columns = {
+        "kind": [job.kind for job in jobs],
+        "queue": [job.queue or kind.queue for job, kind in zip(jobs, kinds, strict=True)],
+        "lane": [job.lane for job in jobs],
+        "dedupe_key": [job.dedupe_key for job in jobs],
+        "args": [_encode(job) for job in jobs],
+        "priority": [job.priority for job in jobs],
+        "run_at": [job.run_at for job in jobs],
+        "delay": [job.delay for job in jobs],
+        "max_attempts": [job.max_attempts or kind.retry.attempts for job, kind in zip(jobs, kinds, strict=True)],
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(sql.ENQUEUE, columns)
+        return [row[0] for row in cursor.fetchall()]
+
+
+def _encode(job: NewJob) -> str:
+    try:
+        encoded = json.dumps(dict(job.args), default=_plain, allow_nan=False)
+    except (TypeError, ValueError) as problem:
+        raise InvalidInput(f"The arguments of {job.kind} cannot be written as JSON: {problem}.") from None
+    if "\\u0000" in encoded:
+        raise InvalidInput(f"The arguments of {job.kind} hold a NUL character, which PostgreSQL cannot store.")
+    return encoded
+
+
+def _plain(value: Any) -> str:
+    """UUIDs, dates and decimals travel as text."""
+    if type(value).__name__ in ("UUID", "datetime", "date", "Decimal"):
+        return str(value)
+    raise TypeError(f"{type(value).__name__} has no plain form")
+
+
+def _open_job(dedupe_key: str | None) -> int | None:
+    with connection.cursor() as cursor:
+        cursor.execute(sql.OPEN_JOB_BY_DEDUPE_KEY, {"dedupe_key": dedupe_key})
+        row = cursor.fetchone()
+    return row[0] if row else None

@@ -1,0 +1,91 @@
+"""Signs of life for all jobs of a worker, from a thread and a connection of their own."""
+
+import threading
+import time
+from collections.abc import Callable
+
+import psycopg
+import structlog
+
+from harvester.engine import sql
+from harvester.engine.connect import Connection, connect
+from harvester.engine.job import RunningJob
+
+log = structlog.get_logger(__name__)
+
+#: How often progress that a handler reported is written.
+PROGRESS_SECONDS = 0.5
+
+
+class Heart:
+    """Beats until it is told to stop, also while the worker drains.
+
+    A beat also brings news: jobs that somebody asked to stop, and jobs that another worker has taken over.
+    """
+
+    def __init__(self, held: Callable[[], list[RunningJob]], interval: float, on_cancel: Callable[[RunningJob], None]) -> None:
+        self._held = held
+        self._interval = interval
+        self._on_cancel = on_cancel
+        self._stop = threading.Event()
+        self._connection: Connection | None = None
+        self._beat_at = time.monotonic()
+        self._thread = threading.Thread(target=self._run, name="harvester-heart", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._stop.wait(min(PROGRESS_SECONDS, self._interval)):
+            try:
+                self._tick()
+            except psycopg.Error as problem:
+                log.warning("HEARTBEAT_FAILED", error=str(problem).strip())
+                self._drop_connection()
+        self._drop_connection()
+
+    def _tick(self) -> None:
+        jobs = self._held()
+        due = time.monotonic() - self._beat_at >= self._interval
+        said = {job.id: job.take_progress() for job in jobs}
+        if due:
+            self._beat_at = time.monotonic()
+        else:
+            jobs = [job for job in jobs if said[job.id] is not None]
+        if jobs:
+            self._beat(jobs, said)
+
+    def _beat(self, jobs: list[RunningJob], said: dict[int, str | None]) -> None:
+        if self._connection is None or self._connection.closed:
+            self._connection = connect("heartbeat")
+        values = {
+            "ids": [job.id for job in jobs],
+            "leases": [job.lease for job in jobs],
+            "progress": [said[job.id] for job in jobs],
+        }
+        reached = dict(self._connection.execute(sql.HEARTBEAT, values).fetchall())
+        for job in jobs:
+            if reached.get(job.id) and not job.cancel_requested:
+                job.request_cancel()
+                self._on_cancel(job)
+        missed = [job for job in jobs if job.id not in reached]
+        if missed:
+            self._ask_after(self._connection, missed)
+
+    @staticmethod
+    def _ask_after(connection: Connection, missed: list[RunningJob]) -> None:
+        """A row that was locked for a moment is no loss; a lease that is gone is."""
+        values = {"ids": [job.id for job in missed], "leases": [job.lease for job in missed]}
+        held = {row[0] for row in connection.execute(sql.STILL_HELD, values)}
+        for job in missed:
+            if job.id not in held:
+                job.mark_lost()
+
+    def _drop_connection(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None

@@ -1,0 +1,143 @@
+"""A job while a worker runs it: what its handler is given."""
+
+import json
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.db import connections, transaction
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+from harvester.engine import sql
+from harvester.engine.errors import JobCancelled, LeaseLost
+from harvester.engine.settle import Ending, settle_in
+from harvester.engine.states import JobState
+
+
+@dataclass(eq=False, kw_only=True)
+class RunningJob:
+    """One attempt at a job, held by a lease.
+
+    Attributes:
+        id: the job.
+        kind: its kind.
+        queue: where it waited.
+        lane: the lane it occupies, if any.
+        raw_args: its arguments as JSON text; decoded only inside the attempt, so that bad ones fail alone.
+        priority: higher went first.
+        run_at: when it was due.
+        attempt: 1 for the first attempt.
+        max_attempts: how many there may be.
+        lease: the fencing token of this attempt.
+        worker: who runs it.
+    """
+
+    id: int
+    kind: str
+    queue: str
+    lane: str | None
+    raw_args: str
+    priority: int
+    run_at: datetime
+    attempt: int
+    max_attempts: int
+    lease: UUID
+    worker: str
+    #: Set once the job ended inside its own transaction; the worker then has nothing left to record.
+    finished: bool = False
+    #: Set when the worker gave the slot to somebody else (timeout, stop); nothing is recorded any more.
+    abandoned: bool = False
+    deadline: float | None = None
+    _writer_pid: int | None = None
+    _lost: threading.Event = field(default_factory=threading.Event)
+    _cancel: threading.Event = field(default_factory=threading.Event)
+    _progress: dict[str, Any] | None = None
+
+    def check(self) -> None:
+        """Raise if this attempt should stop: its lease is gone, or somebody asked for a stop.
+
+        Long handlers call this between steps.
+        """
+        if self._lost.is_set() or self.abandoned:
+            raise LeaseLost(f"Job {self.id} is no longer held by {self.worker}.")
+        if self._cancel.is_set():
+            raise JobCancelled("stopped as asked")
+
+    def progress(self, done: float, total: float | None = None, note: str = "") -> None:
+        """Say how far the job is; shown to people within about a second. Never blocks, never fails."""
+        self._progress = {"done": done, "total": total, "note": note}
+
+    @contextmanager
+    def transaction(self) -> Iterator[BaseDatabaseWrapper]:
+        """Open a database transaction that commits only while this attempt holds its lease.
+
+        What is written inside is written once: a worker that was taken for dead gets LeaseLost instead. To make
+        the end of the job part of it, call `finish` inside.
+        """
+        database = connections["default"]
+        self._announce_writer(database)
+        with transaction.atomic(durable=True):
+            with database.cursor() as cursor:
+                cursor.execute(sql.FENCE, {"id": self.id, "lease": self.lease})
+                if cursor.fetchone() is None:
+                    self._lost.set()
+                    raise LeaseLost(f"Job {self.id} was taken over; nothing of this transaction was written.")
+            yield database
+
+    def finish(self, result: Any = None) -> None:
+        """End the job as succeeded in the transaction that is open: its effects and its end are one."""
+        database = connections["default"]
+        if not database.in_atomic_block:
+            raise RuntimeError("finish() belongs inside job.transaction()")
+        ending = Ending(job_id=self.id, lease=self.lease, state=JobState.SUCCEEDED, result=result)
+        with database.cursor() as cursor:
+            if self.id not in settle_in(cursor, [ending]):
+                raise LeaseLost(f"Job {self.id} was taken over; nothing of this transaction was written.")
+        transaction.on_commit(self._mark_finished)
+
+    def _mark_finished(self) -> None:
+        self.finished = True
+
+    def _announce_writer(self, database: BaseDatabaseWrapper) -> None:
+        """Record which session writes for this job, once per session."""
+        database.ensure_connection()
+        pid = database.connection.info.backend_pid
+        if pid == self._writer_pid:
+            return
+        with database.cursor() as cursor:
+            cursor.execute(sql.WRITER, {"id": self.id, "lease": self.lease})
+            if cursor.fetchone() is None:
+                self._lost.set()
+                raise LeaseLost(f"Job {self.id} was taken over before it wrote anything.")
+        self._writer_pid = pid
+
+    def mark_lost(self) -> None:
+        self._lost.set()
+
+    def request_cancel(self) -> None:
+        self._cancel.set()
+
+    @property
+    def is_lost(self) -> bool:
+        return self._lost.is_set()
+
+    @property
+    def cancel_requested(self) -> bool:
+        return self._cancel.is_set()
+
+    @property
+    def overdue(self) -> bool:
+        return self.deadline is not None and time.monotonic() >= self.deadline
+
+    def take_progress(self) -> str | None:
+        """What the handler said since the last call, as JSON."""
+        said, self._progress = self._progress, None
+        try:
+            return json.dumps(said) if said is not None else None
+        except (TypeError, ValueError):
+            return None

@@ -1,0 +1,14 @@
+"""How many jobs of a lane may run at once."""
+
+from django.db import connection
+
+from harvester.engine import sql
+from harvester.kernel.errors import InvalidInput
+
+
+def set_concurrency(queue: str, lane: str, concurrency: int) -> None:
+    """Let up to `concurrency` jobs of this lane run at once; lanes nobody set have 1."""
+    if concurrency < 1:
+        raise InvalidInput("A lane needs a concurrency of at least 1; to stop its jobs, cancel them.")
+    with connection.cursor() as cursor:
+        cursor.execute(sql.SET_LANE_CONCURRENCY, {"queue": queue, "lane": lane, "concurrency": concurrency})

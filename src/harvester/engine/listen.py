@@ -1,0 +1,53 @@
+"""Hearing about new jobs without asking."""
+
+import threading
+from collections.abc import Callable
+
+import psycopg
+import structlog
+
+from harvester.engine.connect import connect
+
+log = structlog.get_logger(__name__)
+
+CHANNEL = "harvester_jobs"
+#: How often the thread looks up whether it should end, and whether its session still lives.
+_BREATH_SECONDS = 0.5
+
+
+class Listener:
+    """Calls back with the queue of every new job, and with None whenever something may have been missed.
+
+    A notification can be lost (a broken session, a failed-over server): polling is the safety net, this thread
+    only makes it fast.
+    """
+
+    def __init__(self, heard: Callable[[str | None], None]) -> None:
+        self._heard = heard
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="harvester-listen", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._stop.is_set():
+            try:
+                self._listen()
+            except psycopg.Error as problem:
+                log.warning("LISTENER_LOST", error=str(problem).strip())
+                self._stop.wait(1)
+
+    def _listen(self) -> None:
+        with connect("listen") as connection:
+            connection.execute(f"LISTEN {CHANNEL}")
+            self._heard(None)
+            while not self._stop.is_set():
+                for notification in connection.notifies(timeout=_BREATH_SECONDS):
+                    self._heard(notification.payload)
+                    if self._stop.is_set():
+                        break

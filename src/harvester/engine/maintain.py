@@ -1,0 +1,52 @@
+"""The look-after loop that every worker and the scheduler run; never a job, so it cannot be the stuck one."""
+
+import threading
+
+import psycopg
+import structlog
+
+from harvester.engine import sql
+from harvester.engine.connect import Connection, connect
+from harvester.engine.rescue import Rescuer
+
+log = structlog.get_logger(__name__)
+
+
+class Maintenance:
+    """Rescues stuck jobs and wakes lanes whose wake-up was lost, once per interval."""
+
+    def __init__(self, stuck_seconds: float, interval: float) -> None:
+        self._interval = interval
+        self._rescuer = Rescuer(stuck_seconds=stuck_seconds, between=interval)
+        self._stop = threading.Event()
+        self._connection: Connection | None = None
+        self._thread = threading.Thread(target=self._run, name="harvester-maintenance", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while True:
+            try:
+                self.once()
+            except psycopg.Error as problem:
+                log.warning("MAINTENANCE_FAILED", error=str(problem).strip())
+                self._drop_connection()
+            if self._stop.wait(self._interval):
+                break
+        self._drop_connection()
+
+    def once(self) -> list[int]:
+        if self._connection is None or self._connection.closed:
+            self._connection = connect("maintenance")
+        self._connection.execute(sql.LANES_REPAIR)
+        return self._rescuer.look(self._connection)
+
+    def _drop_connection(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None

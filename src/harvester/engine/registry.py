@@ -1,0 +1,98 @@
+"""Which kinds of work there are, and what comes due by the clock."""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from harvester.engine.errors import BadArgs, UnknownKind
+from harvester.kernel.retry import RetryPolicy
+
+Handler = Callable[..., Any]
+DEFAULT_QUEUE = "default"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kind:
+    """A kind of job.
+
+    Attributes:
+        name: what jobs of this kind are called, `area.verb`.
+        handler: called with the running job and the job's arguments by name; may be a coroutine function.
+        queue: where its jobs wait unless they say otherwise.
+        retry: how often and when it is tried again.
+        timeout: seconds an attempt may take; None for no limit.
+    """
+
+    name: str
+    handler: Handler
+    queue: str = DEFAULT_QUEUE
+    retry: RetryPolicy = field(default_factory=RetryPolicy)
+    timeout: float | None = None
+
+    @property
+    def is_async(self) -> bool:
+        return inspect.iscoroutinefunction(self.handler)
+
+    def bind(self, job: Any, args: Any) -> inspect.BoundArguments:
+        """Fit the arguments to the handler, or say why they do not fit."""
+        if not isinstance(args, dict):
+            raise BadArgs(f"The arguments of {self.name} must be an object; they are {type(args).__name__}.")
+        try:
+            return inspect.signature(self.handler).bind(job, **args)
+        except TypeError as problem:
+            raise BadArgs(f"The arguments do not fit {self.name}: {problem}.") from None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Periodic:
+    """A job that is enqueued whenever its cron line (UTC) comes due.
+
+    Attributes:
+        name: unique; also the dedupe key, so that a moment is not enqueued while the last one still waits.
+        kind: the kind of job to enqueue; it takes no arguments.
+        cron: five fields, UTC.
+    """
+
+    name: str
+    kind: str
+    cron: str
+
+
+_kinds: dict[str, Kind] = {}
+_periodic: dict[str, Periodic] = {}
+
+
+def job_kind(
+    name: str, *, queue: str = DEFAULT_QUEUE, retry: RetryPolicy | None = None, timeout: float | None = None
+) -> Callable[[Handler], Handler]:
+    """Register the decorated function as the handler of a kind of job."""
+
+    def register(handler: Handler) -> Handler:
+        known = _kinds.get(name)
+        if known is not None and known.handler.__qualname__ != handler.__qualname__:
+            raise ValueError(f"Two handlers want the kind {name}.")
+        _kinds[name] = Kind(name=name, handler=handler, queue=queue, retry=retry or RetryPolicy(), timeout=timeout)
+        return handler
+
+    return register
+
+
+def periodic(name: str, *, kind: str, cron: str) -> None:
+    """Have a job of this kind enqueued whenever the cron line comes due."""
+    _periodic[name] = Periodic(name=name, kind=kind, cron=cron)
+
+
+def kind_of(name: str) -> Kind:
+    try:
+        return _kinds[name]
+    except KeyError:
+        raise UnknownKind(f"No handler is registered for {name}; is this worker older than the job?") from None
+
+
+def all_kinds() -> dict[str, Kind]:
+    return dict(_kinds)
+
+
+def all_periodic() -> dict[str, Periodic]:
+    return dict(_periodic)

@@ -1,0 +1,79 @@
+"""Taking jobs from workers that are dead or frozen."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import NamedTuple
+from uuid import UUID
+
+import structlog
+
+from harvester.engine import sql
+from harvester.engine.connect import Connection
+from harvester.engine.events import EngineEvent, emit
+from harvester.engine.states import JobState
+
+log = structlog.get_logger(__name__)
+
+
+class Silence(NamedTuple):
+    """A running job that has not been heard of: which attempt, and its last sign of life."""
+
+    job_id: int
+    lease: UUID
+    heartbeat_at: datetime
+
+
+@dataclass
+class Rescuer:
+    """Looks for stuck jobs on one connection.
+
+    After the database was away for long, every living job looks stale. A job is therefore taken only when two
+    looks on the same unbroken connection, at least `between` seconds apart, found the same last heartbeat.
+
+    Attributes:
+        stuck_seconds: silence that makes a job suspicious.
+        between: least time between the two looks.
+        clock: seconds that never run backwards.
+    """
+
+    stuck_seconds: float
+    between: float
+    clock: Callable[[], float] = time.monotonic
+    _suspects: dict[Silence, float] = field(default_factory=dict)
+    _session: int | None = None
+
+    def look(self, connection: Connection) -> list[int]:
+        """Look once; answers the jobs that were taken."""
+        self._notice_new_session(connection)
+        now = self.clock()
+        rows = connection.execute(sql.STUCK, {"stuck": self.stuck_seconds}).fetchall()
+        seen = {Silence(row[0], row[1], row[2]): row for row in rows}
+        self._suspects = {silence: self._suspects.get(silence, now) for silence in seen}
+        taken = []
+        for silence, row in seen.items():
+            if now - self._suspects[silence] >= self.between and self._take(connection, silence, row[5]):
+                taken.append(silence.job_id)
+        return taken
+
+    def _notice_new_session(self, connection: Connection) -> None:
+        session = connection.info.backend_pid
+        if session != self._session:
+            self._suspects.clear()
+            self._session = session
+
+    def _take(self, connection: Connection, silence: Silence, worker: str) -> bool:
+        """End what is left of the old attempt, then take the job, unless it shows life after all."""
+        named = {"id": silence.job_id, "lease": silence.lease}
+        connection.execute(sql.END_WRITER, named)
+        error = f"Worker {worker} was not heard of for {self.stuck_seconds:g} s and lost the job."
+        values = {**named, "heartbeat_at": silence.heartbeat_at, "error": error}
+        row = connection.execute(sql.RESCUE, values).fetchone()
+        if row is None:
+            return False
+        self._suspects.pop(silence, None)
+        log.warning("JOB_RESCUED", job_id=silence.job_id, lost_by=worker, state=row[0])
+        name = "JOB_FAILED" if row[0] == JobState.FAILED else "JOB_RESCUED"
+        emit(EngineEvent(name=name, job_id=silence.job_id, fields={"worker": worker, "error": error}))
+        return True

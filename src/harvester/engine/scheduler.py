@@ -1,0 +1,115 @@
+"""Work by the clock: each due moment is taken once, whatever the number of schedulers."""
+
+import threading
+from datetime import UTC, datetime
+
+import structlog
+from cronsim import CronSim, CronSimError
+from django.db import close_old_connections, connection, transaction
+from django.db.utils import InterfaceError, OperationalError
+
+from harvester.engine import sql
+from harvester.engine.enqueue import enqueue
+from harvester.engine.maintain import Maintenance
+from harvester.engine.registry import Periodic, all_periodic
+from harvester.kernel.errors import ConfigError
+
+log = structlog.get_logger(__name__)
+
+#: A scheduler looks at least this often, so that a moment that another one registered is not missed.
+LONGEST_SLEEP_SECONDS = 30.0
+_AFTER_FAILURE_SECONDS = 2.0
+
+
+def next_moment(cron: str, after: datetime) -> datetime:
+    """The first moment of a cron line after a time; UTC only."""
+    try:
+        return next(CronSim(cron, after.astimezone(UTC)))
+    except (CronSimError, StopIteration):
+        raise ConfigError(f"The cron line {cron!r} cannot be read; it needs five fields in UTC.") from None
+
+
+def register_all() -> None:
+    """Make this version's periodic jobs known. A moment that is already planned stays as it is."""
+    with transaction.atomic(), connection.cursor() as cursor:
+        now = _database_time(cursor)
+        for item in all_periodic().values():
+            values = {"name": item.name, "kind": item.kind, "cron": item.cron}
+            cursor.execute(sql.REGISTER_PERIODIC, {**values, "next_at": next_moment(item.cron, now)})
+
+
+def tick() -> list[str]:
+    """Enqueue what is due and plan its next moment, in one transaction; answers the names.
+
+    Moments that passed while no scheduler ran are made up for once, not one by one.
+    """
+    known = all_periodic()
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(sql.DUE_PERIODIC, {"names": list(known)})
+        due = cursor.fetchall()
+        for name, _, cron, moment, now in due:
+            job_id = _enqueue(known[name], moment)
+            cursor.execute(
+                sql.ADVANCE_PERIODIC,
+                {"name": name, "next_at": next_moment(cron, max(moment, now)), "job_id": job_id},
+            )
+    return [row[0] for row in due]
+
+
+def _enqueue(item: Periodic, moment: datetime) -> int:
+    made = enqueue(item.kind, dedupe_key=f"periodic:{item.name}")
+    log.info(
+        "PERIODIC_DUE",
+        periodic=item.name,
+        moment=moment.isoformat(),
+        job_id=made.job_id,
+        created=made.created,
+    )
+    return made.job_id
+
+
+def _database_time(cursor: object) -> datetime:
+    cursor.execute("SELECT clock_timestamp()")  # type: ignore[attr-defined]
+    moment: datetime = cursor.fetchone()[0]  # type: ignore[attr-defined]
+    return moment
+
+
+class Scheduler:
+    """Ticks until it is told to stop, and looks after stuck jobs meanwhile."""
+
+    def __init__(self, stuck_seconds: float = 300.0, stale_check_seconds: float = 60.0) -> None:
+        self._stop = threading.Event()
+        self._maintenance = Maintenance(stuck_seconds, stale_check_seconds)
+
+    def stop(self) -> None:
+        self._stop.set()
+
+    def run(self) -> None:
+        log.info("SCHEDULER_STARTED", periodic=len(all_periodic()))
+        self._maintenance.start()
+        registered = False
+        while not self._stop.is_set():
+            try:
+                if not registered:
+                    register_all()
+                    registered = True
+                tick()
+                wait = _until_next()
+            except (OperationalError, InterfaceError) as problem:
+                log.warning("SCHEDULER_DATABASE_LOST", error=str(problem).strip())
+                connection.close()
+                wait = _AFTER_FAILURE_SECONDS
+            close_old_connections()
+            self._stop.wait(wait)
+        self._maintenance.stop()
+        connection.close()
+        log.info("SCHEDULER_STOPPED")
+
+
+def _until_next() -> float:
+    with connection.cursor() as cursor:
+        cursor.execute(sql.NEXT_PERIODIC, {"names": list(all_periodic())})
+        row = cursor.fetchone()
+    if row is None or row[0] is None:
+        return LONGEST_SLEEP_SECONDS
+    return min(max(row[0], 0.05), LONGEST_SLEEP_SECONDS)

@@ -1,0 +1,179 @@
+"""Ending attempts: what became of them, written many at once."""
+
+import json
+import random
+import traceback as traceback_module
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+from uuid import UUID
+
+import structlog
+from django.db import InterfaceError, OperationalError
+from psycopg import InterfaceError as RawInterfaceError
+from psycopg import OperationalError as RawOperationalError
+
+from harvester.engine import sql
+from harvester.engine.errors import JobCancelled, LeaseLost, Snooze
+from harvester.engine.states import JobState
+from harvester.guards.redaction import redact
+from harvester.kernel.errors import TerminalError, TransientError
+from harvester.kernel.retry import RetryPolicy
+
+log = structlog.get_logger(__name__)
+
+#: Characters of a message and of a traceback that are kept: enough to understand, too little to fill a disk.
+LONGEST_MESSAGE = 2_000
+LONGEST_TRACEBACK = 20_000
+#: The database going away says nothing about the job.
+DATABASE_LOST = (OperationalError, InterfaceError, RawOperationalError, RawInterfaceError)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ending:
+    """How one attempt ended.
+
+    Attributes:
+        job_id: the job.
+        lease: the attempt's fencing token; without it nothing is changed.
+        state: where the job goes.
+        delay: seconds until it may run again, where it does.
+        refund: 1 to give the attempt back.
+        result: what the handler returned.
+        error_type: stable code or class name of the error.
+        error: its message, redacted.
+        traceback: where it came from, redacted.
+        detail: a line for the job's history.
+        unknown: the error has no place in the error tree; somebody should look.
+    """
+
+    job_id: int
+    lease: UUID
+    state: JobState
+    delay: float | None = None
+    refund: int = 0
+    result: Any = None
+    error_type: str | None = None
+    error: str | None = None
+    traceback: str | None = None
+    detail: str | None = None
+    unknown: bool = False
+
+
+class Attempt(Protocol):
+    """What is needed of a running job to end it."""
+
+    id: int
+    lease: UUID
+    attempt: int
+    max_attempts: int
+
+
+class Cursor(Protocol):
+    """Both Django's cursor and psycopg's."""
+
+    def execute(self, query: Any, params: Any = None) -> Any: ...
+
+    def fetchall(self) -> list[tuple[Any, ...]]: ...
+
+
+def succeeded(job: Attempt, result: Any) -> Ending:
+    return Ending(job_id=job.id, lease=job.lease, state=JobState.SUCCEEDED, result=result)
+
+
+def handed_back(job: Attempt) -> Ending:
+    """The worker stops before the job could end; another one starts it anew and the attempt is not counted."""
+    detail = "handed back by a stopping worker"
+    return Ending(job_id=job.id, lease=job.lease, state=JobState.PENDING, delay=0, refund=1, detail=detail)
+
+
+def ended_by(job: Attempt, error: BaseException, retry: RetryPolicy) -> Ending | None:
+    """How an attempt ends that raised; None when there is nothing left to say."""
+    if isinstance(error, LeaseLost):
+        return None
+    if isinstance(error, JobCancelled):
+        return Ending(job_id=job.id, lease=job.lease, state=JobState.CANCELLED, detail="stopped as asked")
+    if isinstance(error, Snooze):
+        detail = _clean(f"snoozed: {error}", LONGEST_MESSAGE)
+        return Ending(
+            job_id=job.id,
+            lease=job.lease,
+            state=JobState.PENDING,
+            delay=error.seconds,
+            refund=1,
+            detail=detail,
+        )
+    return _failed(job, error, retry)
+
+
+def _failed(job: Attempt, error: BaseException, retry: RetryPolicy) -> Ending:
+    message = _message(error)
+    code = getattr(error, "code", None)
+    again = not isinstance(error, TerminalError) and job.attempt < job.max_attempts
+    return Ending(
+        job_id=job.id,
+        lease=job.lease,
+        state=JobState.RETRYABLE if again else JobState.FAILED,
+        delay=retry.wait(job.attempt, random.random()) if again else None,  # noqa: S311 - jitter, not a secret
+        error_type=code if isinstance(code, str) else type(error).__name__,
+        error=message,
+        traceback=_traceback(error),
+        detail=message,
+        unknown=not isinstance(error, TerminalError | TransientError | DATABASE_LOST),
+    )
+
+
+def _message(error: BaseException) -> str:
+    """The error in words; a class that cannot even be printed is named."""
+    try:
+        text = str(error) or type(error).__name__
+    except BaseException:  # noqa: BLE001 - an error's own __str__ may raise anything
+        text = f"{type(error).__name__} (its message cannot be printed)"
+    return _clean(text, LONGEST_MESSAGE)
+
+
+def _traceback(error: BaseException) -> str | None:
+    try:
+        lines = traceback_module.format_exception(error, limit=-30)
+    except BaseException:  # noqa: BLE001 - formatting calls the error's own code
+        lines = traceback_module.format_tb(error.__traceback__, limit=-30)
+    return _clean("".join(lines)[-LONGEST_TRACEBACK:], LONGEST_TRACEBACK)
+
+
+def _clean(text: str, longest: int) -> str:
+    """Text that PostgreSQL can hold, without secrets."""
+    storable = text.replace("\x00", "\ufffd").encode("utf-8", "replace").decode("utf-8")
+    return str(redact(storable))[:longest]
+
+
+def _json(ending: Ending) -> str | None:
+    if ending.result is None:
+        return None
+    try:
+        encoded = json.dumps(ending.result, allow_nan=False)
+        if "\\u0000" not in encoded:
+            return encoded
+    except (TypeError, ValueError, RecursionError):
+        pass
+    log.warning("JOB_RESULT_NOT_JSON", job_id=ending.job_id, result_type=type(ending.result).__name__)
+    return json.dumps({"unreadable": type(ending.result).__name__})
+
+
+def settle_in(cursor: Cursor, endings: Sequence[Ending], *, by_force: bool = False) -> dict[int, str]:
+    """Write endings; answers the jobs that were still held, with the states they went to."""
+    cursor.execute(
+        sql.SETTLE_BY_FORCE if by_force else sql.SETTLE,
+        {
+            "ids": [ending.job_id for ending in endings],
+            "leases": [ending.lease for ending in endings],
+            "states": [ending.state.value for ending in endings],
+            "delays": [ending.delay for ending in endings],
+            "refunds": [ending.refund for ending in endings],
+            "results": [_json(ending) for ending in endings],
+            "error_types": [ending.error_type for ending in endings],
+            "errors": [ending.error for ending in endings],
+            "tracebacks": [ending.traceback for ending in endings],
+            "details": [ending.detail for ending in endings],
+        },
+    )
+    return {row[0]: row[1] for row in cursor.fetchall()}

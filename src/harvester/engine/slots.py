@@ -1,0 +1,119 @@
+"""Where handlers run: a fixed number of slots, each a thread or a task of one event loop."""
+
+import asyncio
+import queue
+import threading
+from collections.abc import Awaitable, Callable
+
+from harvester.engine.job import RunningJob
+from harvester.engine.settle import Ending
+
+Execute = Callable[[RunningJob], Ending | None]
+ExecuteAsync = Callable[[RunningJob], Awaitable[Ending | None]]
+Done = Callable[[RunningJob, Ending | None], None]
+
+
+class Slots:
+    """Runs at most `size` jobs at once and reports each ending after its slot is free again.
+
+    Threads are daemons on purpose: a handler that never returns must not keep the process alive after its job
+    was handed back.
+    """
+
+    def __init__(self, size: int, execute: Execute, execute_async: ExecuteAsync, done: Done) -> None:
+        self.size = size
+        self._execute = execute
+        self._execute_async = execute_async
+        self._done = done
+        self._work: queue.SimpleQueue[RunningJob | None] = queue.SimpleQueue()
+        self._lock = threading.Lock()
+        self._busy = 0
+        self._waiting = 0
+        self._idle = 0
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._tasks: dict[int, asyncio.Task[None]] = {}
+
+    @property
+    def free(self) -> int:
+        return self.size - self._busy
+
+    @property
+    def busy(self) -> int:
+        return self._busy
+
+    def submit(self, job: RunningJob, *, is_async: bool) -> None:
+        if is_async:
+            with self._lock:
+                self._busy += 1
+            self._event_loop().call_soon_threadsafe(self._start_task, job)
+            return
+        with self._lock:
+            self._busy += 1
+            self._waiting += 1
+            short_of_threads = self._idle < self._waiting
+            self._idle += short_of_threads
+        self._work.put(job)
+        if short_of_threads:
+            threading.Thread(target=self._thread, name="harvester-job", daemon=True).start()
+
+    def abandon(self, job: RunningJob) -> None:
+        """Give the job's slot away although its handler has not returned."""
+        with self._lock:
+            job.abandoned = True
+            self._busy -= 1
+        self.cancel_task(job)
+
+    def cancel_task(self, job: RunningJob) -> None:
+        """Interrupt a coroutine handler; a thread cannot be interrupted and has to ask by itself."""
+        loop, task = self._loop, self._tasks.get(job.id)
+        if loop is not None and task is not None:
+            loop.call_soon_threadsafe(task.cancel)
+
+    def close(self) -> None:
+        """Let idle threads and the event loop end; busy threads end with their job."""
+        with self._lock:
+            threads = self._idle + self._busy
+        for _ in range(threads):
+            self._work.put(None)
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._loop.stop)
+
+    def _thread(self) -> None:
+        while (job := self._work.get()) is not None:
+            with self._lock:
+                self._waiting -= 1
+                self._idle -= 1
+            ending = self._execute(job)
+            if self._leave(job):
+                return
+            self._done(job, ending)
+
+    def _leave(self, job: RunningJob) -> bool:
+        """Free the slot; true when it was given away meanwhile, and this thread is one too many."""
+        with self._lock:
+            if not job.abandoned:
+                self._busy -= 1
+                self._idle += 1
+            return job.abandoned
+
+    def _event_loop(self) -> asyncio.AbstractEventLoop:
+        if self._loop is None:
+            self._loop = asyncio.new_event_loop()
+            threading.Thread(target=self._run_loop, args=(self._loop,), name="harvester-async", daemon=True).start()
+        return self._loop
+
+    @staticmethod
+    def _run_loop(loop: asyncio.AbstractEventLoop) -> None:
+        loop.run_forever()
+        loop.close()
+
+    def _start_task(self, job: RunningJob) -> None:
+        self._tasks[job.id] = self._event_loop().create_task(self._task(job))
+
+    async def _task(self, job: RunningJob) -> None:
+        ending = await self._execute_async(job)
+        self._tasks.pop(job.id, None)
+        with self._lock:
+            self._busy -= not job.abandoned
+        if not job.abandoned:
+            self._done(job, ending)

@@ -1,0 +1,404 @@
+"""Every statement that writes the engine's tables, and the reads that claims depend on.
+
+Locks, by strength, and why:
+
+* a claim takes ready rows FOR UPDATE SKIP LOCKED: nobody waits, nobody gets the same row;
+* a fenced transaction holds FOR KEY SHARE on its own job row: it lets heartbeats pass, and makes every
+  FOR UPDATE of that row (the rescuer's, a forced ending's) pass by or wait;
+* heartbeats and endings take FOR NO KEY UPDATE in the order of ids, so that they cannot deadlock;
+* claimers alone lock rows of job_lanes, in the order of their keys.
+
+`statement_timestamp()` is used where an index must be searched with it, because it is stable within a
+statement; `clock_timestamp()` where the moment itself is recorded.
+"""
+
+READY = "state IN ('pending', 'retryable')"
+
+# Appends jobs, their first events and the wake-ups of their lanes, and tells listening workers at commit.
+# A job whose dedupe key is taken by an open job is left out of the answer.
+ENQUEUE = """
+WITH made AS (
+    INSERT INTO jobs (kind, queue, lane, dedupe_key, args, priority, run_at, max_attempts)
+    SELECT i.kind, i.queue, i.lane, i.dedupe_key, i.args, i.priority,
+           coalesce(i.run_at, statement_timestamp() + i.delay * interval '1 second'), i.max_attempts
+    FROM unnest(%(kind)s::text[], %(queue)s::text[], %(lane)s::text[], %(dedupe_key)s::text[],
+                %(args)s::jsonb[], %(priority)s::smallint[], %(run_at)s::timestamptz[],
+                %(delay)s::float8[], %(max_attempts)s::smallint[])
+         WITH ORDINALITY
+         AS i(kind, queue, lane, dedupe_key, args, priority, run_at, delay, max_attempts, place)
+    ORDER BY i.place
+    ON CONFLICT (dedupe_key) WHERE dedupe_key IS NOT NULL AND state IN ('pending', 'running', 'retryable')
+    DO NOTHING
+    RETURNING id, queue, lane, run_at, dedupe_key
+), logged AS (
+    INSERT INTO job_events (job_id, state, attempt) SELECT id, 'pending', 0 FROM made
+), woken AS (
+    INSERT INTO job_lane_wakeups (queue, lane, wake_at)
+    SELECT queue, lane, min(run_at) FROM made WHERE lane IS NOT NULL GROUP BY queue, lane
+), told AS (
+    SELECT count(pg_notify('harvester_jobs', queue)) AS queues FROM (SELECT DISTINCT queue FROM made) AS q
+)
+SELECT made.id, made.dedupe_key, told.queues FROM made, told ORDER BY made.id
+"""
+
+OPEN_JOB_BY_DEDUPE_KEY = """
+SELECT id FROM jobs
+WHERE dedupe_key = %(dedupe_key)s AND state IN ('pending', 'running', 'retryable')
+"""
+
+# The (queue, priority) pairs in which a job without a lane waits, found by hopping from one to the next in the
+# index; with each, when its first future job comes due. An empty list of queues means all of them.
+LOOK = f"""
+WITH RECURSIVE queues AS (
+    (SELECT queue FROM jobs WHERE lane IS NULL AND {READY} ORDER BY queue LIMIT 1)
+    UNION ALL
+    SELECT n.queue FROM queues q CROSS JOIN LATERAL
+        (SELECT queue FROM jobs WHERE lane IS NULL AND {READY} AND queue > q.queue ORDER BY queue LIMIT 1) n
+), wanted AS (
+    SELECT queue FROM queues WHERE cardinality(%(queues)s::text[]) = 0 OR queue = ANY (%(queues)s::text[])
+), pairs AS (
+    SELECT w.queue, f.priority FROM wanted w CROSS JOIN LATERAL
+        (SELECT priority FROM jobs WHERE lane IS NULL AND {READY} AND queue = w.queue
+         ORDER BY priority DESC LIMIT 1) f
+    UNION ALL
+    SELECT p.queue, n.priority FROM pairs p CROSS JOIN LATERAL
+        (SELECT priority FROM jobs WHERE lane IS NULL AND {READY} AND queue = p.queue AND priority < p.priority
+         ORDER BY priority DESC LIMIT 1) n
+)
+SELECT p.queue, p.priority,
+       EXISTS (SELECT FROM jobs WHERE lane IS NULL AND {READY} AND queue = p.queue AND priority = p.priority
+               AND run_at <= statement_timestamp()) AS due,
+       (SELECT extract(epoch FROM run_at - statement_timestamp())::float8
+        FROM jobs WHERE lane IS NULL AND {READY} AND queue = p.queue AND priority = p.priority
+        AND run_at > statement_timestamp() ORDER BY run_at LIMIT 1) AS next_in
+FROM pairs p
+ORDER BY p.priority DESC, p.queue
+"""
+
+# Turns the wake-ups after a remembered place into rows of job_lanes; the place is remembered because an old
+# snapshot elsewhere keeps every deleted wake-up in the way.
+LANES_WAKE = """
+WITH gone AS (
+    DELETE FROM job_lane_wakeups
+    WHERE id IN (SELECT id FROM job_lane_wakeups
+                 WHERE id > %(after)s
+                   AND (cardinality(%(queues)s::text[]) = 0 OR queue = ANY (%(queues)s::text[]))
+                 ORDER BY id LIMIT 10000 FOR UPDATE SKIP LOCKED)
+    RETURNING id, queue, lane, wake_at
+), listed AS (
+    INSERT INTO job_lanes (queue, lane, wake_at)
+    SELECT queue, lane, min(wake_at) FROM gone GROUP BY queue, lane ORDER BY queue, lane
+    ON CONFLICT (queue, lane) DO UPDATE SET wake_at = least(job_lanes.wake_at, excluded.wake_at)
+)
+SELECT max(id) FROM gone
+"""
+
+# Takes lanes that are due. Their jobs are counted and claimed by the next statement, whose snapshot is newer
+# than these locks: counted in this one, a claim that was just committed elsewhere would be missed.
+LANES_LOCK = """
+SELECT queue, lane FROM job_lanes
+WHERE (cardinality(%(queues)s::text[]) = 0 OR queue = ANY (%(queues)s::text[]))
+  AND wake_at <= statement_timestamp()
+ORDER BY wake_at LIMIT %(most)s
+FOR UPDATE SKIP LOCKED
+"""
+
+LANES_NEXT = """
+SELECT extract(epoch FROM min(wake_at) - statement_timestamp())::float8 FROM job_lanes
+WHERE (cardinality(%(queues)s::text[]) = 0 OR queue = ANY (%(queues)s::text[]))
+  AND wake_at < 'infinity'
+"""
+
+# Says when the locked lanes are worth the next look: never while full (an ending wakes them), else when their
+# first waiting job is due.
+LANES_SLEEP = f"""
+WITH next AS MATERIALIZED (
+    SELECT l.queue, l.lane, CASE
+        WHEN (SELECT count(*) FROM jobs j WHERE j.queue = l.queue AND j.lane = l.lane AND j.state = 'running')
+             >= l.concurrency THEN 'infinity'
+        ELSE coalesce((SELECT run_at FROM jobs j WHERE j.queue = l.queue AND j.lane = l.lane AND {READY}
+                       ORDER BY run_at LIMIT 1), 'infinity') END AS wake_at
+    FROM unnest(%(lane_queues)s::text[], %(lanes)s::text[]) AS u(queue, lane)
+    JOIN job_lanes l ON l.queue = u.queue AND l.lane = u.lane
+)
+UPDATE job_lanes l SET wake_at = n.wake_at FROM next n
+WHERE l.queue = n.queue AND l.lane = n.lane AND l.wake_at <> n.wake_at
+"""
+
+# Mends what a lost wake-up would leave asleep; part of the maintenance, not of the design's normal course.
+LANES_REPAIR = f"""
+INSERT INTO job_lane_wakeups (queue, lane, wake_at)
+SELECT l.queue, l.lane, n.run_at
+FROM job_lanes l CROSS JOIN LATERAL
+    (SELECT run_at FROM jobs j WHERE j.queue = l.queue AND j.lane = l.lane AND {READY} ORDER BY run_at LIMIT 1) n
+WHERE l.wake_at > n.run_at
+  AND (SELECT count(*) FROM jobs j WHERE j.queue = l.queue AND j.lane = l.lane AND j.state = 'running')
+      < l.concurrency
+"""
+
+_CLAIMED = """
+UPDATE jobs SET state = 'running', lease = gen_random_uuid(), attempt = attempt + 1, worker = %(worker)s,
+    started_at = clock_timestamp(), heartbeat_at = clock_timestamp(), progress = NULL
+WHERE id = ANY (ARRAY(SELECT id FROM picked))
+RETURNING id, kind, queue, lane, args::text AS args, priority, run_at, attempt, max_attempts, lease
+"""
+
+_WITHOUT_LANE = f"""
+SELECT j.id, j.priority, j.run_at
+FROM unnest(%(pair_queues)s::text[], %(pair_priorities)s::smallint[], %(after_at)s::timestamptz[],
+            %(after_id)s::bigint[]) WITH ORDINALITY AS p(queue, priority, run_at, id, place)
+CROSS JOIN LATERAL (
+    SELECT id, priority, run_at FROM jobs
+    WHERE queue = p.queue AND priority = p.priority AND lane IS NULL AND {READY}
+      AND run_at <= statement_timestamp() AND (run_at, id) > (p.run_at, p.id)
+    ORDER BY run_at, id LIMIT %(most)s FOR UPDATE SKIP LOCKED) j
+LIMIT %(most)s
+"""
+
+_LOGGED = """
+logged AS (
+    INSERT INTO job_events (job_id, state, attempt, worker) SELECT id, 'running', attempt, %(worker)s FROM claimed
+)
+SELECT id, kind, queue, lane, args, priority, run_at, attempt, max_attempts, lease FROM claimed
+"""
+
+# Claims up to `most` due jobs without a lane, starting behind the remembered place of each pair. The pairs come
+# in the order of priority, and the limit stops the walk, so that a lower one is read only when slots are left.
+CLAIM = f"WITH picked AS ({_WITHOUT_LANE}), claimed AS ({_CLAIMED}), {_LOGGED}"
+
+# The same with the jobs of the lanes that this transaction has locked: each lane gives as many as it has room
+# for, and priority decides between all of them.
+CLAIM_WITH_LANES = f"""
+WITH room AS (
+    SELECT l.queue, l.lane, l.concurrency - (
+        SELECT count(*) FROM jobs j WHERE j.queue = l.queue AND j.lane = l.lane AND j.state = 'running') AS free
+    FROM unnest(%(lane_queues)s::text[], %(lanes)s::text[]) AS u(queue, lane)
+    JOIN job_lanes l ON l.queue = u.queue AND l.lane = u.lane
+), in_lanes AS (
+    SELECT j.id, j.priority, j.run_at FROM room r CROSS JOIN LATERAL (
+        SELECT id, priority, run_at FROM jobs
+        WHERE queue = r.queue AND lane = r.lane AND {READY} AND run_at <= statement_timestamp()
+        ORDER BY priority DESC, run_at, id LIMIT greatest(r.free, 0) FOR UPDATE SKIP LOCKED) j
+), without_lane AS ({_WITHOUT_LANE}),
+picked AS (
+    SELECT id FROM (SELECT * FROM in_lanes UNION ALL SELECT * FROM without_lane) AS candidates
+    ORDER BY priority DESC, run_at, id LIMIT %(most)s
+), claimed AS ({_CLAIMED}), {_LOGGED}
+"""
+
+# What a claim would take, for `worker --dry-run`; locks nothing.
+PREVIEW = f"""
+SELECT id, kind, queue, lane, priority, run_at, attempt, max_attempts FROM jobs
+WHERE {READY} AND run_at <= statement_timestamp()
+  AND (cardinality(%(queues)s::text[]) = 0 OR queue = ANY (%(queues)s::text[]))
+ORDER BY priority DESC, run_at, id LIMIT %(most)s
+"""
+
+# One sign of life for all jobs of a worker. A row that somebody is just ending is skipped, never waited for.
+HEARTBEAT = """
+WITH held AS (
+    SELECT * FROM unnest(%(ids)s::bigint[], %(leases)s::uuid[], %(progress)s::jsonb[]) AS h(id, lease, progress)
+), alive AS (
+    SELECT j.id FROM jobs j JOIN held h ON h.id = j.id AND h.lease = j.lease
+    WHERE j.state = 'running' ORDER BY j.id FOR NO KEY UPDATE OF j SKIP LOCKED
+)
+UPDATE jobs j SET heartbeat_at = clock_timestamp(), progress = coalesce(h.progress, j.progress)
+FROM held h
+WHERE j.id = h.id AND j.id IN (SELECT id FROM alive)
+RETURNING j.id, j.cancel_requested_at IS NOT NULL
+"""
+
+# Which of these leases are still good; asked for those that a heartbeat did not reach.
+STILL_HELD = """
+SELECT j.id FROM jobs j
+JOIN unnest(%(ids)s::bigint[], %(leases)s::uuid[]) AS h(id, lease) ON h.id = j.id AND h.lease = j.lease
+WHERE j.state = 'running'
+"""
+
+# The first statement of a fenced transaction. FOR KEY SHARE is the one strength that lets heartbeats through and
+# still keeps the rescuer out until this transaction ends.
+FENCE = """
+SELECT cancel_requested_at IS NOT NULL FROM jobs
+WHERE id = %(id)s AND lease = %(lease)s AND state = 'running' FOR KEY SHARE
+"""
+
+# Remembers which session writes for the job, so that it can be ended if its process freezes. In a transaction of
+# its own: inside the fenced one this update would block the job's heartbeats.
+WRITER = """
+UPDATE jobs SET writer_pid = pg_backend_pid(),
+    writer_started = (SELECT backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid())
+WHERE id = %(id)s AND lease = %(lease)s AND state = 'running'
+RETURNING writer_pid
+"""
+
+# Somebody asked the job to stop, and it would otherwise have gone on.
+_STOPPED = "(e.state IN ('pending', 'retryable') AND j.cancel_requested_at IS NOT NULL)"
+
+# Ends attempts, many at once. A person's wish to cancel beats another attempt. Lanes that got room are woken.
+_SETTLE = """
+WITH ending AS (
+    SELECT * FROM unnest(%(ids)s::bigint[], %(leases)s::uuid[], %(states)s::text[], %(delays)s::float8[],
+                         %(refunds)s::smallint[], %(results)s::jsonb[], %(error_types)s::text[],
+                         %(errors)s::text[], %(tracebacks)s::text[], %(details)s::text[])
+    AS e(id, lease, state, delay, refund, result, error_type, error, traceback, detail)
+), held AS (
+    SELECT j.id FROM jobs j JOIN ending e ON e.id = j.id AND e.lease = j.lease
+    WHERE j.state = 'running' ORDER BY j.id FOR {strength} OF j
+), done AS (
+    UPDATE jobs j SET
+        state = CASE WHEN {stopped} THEN 'cancelled' ELSE e.state END,
+        finished_at = CASE WHEN {stopped} OR e.state IN ('succeeded', 'failed', 'cancelled')
+                           THEN clock_timestamp() END,
+        run_at = CASE WHEN e.delay IS NULL THEN j.run_at
+                      ELSE clock_timestamp() + e.delay * interval '1 second' END,
+        attempt = j.attempt - e.refund, lease = NULL, writer_pid = NULL, writer_started = NULL,
+        result = e.result,
+        error_type = CASE WHEN e.state = 'succeeded' THEN NULL ELSE coalesce(e.error_type, j.error_type) END,
+        error = CASE WHEN e.state = 'succeeded' THEN NULL ELSE coalesce(e.error, j.error) END,
+        traceback = CASE WHEN e.state = 'succeeded' THEN NULL ELSE coalesce(e.traceback, j.traceback) END
+    FROM ending e WHERE j.id = e.id AND j.id IN (SELECT id FROM held)
+    RETURNING j.id, j.queue, j.lane, j.state, j.attempt, j.worker, e.detail
+), logged AS (
+    INSERT INTO job_events (job_id, state, attempt, worker, detail)
+    SELECT id, state, attempt, worker, detail FROM done
+), woken AS (
+    INSERT INTO job_lane_wakeups (queue, lane, wake_at)
+    SELECT DISTINCT queue, lane, statement_timestamp() FROM done WHERE lane IS NOT NULL
+)
+SELECT id, state FROM done
+"""
+
+# The handler has returned, so no fenced transaction of it can be open.
+SETTLE = _SETTLE.format(strength="NO KEY UPDATE", stopped=_STOPPED)
+# The handler may still be at work (timed out, or the worker stops): FOR UPDATE waits for, or fails on, a fenced
+# transaction that could still commit.
+SETTLE_BY_FORCE = _SETTLE.format(strength="UPDATE", stopped=_STOPPED)
+
+# Running jobs that have not been heard of for too long.
+STUCK = """
+SELECT id, lease, heartbeat_at, kind, queue, worker, attempt, max_attempts FROM jobs
+WHERE state = 'running' AND heartbeat_at < clock_timestamp() - %(stuck)s * interval '1 second'
+ORDER BY id
+"""
+
+# Ends the session that writes for a job, if it is still the same session. Waits until it is gone.
+END_WRITER = """
+SELECT pg_terminate_backend(a.pid, 5000)
+FROM jobs j JOIN pg_stat_activity a ON a.pid = j.writer_pid AND a.backend_start = j.writer_started
+WHERE j.id = %(id)s AND j.lease = %(lease)s AND j.state = 'running'
+"""
+
+# Takes a stuck job from its worker. The attempt was counted at claim, so none is added; a job that beats again,
+# or that a fenced transaction still holds, is passed by.
+RESCUE = """
+WITH lost AS (
+    SELECT id FROM jobs
+    WHERE id = %(id)s AND lease = %(lease)s AND state = 'running' AND heartbeat_at = %(heartbeat_at)s
+    FOR UPDATE SKIP LOCKED
+), taken AS (
+    UPDATE jobs j SET
+        state = CASE WHEN cancel_requested_at IS NOT NULL THEN 'cancelled'
+                     WHEN attempt >= max_attempts THEN 'failed' ELSE 'retryable' END,
+        finished_at = CASE WHEN cancel_requested_at IS NOT NULL OR attempt >= max_attempts
+                           THEN clock_timestamp() END,
+        run_at = clock_timestamp(), lease = NULL, writer_pid = NULL, writer_started = NULL,
+        error_type = 'WORKER_LOST', error = %(error)s, traceback = NULL
+    WHERE id IN (SELECT id FROM lost)
+    RETURNING id, queue, lane, state, attempt, worker
+), logged AS (
+    INSERT INTO job_events (job_id, state, attempt, worker, detail)
+    SELECT id, state, attempt, worker, %(error)s FROM taken
+), woken AS (
+    INSERT INTO job_lane_wakeups (queue, lane, wake_at)
+    SELECT queue, lane, statement_timestamp() FROM taken WHERE lane IS NOT NULL
+), told AS (
+    SELECT count(pg_notify('harvester_jobs', queue)) AS queues FROM taken
+)
+SELECT taken.state, told.queues FROM taken, told
+"""
+
+# A person asks a job to stop: at once while it waits, at its next check while it runs.
+CANCEL = """
+WITH target AS (
+    SELECT id, state AS before FROM jobs WHERE id = %(id)s AND state IN ('pending', 'running', 'retryable')
+    FOR NO KEY UPDATE
+), asked AS (
+    UPDATE jobs j SET cancel_requested_at = coalesce(cancel_requested_at, clock_timestamp()),
+        state = CASE WHEN t.before = 'running' THEN j.state ELSE 'cancelled' END,
+        finished_at = CASE WHEN t.before = 'running' THEN NULL ELSE clock_timestamp() END
+    FROM target t WHERE j.id = t.id
+    RETURNING j.id, j.state, j.attempt, t.before
+), logged AS (
+    INSERT INTO job_events (job_id, state, attempt, detail)
+    SELECT id, state, attempt, 'cancel requested' FROM asked
+)
+SELECT before, state FROM asked
+"""
+
+# A person drives an ended or waiting job again: now, with its attempts given back.
+RETRY = """
+WITH target AS (
+    SELECT id FROM jobs WHERE id = %(id)s AND state IN ('failed', 'cancelled', 'retryable') FOR UPDATE
+), again AS (
+    UPDATE jobs j SET state = 'pending', attempt = 0, run_at = clock_timestamp(), finished_at = NULL,
+        cancel_requested_at = NULL, progress = NULL
+    WHERE id IN (SELECT id FROM target)
+    RETURNING id, queue, lane, run_at
+), logged AS (
+    INSERT INTO job_events (job_id, state, attempt, detail)
+    SELECT id, 'pending', 0, 'driven again' FROM again
+), woken AS (
+    INSERT INTO job_lane_wakeups (queue, lane, wake_at) SELECT queue, lane, run_at FROM again WHERE lane IS NOT NULL
+), told AS (
+    SELECT count(pg_notify('harvester_jobs', queue)) AS queues FROM again
+)
+SELECT again.id, told.queues FROM again, told
+"""
+
+# Deletes ended jobs in batches; the states are part of the condition, so a live job cannot be reached.
+CLEAN_UP = """
+DELETE FROM jobs WHERE id IN (
+    SELECT id FROM jobs
+    WHERE finished_at < clock_timestamp() - %(days)s * interval '1 day'
+      AND state = ANY (%(states)s::text[]) AND state IN ('succeeded', 'failed', 'cancelled')
+    ORDER BY finished_at LIMIT %(most)s FOR UPDATE SKIP LOCKED)
+"""
+
+CLEAN_UP_LANES = """
+DELETE FROM job_lanes l
+WHERE wake_at = 'infinity' AND concurrency = 1
+  AND NOT EXISTS (SELECT FROM jobs j WHERE j.queue = l.queue AND j.lane = l.lane
+                  AND j.state IN ('pending', 'running', 'retryable'))
+"""
+
+SET_LANE_CONCURRENCY = """
+INSERT INTO job_lanes (queue, lane, concurrency, wake_at)
+VALUES (%(queue)s, %(lane)s, %(concurrency)s, clock_timestamp())
+ON CONFLICT (queue, lane) DO UPDATE SET concurrency = excluded.concurrency, wake_at = excluded.wake_at
+"""
+
+# Makes a periodic job known, and moves its next moment only when its cron line changed.
+REGISTER_PERIODIC = """
+INSERT INTO periodic_jobs (name, kind, cron, next_at)
+VALUES (%(name)s, %(kind)s, %(cron)s, %(next_at)s)
+ON CONFLICT (name) DO UPDATE SET kind = excluded.kind, cron = excluded.cron, next_at = excluded.next_at
+WHERE (periodic_jobs.kind, periodic_jobs.cron) IS DISTINCT FROM (excluded.kind, excluded.cron)
+"""
+
+# A due moment belongs to the scheduler that gets the row; next_at only ever moves forward, so a clock that is
+# set back brings no moment twice.
+DUE_PERIODIC = """
+SELECT name, kind, cron, next_at, clock_timestamp() FROM periodic_jobs
+WHERE next_at <= clock_timestamp() AND name = ANY (%(names)s::text[])
+ORDER BY next_at FOR UPDATE SKIP LOCKED
+"""
+
+ADVANCE_PERIODIC = """
+UPDATE periodic_jobs SET last_at = next_at, next_at = %(next_at)s, last_job_id = coalesce(%(job_id)s, last_job_id)
+WHERE name = %(name)s
+"""
+
+NEXT_PERIODIC = """
+SELECT extract(epoch FROM min(next_at) - clock_timestamp())::float8 FROM periodic_jobs
+WHERE name = ANY (%(names)s::text[])
+"""

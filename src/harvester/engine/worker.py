@@ -1,0 +1,325 @@
+"""The worker: claims jobs, runs them, records how they ended, and looks after the jobs of dead workers."""
+
+import os
+import secrets
+import socket
+import threading
+import time
+from collections import deque
+from dataclasses import dataclass, field
+
+import psycopg
+import structlog
+
+from harvester.engine import sql
+from harvester.engine.claim import Claimer
+from harvester.engine.connect import Connection, connect
+from harvester.engine.errors import JobTimeout
+from harvester.engine.events import EngineEvent, emit
+from harvester.engine.execute import execute, execute_async, is_async, timeout_of
+from harvester.engine.heart import Heart
+from harvester.engine.job import RunningJob
+from harvester.engine.listen import Listener
+from harvester.engine.maintain import Maintenance
+from harvester.engine.registry import kind_of
+from harvester.engine.settle import Ending, ended_by, handed_back, settle_in
+from harvester.engine.slots import Slots
+from harvester.engine.states import JobState
+from harvester.kernel.retry import RetryPolicy
+
+log = structlog.get_logger(__name__)
+
+#: How long endings may gather before they are written together.
+GATHER_SECONDS = 0.005
+#: How long a forced ending waits for a fenced transaction that is just being broken off.
+FORCE_LOCK_TIMEOUT_MS = 5_000
+_RECONNECT = RetryPolicy(base=0.2, factor=2, cap=10)
+
+
+def worker_name(configured: str = "") -> str:
+    """The name under which a worker's jobs are listed."""
+    return configured or f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkerOptions:
+    """How a worker behaves; every number is a setting.
+
+    Attributes:
+        name: the worker's name.
+        queues: the queues it serves; empty for all.
+        threads: how many jobs it runs at once.
+        poll_seconds: how often it looks for work without being woken.
+        heartbeat_seconds: how often it says that its jobs live.
+        stuck_seconds: silence after which a job of any worker counts as stuck.
+        stale_check_seconds: time between two looks for stuck jobs.
+        grace_seconds: how long its jobs may go on after it was told to stop.
+        max_jobs: it stops after claiming this many; 0 for no limit.
+        until_idle: it stops when nothing is due any more.
+    """
+
+    name: str = field(default_factory=worker_name)
+    queues: tuple[str, ...] = ()
+    threads: int = 8
+    poll_seconds: float = 5.0
+    heartbeat_seconds: float = 20.0
+    stuck_seconds: float = 300.0
+    stale_check_seconds: float = 60.0
+    grace_seconds: float = 30.0
+    max_jobs: int = 0
+    until_idle: bool = False
+
+
+class Worker:
+    """Runs jobs until it is told to stop."""
+
+    def __init__(self, options: WorkerOptions) -> None:
+        self.options = options
+        self.claimed = 0
+        self._stopping = threading.Event()
+        self._wake = threading.Event()
+        self._endings: deque[Ending] = deque()
+        self._held: dict[int, RunningJob] = {}
+        self._slots = Slots(options.threads, execute, execute_async, self._ended)
+        self._claimer = Claimer(worker=options.name, queues=list(options.queues))
+        self._heart = Heart(self._held_jobs, options.heartbeat_seconds, self._cancel_async)
+        self._listener = Listener(self._notified)
+        self._maintenance = Maintenance(options.stuck_seconds, options.stale_check_seconds)
+        self._connection: Connection | None = None
+        self._failures = 0
+
+    def run(self) -> int:
+        """Work until stopped; answers how many jobs were claimed."""
+        log.info("WORKER_STARTED", worker=self.options.name, threads=self.options.threads)
+        helpers = (self._heart, self._listener, self._maintenance)
+        for helper in helpers:
+            helper.start()
+        try:
+            while not self._finished():
+                self._turn()
+            self._drain()
+        finally:
+            self._slots.close()
+            for helper in helpers:
+                helper.stop()
+            self._drop_connection()
+            log.info("WORKER_STOPPED", worker=self.options.name, claimed=self.claimed)
+        return self.claimed
+
+    def stop(self) -> None:
+        """Ask the worker to stop; may be called at any time, from anywhere, more than once."""
+        self._stopping.set()
+        self._wake.set()
+
+    # -- one turn -----------------------------------------------------------------------------------------------
+
+    def _turn(self) -> None:
+        """Record what ended, claim what fits, and wait if there was nothing to do."""
+        self._wake.clear()
+        self._end_overdue()
+        room = self._room()
+        if not self._endings and not room:
+            self._wait(self._longest_wait())
+            return
+        claimed = self._exchange(room)
+        for job in claimed:
+            self._start(job)
+        if not claimed and not self._endings:
+            self._idle(room)
+
+    def _idle(self, room: int) -> None:
+        if room and self.options.until_idle and not self._held:
+            self._stopping.set()
+            return
+        self._wait(self._longest_wait())
+
+    def _wait(self, seconds: float) -> None:
+        if not self._stopping.is_set() or self._slots.busy:
+            self._wake.wait(seconds)
+
+    def _room(self) -> int:
+        if self._stopping.is_set():
+            return 0
+        room = self._slots.free
+        if self.options.max_jobs:
+            room = min(room, self.options.max_jobs - self.claimed)
+        return max(room, 0)
+
+    def _longest_wait(self) -> float:
+        waits = [self.options.poll_seconds]
+        if self._claimer.next_in is not None and self._slots.free:
+            waits.append(max(self._claimer.next_in, 0.001))
+        deadlines = [job.deadline for job in self._held_jobs() if job.deadline is not None]
+        waits += [max(deadline - time.monotonic(), 0.001) for deadline in deadlines]
+        return min(waits)
+
+    def _finished(self) -> bool:
+        if self._stopping.is_set():
+            return True
+        return bool(self.options.max_jobs and self.claimed >= self.options.max_jobs)
+
+    def _start(self, job: RunningJob) -> None:
+        limit = timeout_of(job)
+        job.deadline = time.monotonic() + limit if limit else None
+        self._slots.submit(job, is_async=is_async(job))
+
+    # -- the database -------------------------------------------------------------------------------------------
+
+    def _exchange(self, room: int) -> list[RunningJob]:
+        """Write endings and claim, in one transaction.
+
+        While the database is away nothing is lost: endings wait here, and their leases keep them from overwriting
+        what happened meanwhile.
+        """
+        endings = [self._endings.popleft() for _ in range(len(self._endings))]
+        try:
+            connection = self._connected()
+            with connection.transaction():
+                settled = self._settle(connection, endings)
+                claimed = self._claimer.claim(connection, room) if room else []
+        except psycopg.Error as problem:
+            self._endings.extendleft(reversed(endings))
+            self._database_lost(problem)
+            return []
+        self._failures = 0
+        self._settled(endings, settled)
+        self.claimed += len(claimed)
+        self._held.update((job.id, job) for job in claimed)
+        return claimed
+
+    def _settle(self, connection: Connection, endings: list[Ending]) -> dict[int, str]:
+        if not endings:
+            return {}
+        with connection.cursor() as cursor:
+            return settle_in(cursor, endings)
+
+    def _settled(self, endings: list[Ending], settled: dict[int, str]) -> None:
+        for ending in endings:
+            job = self._held.pop(ending.job_id, None)
+            if job is not None and job.lane is not None:
+                self._claimer.lanes_stirred = True
+            _report(ending, settled.get(ending.job_id), job)
+
+    def _connected(self) -> Connection:
+        if self._connection is None or self._connection.closed:
+            self._connection = connect("dispatch")
+            self._claimer.forget()
+        return self._connection
+
+    def _database_lost(self, problem: psycopg.Error) -> None:
+        self._failures += 1
+        wait = _RECONNECT.wait(self._failures, 0)
+        log.warning("DATABASE_LOST", error=str(problem).strip(), retry_in=wait)
+        self._drop_connection()
+        self._claimer.forget()
+        self._stopping.wait(wait) if not self._stopping.is_set() else time.sleep(min(wait, 0.2))
+
+    def _drop_connection(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    # -- news from other threads --------------------------------------------------------------------------------
+
+    def _held_jobs(self) -> list[RunningJob]:
+        return list(self._held.copy().values())
+
+    def _ended(self, job: RunningJob, ending: Ending | None) -> None:
+        """A handler returned and its slot is free."""
+        if ending is None:
+            self._held.pop(job.id, None)
+            self._claimer.lanes_stirred = self._claimer.lanes_stirred or job.lane is not None
+        else:
+            self._endings.append(ending)
+        self._wake.set()
+
+    def _notified(self, queue: str | None) -> None:
+        if queue is None or not self.options.queues or queue in self.options.queues:
+            self._claimer.lanes_stirred = True
+            self._wake.set()
+
+    def _cancel_async(self, job: RunningJob) -> None:
+        self._slots.cancel_task(job)
+
+    # -- endings by force ---------------------------------------------------------------------------------------
+
+    def _end_overdue(self) -> None:
+        for job in self._held_jobs():
+            if job.overdue and not job.abandoned:
+                log.warning("JOB_TIMED_OUT", job_id=job.id, job_kind=job.kind)
+                error = JobTimeout(f"{job.kind} ran longer than {timeout_of(job):g} s; the attempt was broken off.")
+                self._end_by_force([(job, ended_by(job, error, kind_of(job.kind).retry))])
+
+    def _end_by_force(self, ends: list[tuple[RunningJob, Ending | None]]) -> None:
+        """End attempts whose handlers have not returned: break off their sessions first, then take the rows."""
+        for job, ending in ends:
+            if ending is None or not self._force(job, ending):
+                continue
+            self._slots.abandon(job)
+            self._held.pop(job.id, None)
+            if job.lane is not None:
+                self._claimer.lanes_stirred = True
+
+    def _force(self, job: RunningJob, ending: Ending) -> bool:
+        try:
+            connection = self._connected()
+            connection.execute(sql.END_WRITER, {"id": job.id, "lease": job.lease})
+            with connection.transaction(), connection.cursor() as cursor:
+                cursor.execute(f"SET LOCAL lock_timeout = {FORCE_LOCK_TIMEOUT_MS}")
+                settled = settle_in(cursor, [ending], by_force=True)
+        except psycopg.errors.LockNotAvailable:
+            log.warning("JOB_HELD_BY_ITS_TRANSACTION", job_id=job.id)
+            return False
+        except psycopg.Error as problem:
+            self._database_lost(problem)
+            return False
+        _report(ending, settled.get(job.id), job)
+        return True
+
+    # -- stopping -----------------------------------------------------------------------------------------------
+
+    def _drain(self) -> None:
+        """Claim nothing more; let jobs finish within the grace time, then hand the rest back."""
+        deadline = time.monotonic() + self.options.grace_seconds
+        self._stopping.set()
+        while (self._slots.busy or self._endings) and time.monotonic() < deadline:
+            self._wake.clear()
+            self._end_overdue()
+            if self._endings:
+                self._exchange(0)
+            else:
+                self._wake.wait(min(0.2, max(deadline - time.monotonic(), 0)))
+        self._hand_back()
+
+    def _hand_back(self) -> None:
+        if self._endings:
+            self._exchange(0)
+        left = [job for job in self._held_jobs() if not job.abandoned]
+        for job in left:
+            log.warning("JOB_HANDED_BACK", job_id=job.id, job_kind=job.kind)
+        self._end_by_force([(job, handed_back(job)) for job in left])
+
+
+_ENDED_EVENTS = {
+    JobState.PENDING: "JOB_PUT_BACK",
+    JobState.RETRYABLE: "JOB_RETRYABLE",
+    JobState.FAILED: "JOB_FAILED",
+    JobState.CANCELLED: "JOB_CANCELLED",
+}
+
+
+def _report(ending: Ending, state: str | None, job: RunningJob | None) -> None:
+    """Log and tell how an attempt ended, once it is committed."""
+    if state is None:
+        log.warning("JOB_LEASE_LOST", job_id=ending.job_id, would_have_been=ending.state.value)
+        return
+    if state == JobState.SUCCEEDED:
+        log.debug("JOB_SUCCEEDED", job_id=ending.job_id)
+        return
+    kind = job.kind if job else None
+    log.info(_ENDED_EVENTS[JobState(state)], job_id=ending.job_id, job_kind=kind, error_type=ending.error_type)
+    fields = {"kind": kind, "error_type": ending.error_type, "error": ending.error}
+    if state == JobState.FAILED:
+        emit(EngineEvent(name="JOB_FAILED", job_id=ending.job_id, fields=fields))
+    if ending.unknown:
+        emit(EngineEvent(name="JOB_ERROR_UNKNOWN", job_id=ending.job_id, fields=fields))

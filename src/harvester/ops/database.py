@@ -1,0 +1,106 @@
+"""The database's version, roles and migrations."""
+
+from typing import Any
+
+import structlog
+from django.core.management import call_command
+from django.db import connections
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.utils import ProgrammingError
+
+from harvester.kernel.errors import ConfigError
+
+log = structlog.get_logger(__name__)
+
+OLDEST_SERVER = 16
+#: Only one process migrates at a time; the number is arbitrary but must never change.
+MIGRATION_LOCK = 0x68617276
+
+
+class MigrationsByOwner:
+    """Tables are made by the role that owns them, never by the application's."""
+
+    def allow_migrate(self, db: str, *_: Any, **__: Any) -> bool:
+        return db == "owner"
+
+
+def check_server(database: BaseDatabaseWrapper) -> int:
+    """The server's major version, or an error if it is too old."""
+    with database.cursor() as cursor:
+        cursor.execute("SHOW server_version_num")
+        version = int(cursor.fetchone()[0]) // 10_000
+    if version < OLDEST_SERVER:
+        raise ConfigError(
+            f"The database server is PostgreSQL {version}; Harvester needs {OLDEST_SERVER} or newer. "
+            "Nothing was changed."
+        )
+    return version
+
+
+_ENSURE_ROLE = """
+DO $$ BEGIN
+    IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'harvester_app') THEN
+        CREATE ROLE harvester_app NOLOGIN;
+    END IF;
+    IF NOT pg_has_role(current_user, 'harvester_app', 'SET') THEN
+        EXECUTE format('GRANT harvester_app TO %I', current_user);
+    END IF;
+END $$
+"""
+
+# Facts carry the trigger `refuse_change`: for them the application gets SELECT and INSERT. Everything else it may
+# write, but it owns nothing and may alter nothing.
+_GRANTS = """
+DO $$ DECLARE t record; BEGIN
+    GRANT USAGE ON SCHEMA public TO harvester_app;
+    GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO harvester_app;
+    FOR t IN
+        SELECT c.oid::regclass AS name, c.relispartition AS part, EXISTS (
+            SELECT FROM pg_trigger g WHERE g.tgrelid = c.oid AND g.tgfoid = 'refuse_change'::regproc) AS fact
+        FROM pg_class c WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p', 'v')
+    LOOP
+        EXECUTE format('REVOKE ALL ON %s FROM harvester_app', t.name);
+        CONTINUE WHEN t.part;
+        IF t.fact THEN
+            EXECUTE format('GRANT SELECT, INSERT ON %s TO harvester_app', t.name);
+        ELSE
+            EXECUTE format('GRANT SELECT, INSERT, UPDATE, DELETE ON %s TO harvester_app', t.name);
+        END IF;
+    END LOOP;
+    REVOKE INSERT, UPDATE, DELETE ON django_migrations FROM harvester_app;
+END $$
+"""
+
+
+def migrate(*, verbosity: int = 0) -> None:
+    """Bring the database to this version: role, tables, then what the application may do with them."""
+    owner = connections["owner"]
+    check_server(owner)
+    with owner.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_lock(%s)", [MIGRATION_LOCK])
+        try:
+            _ensure_role(cursor)
+            call_command("migrate", database="owner", interactive=False, verbosity=verbosity)
+            cursor.execute(_GRANTS)
+        finally:
+            cursor.execute("SELECT pg_advisory_unlock(%s)", [MIGRATION_LOCK])
+    log.info("MIGRATED")
+
+
+def _ensure_role(cursor: Any) -> None:
+    try:
+        cursor.execute(_ENSURE_ROLE)
+    except ProgrammingError as problem:
+        raise ConfigError(
+            "The role harvester_app is missing and this login may not create it. As an administrator run: "
+            "CREATE ROLE harvester_app; GRANT harvester_app TO <the owner's login>; then migrate again."
+        ) from problem
+
+
+def pending_migrations() -> list[str]:
+    """Names of migrations that this version has and the database has not."""
+    from django.db.migrations.executor import MigrationExecutor
+
+    executor = MigrationExecutor(connections["default"])
+    plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
+    return [f"{migration.app_label}.{migration.name}" for migration, _ in plan]

@@ -1,0 +1,120 @@
+"""What people ask about jobs: how many, how old, how fast, which are stuck. Read by portal, CLI and metrics."""
+
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db import connection
+
+from harvester.engine.models import Job
+from harvester.engine.states import JobState
+
+#: Window over which the rate of finished jobs is taken.
+RATE_SECONDS = 300
+#: An open transaction older than this slows every claim and keeps dead rows from being cleaned up.
+OLD_SNAPSHOT_SECONDS = 300
+
+
+@dataclass(frozen=True, kw_only=True)
+class QueueFigures:
+    """One queue at a moment.
+
+    Attributes:
+        queue: its name.
+        waiting: due and not yet claimed.
+        scheduled: not due yet.
+        running: held by workers.
+        oldest_waiting_seconds: how long the oldest due job has waited beyond its time.
+        finished_per_second: succeeded and failed jobs in the last five minutes, per second.
+        failed_last_hour: jobs that failed for good in the last hour.
+    """
+
+    queue: str
+    waiting: int
+    scheduled: int
+    running: int
+    oldest_waiting_seconds: float
+    finished_per_second: float
+    failed_last_hour: int
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+_QUEUES = """
+WITH open AS (
+    SELECT queue,
+        count(*) FILTER (WHERE state <> 'running' AND run_at <= statement_timestamp()) AS waiting,
+        count(*) FILTER (WHERE state <> 'running' AND run_at > statement_timestamp()) AS scheduled,
+        count(*) FILTER (WHERE state = 'running') AS running,
+        coalesce(extract(epoch FROM statement_timestamp()
+            - min(run_at) FILTER (WHERE state <> 'running' AND run_at <= statement_timestamp())), 0)::float8 AS oldest
+    FROM jobs WHERE state IN ('pending', 'running', 'retryable') GROUP BY queue
+), ended AS (
+    SELECT queue,
+        (count(*) FILTER (WHERE finished_at > statement_timestamp() - %(rate)s * interval '1 second')
+            / %(rate)s::float8) AS rate,
+        count(*) FILTER (WHERE state = 'failed') AS failed
+    FROM jobs WHERE finished_at > statement_timestamp() - interval '1 hour' GROUP BY queue
+)
+SELECT queue, coalesce(waiting, 0), coalesce(scheduled, 0), coalesce(running, 0), coalesce(oldest, 0),
+       coalesce(rate, 0), coalesce(failed, 0)
+FROM open FULL JOIN ended USING (queue) ORDER BY queue
+"""
+
+
+def queues() -> list[QueueFigures]:
+    with connection.cursor() as cursor:
+        cursor.execute(_QUEUES, {"rate": RATE_SECONDS})
+        rows = cursor.fetchall()
+    names = tuple(QueueFigures.__dataclass_fields__)
+    return [QueueFigures(**dict(zip(names, row, strict=True))) for row in rows]
+
+
+def by_state() -> dict[str, int]:
+    """Number of jobs in each state, zeros included."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT state, count(*) FROM jobs GROUP BY state")
+        found = dict(cursor.fetchall())
+    return {state.value: found.get(state.value, 0) for state in JobState}
+
+
+_LAST_DAY = """
+SELECT h.hour, count(j.*) FILTER (WHERE j.state = 'succeeded'), count(j.*) FILTER (WHERE j.state = 'failed'),
+       count(j.*) FILTER (WHERE j.state = 'cancelled')
+FROM generate_series(date_trunc('hour', now()) - interval '23 hours', date_trunc('hour', now()), '1 hour') AS h(hour)
+LEFT JOIN jobs j ON j.finished_at >= h.hour AND j.finished_at < h.hour + interval '1 hour'
+GROUP BY h.hour ORDER BY h.hour
+"""
+
+
+def last_day() -> list[dict[str, Any]]:
+    """Jobs that ended in each of the last 24 hours."""
+    with connection.cursor() as cursor:
+        cursor.execute(_LAST_DAY)
+        rows: list[tuple[datetime, int, int, int]] = cursor.fetchall()
+    return [{"hour": hour, "succeeded": good, "failed": bad, "cancelled": off} for hour, good, bad, off in rows]
+
+
+def stuck(seconds: float) -> list[Job]:
+    """Running jobs that nobody has heard of for this long, silent ones first."""
+    return list(
+        Job.objects.raw(
+            "SELECT * FROM jobs WHERE state = 'running' "
+            "AND heartbeat_at < clock_timestamp() - %s * interval '1 second' ORDER BY heartbeat_at",
+            [seconds],
+        )
+    )
+
+
+_OLDEST_SNAPSHOT = """
+SELECT coalesce(max(extract(epoch FROM clock_timestamp() - xact_start)), 0)::float8 FROM pg_stat_activity
+WHERE backend_xmin IS NOT NULL AND pid <> pg_backend_pid() AND backend_type = 'client backend'
+"""
+
+
+def oldest_snapshot_seconds() -> float:
+    """Age of the oldest open transaction that holds a snapshot, as far as this role may see."""
+    with connection.cursor() as cursor:
+        cursor.execute(_OLDEST_SNAPSHOT)
+        return float(cursor.fetchone()[0])

@@ -1,0 +1,46 @@
+"""Prometheus metrics, read from the database at each scrape, so that any process can answer for all."""
+
+from collections.abc import Iterator
+
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from harvester.ops import figures
+
+_PER_QUEUE = (
+    ("waiting", "Jobs that are due and not claimed."),
+    ("scheduled", "Jobs that are not due yet."),
+    ("running", "Jobs that workers hold."),
+    ("oldest_waiting_seconds", "How long the oldest due job has waited beyond its time."),
+    ("finished_per_second", "Jobs that ended in the last five minutes, per second."),
+    ("failed_last_hour", "Jobs that failed for good in the last hour."),
+)
+
+
+class EngineCollector(Collector):
+    """The engine in numbers."""
+
+    def collect(self) -> Iterator[Metric]:
+        queues = figures.queues()
+        for name, meaning in _PER_QUEUE:
+            gauge = GaugeMetricFamily(f"harvester_queue_{name}", meaning, labels=["queue"])
+            for queue in queues:
+                gauge.add_metric([queue.queue], getattr(queue, name))
+            yield gauge
+        states = GaugeMetricFamily("harvester_jobs", "Jobs in each state.", labels=["state"])
+        for state, count in figures.by_state().items():
+            states.add_metric([state], count)
+        yield states
+        yield GaugeMetricFamily(
+            "harvester_oldest_snapshot_seconds",
+            "Age of the oldest open transaction; above 300 it slows claims.",
+            value=figures.oldest_snapshot_seconds(),
+        )
+
+
+def exposition() -> bytes:
+    """The metrics page."""
+    registry = CollectorRegistry()
+    registry.register(EngineCollector())
+    return generate_latest(registry)

@@ -1,0 +1,56 @@
+"""What is cleared away, and when. Audit events never are."""
+
+from datetime import timedelta
+
+import structlog
+from django.conf import settings
+from django.db import connection
+from django.utils import timezone
+
+from harvester.engine import sql
+from harvester.engine.job import RunningJob
+from harvester.engine.registry import job_kind, periodic
+
+log = structlog.get_logger(__name__)
+
+CLEAN_UP = "ops.clean_up"
+BATCH = 1_000
+#: Partitions are made this many months ahead, so that a scheduler may be away for a season.
+MONTHS_AHEAD = 3
+PARTITIONED = ("job_events", "audit_events")
+
+
+def register() -> None:
+    job_kind(CLEAN_UP, queue="maintenance")(clean_up)
+    periodic("daily clean-up", kind=CLEAN_UP, cron="17 3 * * *")
+
+
+def clean_up(job: RunningJob) -> dict[str, int]:
+    """Delete ended jobs that are old enough, drop old months of their history, and make the months to come."""
+    config = settings.CONFIG
+    ages = {"succeeded": config.keep_succeeded_days, "cancelled": config.keep_succeeded_days}
+    ages["failed"] = config.keep_failed_days
+    deleted = {f"{state}_jobs": _delete(job, state, days) for state, days in ages.items()}
+    with job.transaction(), connection.cursor() as cursor:
+        cursor.execute(sql.CLEAN_UP_LANES)
+        before = timezone.now() - timedelta(days=max(ages.values()))
+        cursor.execute("SELECT drop_old_job_events(%s)", [before])
+        dropped = cursor.fetchone()[0]
+        for table in PARTITIONED:
+            cursor.execute("SELECT make_partitions(%s::regclass, %s)", [table, MONTHS_AHEAD])
+    log.info("CLEANED_UP", **deleted, dropped_months=dropped)
+    return {**deleted, "dropped_months": dropped}
+
+
+def _delete(job: RunningJob, state: str, days: int) -> int:
+    """In batches, each its own transaction, so that nothing waits behind a long one."""
+    total = 0
+    while True:
+        job.check()
+        with job.transaction(), connection.cursor() as cursor:
+            cursor.execute(sql.CLEAN_UP, {"days": days, "states": [state], "most": BATCH})
+            deleted = cursor.rowcount
+        total += deleted
+        job.progress(total, note=f"{state} jobs deleted")
+        if deleted < BATCH:
+            return total

@@ -1,0 +1,58 @@
+"""Every test run has an embedded cluster of its own; every test that asks for `database` finds empty tables."""
+
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+import pytest
+
+# Only what the tests say counts: a developer's own settings must not reach them.
+for _name in [name for name in os.environ if name.startswith(("HARVESTER_", "CREDENTIAL_", "WORKER_ID"))]:
+    del os.environ[_name]
+# The server's unprivileged user has to reach it, which pytest's own temporary directories do not allow.
+HOME = Path(tempfile.mkdtemp(prefix="harvester-"))
+HOME.chmod(0o755)
+os.environ["HARVESTER_HOME"] = str(HOME)
+os.environ["DJANGO_SETTINGS_MODULE"] = "harvester.settings"
+
+
+def pytest_unconfigure():
+    shutil.rmtree(HOME, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def cluster(django_db_blocker):
+    """The run's own database server, migrated."""
+    from django.conf import settings
+    from django.db import connections
+
+    from harvester.engine.embedded import Cluster
+    from harvester.ops.database import migrate
+
+    server = Cluster(settings.CONFIG.home, os_user=settings.CONFIG.database_os_user)
+    with server.hold(), django_db_blocker.unblock():
+        migrate()
+        with connections["owner"].cursor() as cursor:
+            cursor.execute("CREATE TABLE IF NOT EXISTS test_effects (key text, note text, at timestamptz DEFAULT now())")
+            cursor.execute("GRANT ALL ON test_effects TO harvester_app")
+        yield server
+        connections.close_all()
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(cluster):
+    """pytest-django's `db` works on the same migrated database, inside a transaction that is rolled back."""
+
+
+@pytest.fixture
+def database(cluster, django_db_blocker):
+    """Real commits, several processes: every table is empty before the test."""
+    from django.db import connections
+
+    from tests.support.tables import empty_all
+
+    with django_db_blocker.unblock():
+        empty_all()
+        yield
+        connections.close_all()

@@ -1,0 +1,38 @@
+"""`python -m tests.support.worker_process threads=2 queues=a,b`: a worker that can be killed."""
+
+import signal
+import sys
+
+import django
+
+django.setup()
+
+from harvester.engine.worker import Worker, WorkerOptions  # noqa: E402
+from tests.support import kinds  # noqa: E402, F401 - registers the kinds
+from tests.support.workers import QUICK  # noqa: E402
+
+
+def options(arguments: list[str]) -> WorkerOptions:
+    values: dict[str, object] = dict(QUICK)
+    for argument in arguments:
+        name, _, text = argument.partition("=")
+        default = WorkerOptions.__dataclass_fields__[name].default
+        if name == "queues":
+            values[name] = tuple(text.split(","))
+        elif isinstance(default, bool):
+            values[name] = text == "true"
+        elif isinstance(default, int | float):
+            values[name] = type(default)(text)
+        else:
+            values[name] = text
+    return WorkerOptions(**values)
+
+
+def main() -> None:
+    worker = Worker(options(sys.argv[1:]))
+    signal.signal(signal.SIGTERM, lambda *_: worker.stop())
+    worker.run()
+
+
+if __name__ == "__main__":
+    main()

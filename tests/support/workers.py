@@ -1,0 +1,60 @@
+"""Workers for tests: in a thread of this process, or in a process of their own that can be killed."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from django.conf import settings
+
+from harvester.engine.worker import Worker, WorkerOptions
+
+ROOT = Path(__file__).parents[2]
+#: Fast enough for tests, slow enough for two busy cores.
+QUICK = {"poll_seconds": 0.2, "heartbeat_seconds": 0.2, "stuck_seconds": 2.0, "stale_check_seconds": 0.5}
+
+
+@contextmanager
+def worker_thread(**options) -> Iterator[Worker]:
+    """A worker in a thread; stopped at the end."""
+    worker = Worker(WorkerOptions(**{**QUICK, "grace_seconds": 10.0, **options}))
+    thread = threading.Thread(target=worker.run, name="test-worker", daemon=True)
+    thread.start()
+    try:
+        yield worker
+    finally:
+        worker.stop()
+        thread.join(60)
+        assert not thread.is_alive(), "the worker did not stop"
+
+
+def run_until_idle(**options) -> Worker:
+    """Work in this thread until nothing is due any more."""
+    worker = Worker(WorkerOptions(**{**QUICK, "until_idle": True, **options}))
+    worker.run()
+    return worker
+
+
+def start_worker_process(*arguments: str, **env: str) -> subprocess.Popen:
+    """A worker process with the test kinds; `arguments` are field=value of WorkerOptions."""
+    command = [sys.executable, "-m", "tests.support.worker_process", *arguments]
+    environment = {**os.environ, "HARVESTER_HOME": str(settings.CONFIG.home), "PYTHONPATH": str(ROOT), **env}
+    environment["PYTHONPATH"] = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
+    return subprocess.Popen(command, env=environment, cwd=ROOT)
+
+
+@contextmanager
+def worker_processes(count: int, *arguments: str, **env: str) -> Iterator[list[subprocess.Popen]]:
+    processes = [start_worker_process(*arguments, **env) for _ in range(count)]
+    try:
+        yield processes
+    finally:
+        for process in processes:
+            if process.poll() is None:
+                process.send_signal(signal.SIGCONT)
+                process.kill()
+            process.wait()
