@@ -23,7 +23,9 @@ class Heart:
     A beat also brings news: jobs that somebody asked to stop, and jobs that another worker has taken over.
     """
 
-    def __init__(self, held: Callable[[], list[RunningJob]], interval: float, on_cancel: Callable[[RunningJob], None]) -> None:
+    def __init__(
+        self, held: Callable[[], list[RunningJob]], interval: float, on_cancel: Callable[[RunningJob], None]
+    ) -> None:
         self._held = held
         self._interval = interval
         self._on_cancel = on_cancel

@@ -1,7 +1,38 @@
-"""Read model of the audit trail; written only by `audit.record`."""
+"""People who may use Harvester, and the read model of the audit trail (written only by `audit.record`)."""
 
+from django.contrib.auth.models import AbstractUser
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
+
+from harvester.kernel.actor import Actor
+from harvester.kernel.ids import uuid7
+
+
+class Role(models.TextChoices):
+    """What a person may do; each role may do what the one before it may."""
+
+    VIEWER = "viewer", "Viewer: sees everything but secrets"
+    OPERATOR = "operator", "Operator: runs, pauses, approves, retries"
+    ADMIN = "admin", "Admin: changes what exists and who may do what"
+
+
+class User(AbstractUser):
+    """A person with a login."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    role = models.CharField(max_length=16, choices=Role.choices, default=Role.VIEWER)
+
+    class Meta(AbstractUser.Meta):
+        db_table = "users"
+
+    def may(self, role: Role) -> bool:
+        """Whether this person has at least this role."""
+        order = list(Role)
+        return self.is_active and order.index(Role(self.role)) >= order.index(role)
+
+    @property
+    def actor(self) -> Actor:
+        return Actor(kind="person", id=str(self.pk), name=self.get_username())
 
 
 class AuditEvent(models.Model):

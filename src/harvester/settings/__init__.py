@@ -17,6 +17,7 @@ DEBUG = CONFIG.debug
 ALLOWED_HOSTS = list(CONFIG.allowed_hosts)
 ROOT_URLCONF = "harvester.portal.urls"
 WSGI_APPLICATION = "harvester.portal.wsgi.application"
+AUTH_USER_MODEL = "ops.User"
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 USE_TZ = True
 TIME_ZONE = "UTC"

@@ -1,0 +1,15 @@
+"""The audit trail, written as SQL in the file beside this one."""
+
+from pathlib import Path
+
+from django.db import migrations
+
+
+class Migration(migrations.Migration):
+    dependencies = [("ops", "0001_initial"), ("engine", "0001_initial")]
+    operations = [
+        migrations.RunSQL(
+            Path(__file__).with_suffix(".sql").read_text(),
+            "DROP TABLE audit_events; DROP SEQUENCE audit_events_id",
+        ),
+    ]

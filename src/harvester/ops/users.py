@@ -1,0 +1,83 @@
+"""People and their roles. Every change is audited; passwords never are."""
+
+from django.contrib.auth.password_validation import validate_password
+from django.core.exceptions import ValidationError
+from django.db import IntegrityError, transaction
+
+from harvester.kernel.actor import Actor
+from harvester.kernel.errors import Conflict, InvalidInput, NotFound
+from harvester.ops import audit
+from harvester.ops.models import Role, User
+
+
+def create(actor: Actor, username: str, password: str, role: Role, *, email: str = "") -> User:
+    """Give a person a login."""
+    user = User(username=username.strip(), email=email.strip(), role=role, is_staff=True)
+    _set_password(user, password)
+    try:
+        user.full_clean(exclude=["password"])
+    except ValidationError as problem:
+        raise InvalidInput(" ".join(problem.messages)) from None
+    try:
+        with transaction.atomic():
+            user.save(force_insert=True)
+            audit.record(actor, "USER_CREATED", "user", user.pk, detail={"username": user.username, "role": role})
+    except IntegrityError:
+        raise Conflict(f"There is a user named {user.username} already.") from None
+    return user
+
+
+def set_role(actor: Actor, username: str, role: Role) -> User:
+    """Change what a person may do, from their next request on."""
+    with transaction.atomic():
+        user = _locked(username)
+        _keep_an_admin(user, stays=role == Role.ADMIN)
+        before, user.role = user.role, role
+        user.save(update_fields=["role"])
+        audit.record(actor, "USER_ROLE_CHANGED", "user", user.pk, changed=["role"], detail={"from": before, "to": role})
+    return user
+
+
+def set_password(actor: Actor, username: str, password: str) -> User:
+    """Give a person a new password; their sessions end."""
+    with transaction.atomic():
+        user = _locked(username)
+        _set_password(user, password)
+        user.save(update_fields=["password"])
+        audit.record(actor, "USER_PASSWORD_CHANGED", "user", user.pk, changed=["password"])
+    return user
+
+
+def set_active(actor: Actor, username: str, *, active: bool) -> User:
+    """Let a person in again, or keep them out; nobody is ever deleted, the audit trail names them."""
+    with transaction.atomic():
+        user = _locked(username)
+        _keep_an_admin(user, stays=active)
+        user.is_active = active
+        user.save(update_fields=["is_active"])
+        verb = "USER_ACTIVATED" if active else "USER_DEACTIVATED"
+        audit.record(actor, verb, "user", user.pk, changed=["is_active"])
+    return user
+
+
+def _locked(username: str) -> User:
+    user = User.objects.select_for_update().filter(username=username).first()
+    if user is None:
+        raise NotFound(f"There is no user named {username}; `harvester user list` shows them all.")
+    return user
+
+
+def _set_password(user: User, password: str) -> None:
+    try:
+        validate_password(password, user)
+    except ValidationError as problem:
+        raise InvalidInput(" ".join(problem.messages)) from None
+    user.set_password(password)
+
+
+def _keep_an_admin(user: User, *, stays: bool) -> None:
+    """Nobody may lock everybody out."""
+    if stays or not user.may(Role.ADMIN):
+        return
+    if not User.objects.filter(role=Role.ADMIN, is_active=True).exclude(pk=user.pk).exists():
+        raise Conflict(f"{user.username} is the last active admin; make somebody else an admin first.")
