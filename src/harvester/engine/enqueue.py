@@ -1,6 +1,5 @@
 """Putting jobs in, inside the caller's transaction."""
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -10,6 +9,7 @@ from django.db import connection, transaction
 
 from harvester.engine import sql
 from harvester.engine.errors import DuplicateJob, SecretInArgs
+from harvester.engine.plain import to_json
 from harvester.engine.registry import kind_of
 from harvester.guards.redaction import is_secret_name
 from harvester.kernel.errors import InvalidInput
@@ -107,12 +107,12 @@ def enqueue_many(jobs: Iterable[NewJob]) -> list[int]:
 
 def _insert(jobs: list[NewJob]) -> list[int]:
     kinds = [kind_of(job.kind) for job in jobs]
-    columns = {
+    columns: dict[str, Any] = {
         "kind": [job.kind for job in jobs],
         "queue": [job.queue or kind.queue for job, kind in zip(jobs, kinds, strict=True)],
         "lane": [job.lane for job in jobs],
         "dedupe_key": [job.dedupe_key for job in jobs],
-        "args": [_encode(job) for job in jobs],
+        "args": [to_json(dict(job.args), f"An argument of {job.kind}") for job in jobs],
         "priority": [job.priority for job in jobs],
         "run_at": [job.run_at for job in jobs],
         "delay": [job.delay for job in jobs],
@@ -121,23 +121,6 @@ def _insert(jobs: list[NewJob]) -> list[int]:
     with connection.cursor() as cursor:
         cursor.execute(sql.ENQUEUE, columns)
         return [row[0] for row in cursor.fetchall()]
-
-
-def _encode(job: NewJob) -> str:
-    try:
-        encoded = json.dumps(dict(job.args), default=_plain, allow_nan=False)
-    except (TypeError, ValueError) as problem:
-        raise InvalidInput(f"The arguments of {job.kind} cannot be written as JSON: {problem}.") from None
-    if "\\u0000" in encoded:
-        raise InvalidInput(f"The arguments of {job.kind} hold a NUL character, which PostgreSQL cannot store.")
-    return encoded
-
-
-def _plain(value: Any) -> str:
-    """UUIDs, dates and decimals travel as text."""
-    if type(value).__name__ in ("UUID", "datetime", "date", "Decimal"):
-        return str(value)
-    raise TypeError(f"{type(value).__name__} has no plain form")
 
 
 def _open_job(dedupe_key: str | None) -> int | None:

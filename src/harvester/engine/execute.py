@@ -79,6 +79,8 @@ def _tidy_connections() -> None:
         try:
             if connection.in_atomic_block:
                 connection.connection.close()
-            connection.close_if_unusable_or_obsolete()
+                del connections[connection.alias]
+            else:
+                connection.close_if_unusable_or_obsolete()
         except Exception:  # noqa: BLE001 - a session that cannot even be closed is replaced on next use
-            connection.connection = None
+            del connections[connection.alias]

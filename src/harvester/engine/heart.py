@@ -69,7 +69,7 @@ class Heart:
             "leases": [job.lease for job in jobs],
             "progress": [said[job.id] for job in jobs],
         }
-        reached = dict(self._connection.execute(sql.HEARTBEAT, values).fetchall())
+        reached: dict[int, bool] = dict(self._connection.execute(sql.HEARTBEAT, values).fetchall())
         for job in jobs:
             if reached.get(job.id) and not job.cancel_requested:
                 job.request_cancel()

@@ -1,6 +1,5 @@
 """A job while a worker runs it: what its handler is given."""
 
-import json
 import threading
 import time
 from collections.abc import Iterator
@@ -15,8 +14,10 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from harvester.engine import sql
 from harvester.engine.errors import JobCancelled, LeaseLost
+from harvester.engine.plain import to_json
 from harvester.engine.settle import Ending, settle_in
 from harvester.engine.states import JobState
+from harvester.kernel.errors import InvalidInput
 
 
 @dataclass(eq=False, kw_only=True)
@@ -138,6 +139,6 @@ class RunningJob:
         """What the handler said since the last call, as JSON."""
         said, self._progress = self._progress, None
         try:
-            return json.dumps(said) if said is not None else None
-        except (TypeError, ValueError):
+            return to_json(said, "The progress") if said is not None else None
+        except InvalidInput:
             return None

@@ -7,9 +7,13 @@ import structlog
 
 from harvester.engine import sql
 from harvester.engine.connect import Connection, connect
+from harvester.engine.events import EngineEvent, emit
 from harvester.engine.rescue import Rescuer
 
 log = structlog.get_logger(__name__)
+
+#: A transaction open for longer than this slows every claim and keeps dead rows from being cleaned up.
+OLD_SNAPSHOT_SECONDS = 300
 
 
 class Maintenance:
@@ -20,6 +24,7 @@ class Maintenance:
         self._rescuer = Rescuer(stuck_seconds=stuck_seconds, between=interval)
         self._stop = threading.Event()
         self._connection: Connection | None = None
+        self._told_of_old_snapshot = False
         self._thread = threading.Thread(target=self._run, name="harvester-maintenance", daemon=True)
 
     def start(self) -> None:
@@ -44,7 +49,16 @@ class Maintenance:
         if self._connection is None or self._connection.closed:
             self._connection = connect("maintenance")
         self._connection.execute(sql.LANES_REPAIR)
+        self._watch_snapshots(self._connection)
         return self._rescuer.look(self._connection)
+
+    def _watch_snapshots(self, connection: Connection) -> None:
+        """Tell once when a transaction has been open for too long, and again only after it was gone."""
+        row = connection.execute(sql.OLDEST_SNAPSHOT).fetchone()
+        seconds = row[0] if row else 0.0
+        if seconds > OLD_SNAPSHOT_SECONDS and not self._told_of_old_snapshot:
+            emit(EngineEvent(name="SNAPSHOT_TOO_OLD", fields={"seconds": seconds}))
+        self._told_of_old_snapshot = seconds > OLD_SNAPSHOT_SECONDS
 
     def _drop_connection(self) -> None:
         if self._connection is not None:

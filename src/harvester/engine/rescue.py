@@ -42,7 +42,7 @@ class Rescuer:
     between: float
     clock: Callable[[], float] = time.monotonic
     _suspects: dict[Silence, float] = field(default_factory=dict)
-    _session: int | None = None
+    _session: Connection | None = None
 
     def look(self, connection: Connection) -> list[int]:
         """Look once; answers the jobs that were taken."""
@@ -58,10 +58,9 @@ class Rescuer:
         return taken
 
     def _notice_new_session(self, connection: Connection) -> None:
-        session = connection.info.backend_pid
-        if session != self._session:
+        if connection is not self._session:
             self._suspects.clear()
-            self._session = session
+            self._session = connection
 
     def _take(self, connection: Connection, silence: Silence, worker: str) -> bool:
         """End what is left of the old attempt, then take the job, unless it shows life after all."""

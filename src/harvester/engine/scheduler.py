@@ -1,7 +1,7 @@
 """Work by the clock: each due moment is taken once, whatever the number of schedulers."""
 
 import threading
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import structlog
 from cronsim import CronSim, CronSimError
@@ -19,6 +19,7 @@ log = structlog.get_logger(__name__)
 #: A scheduler looks at least this often, so that a moment that another one registered is not missed.
 LONGEST_SLEEP_SECONDS = 30.0
 _AFTER_FAILURE_SECONDS = 2.0
+_CLOCK_WAS_WRONG = timedelta(days=1)
 
 
 def next_moment(cron: str, after: datetime) -> datetime:
@@ -32,7 +33,8 @@ def next_moment(cron: str, after: datetime) -> datetime:
 def register_all() -> None:
     """Make this version's periodic jobs known. A moment that is already planned stays as it is."""
     with transaction.atomic(), connection.cursor() as cursor:
-        now = _database_time(cursor)
+        cursor.execute("SELECT clock_timestamp()")
+        now = cursor.fetchone()[0]
         for item in all_periodic().values():
             values = {"name": item.name, "kind": item.kind, "cron": item.cron}
             cursor.execute(sql.REGISTER_PERIODIC, {**values, "next_at": next_moment(item.cron, now)})
@@ -68,10 +70,23 @@ def _enqueue(item: Periodic, moment: datetime) -> int:
     return made.job_id
 
 
-def _database_time(cursor: object) -> datetime:
-    cursor.execute("SELECT clock_timestamp()")  # type: ignore[attr-defined]
-    moment: datetime = cursor.fetchone()[0]  # type: ignore[attr-defined]
-    return moment
+def mend_plans() -> list[str]:
+    """Bring back moments that a clock set far ahead, and then right again, pushed into the future.
+
+    A moment that was taken is never taken twice, so plans are made behind the last one taken; unless that one lies
+    more than a day ahead of now, which only a wrong clock can have done.
+    """
+    mended = []
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(sql.PERIODIC_PLANS, {"names": list(all_periodic())})
+        for name, cron, next_at, last_at, now in cursor.fetchall():
+            taken = last_at if last_at is not None and last_at <= now + _CLOCK_WAS_WRONG else now
+            planned = next_moment(cron, max(taken, now))
+            if planned < next_at:
+                cursor.execute(sql.PLAN_PERIODIC, {"name": name, "next_at": planned})
+                log.warning("PERIODIC_PLAN_MENDED", periodic=name, was=next_at.isoformat(), now=planned.isoformat())
+                mended.append(name)
+    return mended
 
 
 class Scheduler:
@@ -94,6 +109,7 @@ class Scheduler:
                     register_all()
                     registered = True
                 tick()
+                mend_plans()
                 wait = _until_next()
             except (OperationalError, InterfaceError) as problem:
                 log.warning("SCHEDULER_DATABASE_LOST", error=str(problem).strip())
@@ -112,4 +128,4 @@ def _until_next() -> float:
         row = cursor.fetchone()
     if row is None or row[0] is None:
         return LONGEST_SLEEP_SECONDS
-    return min(max(row[0], 0.05), LONGEST_SLEEP_SECONDS)
+    return min(max(float(row[0]), 0.05), LONGEST_SLEEP_SECONDS)

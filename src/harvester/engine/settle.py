@@ -1,6 +1,5 @@
 """Ending attempts: what became of them, written many at once."""
 
-import json
 import random
 import traceback as traceback_module
 from collections.abc import Sequence
@@ -15,9 +14,10 @@ from psycopg import OperationalError as RawOperationalError
 
 from harvester.engine import sql
 from harvester.engine.errors import JobCancelled, LeaseLost, Snooze
+from harvester.engine.plain import to_json
 from harvester.engine.states import JobState
 from harvester.guards.redaction import redact
-from harvester.kernel.errors import TerminalError, TransientError
+from harvester.kernel.errors import InvalidInput, TerminalError, TransientError
 from harvester.kernel.retry import RetryPolicy
 
 log = structlog.get_logger(__name__)
@@ -87,6 +87,20 @@ def handed_back(job: Attempt) -> Ending:
     return Ending(job_id=job.id, lease=job.lease, state=JobState.PENDING, delay=0, refund=1, detail=detail)
 
 
+def unwritable(ending: Ending, problem: Exception) -> Ending:
+    """The ending in the plainest words, because the database would not take it as it was."""
+    return Ending(
+        job_id=ending.job_id,
+        lease=ending.lease,
+        state=JobState.FAILED,
+        error_type="ENDING_NOT_STORED",
+        error=_clean(
+            f"The job ended as {ending.state} but its details could not be stored: {problem}", LONGEST_MESSAGE
+        ),
+        unknown=True,
+    )
+
+
 def ended_by(job: Attempt, error: BaseException, retry: RetryPolicy) -> Ending | None:
     """How an attempt ends that raised; None when there is nothing left to say."""
     if isinstance(error, LeaseLost):
@@ -147,16 +161,14 @@ def _clean(text: str, longest: int) -> str:
 
 
 def _json(ending: Ending) -> str | None:
+    """The result as JSON. The work is done, so a result that cannot be stored is named, not made an error."""
     if ending.result is None:
         return None
     try:
-        encoded = json.dumps(ending.result, allow_nan=False)
-        if "\\u0000" not in encoded:
-            return encoded
-    except (TypeError, ValueError, RecursionError):
-        pass
-    log.warning("JOB_RESULT_NOT_JSON", job_id=ending.job_id, result_type=type(ending.result).__name__)
-    return json.dumps({"unreadable": type(ending.result).__name__})
+        return to_json(ending.result, "The result")
+    except InvalidInput as problem:
+        log.warning("JOB_RESULT_NOT_STORED", job_id=ending.job_id, reason=str(problem))
+        return to_json({"not_stored": type(ending.result).__name__}, "The result")
 
 
 def settle_in(cursor: Cursor, endings: Sequence[Ending], *, by_force: bool = False) -> dict[int, str]:

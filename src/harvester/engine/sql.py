@@ -402,3 +402,16 @@ NEXT_PERIODIC = """
 SELECT extract(epoch FROM min(next_at) - clock_timestamp())::float8 FROM periodic_jobs
 WHERE name = ANY (%(names)s::text[])
 """
+
+PERIODIC_PLANS = """
+SELECT name, cron, next_at, last_at, clock_timestamp() FROM periodic_jobs
+WHERE name = ANY (%(names)s::text[]) AND next_at > clock_timestamp() FOR UPDATE SKIP LOCKED
+"""
+
+PLAN_PERIODIC = "UPDATE periodic_jobs SET next_at = %(next_at)s WHERE name = %(name)s"
+
+# How long the oldest transaction with a snapshot has been open. While it lasts no dead row can be cleaned up.
+OLDEST_SNAPSHOT = """
+SELECT coalesce(max(extract(epoch FROM clock_timestamp() - xact_start)), 0)::float8 FROM pg_stat_activity
+WHERE backend_xmin IS NOT NULL AND pid <> pg_backend_pid() AND backend_type = 'client backend'
+"""

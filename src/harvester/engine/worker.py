@@ -22,7 +22,7 @@ from harvester.engine.job import RunningJob
 from harvester.engine.listen import Listener
 from harvester.engine.maintain import Maintenance
 from harvester.engine.registry import kind_of
-from harvester.engine.settle import Ending, ended_by, handed_back, settle_in
+from harvester.engine.settle import Ending, ended_by, handed_back, settle_in, unwritable
 from harvester.engine.slots import Slots
 from harvester.engine.states import JobState
 from harvester.kernel.retry import RetryPolicy
@@ -33,6 +33,8 @@ log = structlog.get_logger(__name__)
 GATHER_SECONDS = 0.005
 #: How long a forced ending waits for a fenced transaction that is just being broken off.
 FORCE_LOCK_TIMEOUT_MS = 5_000
+#: How long a stopping worker waits between two tries to reach the database.
+_WAIT_WHILE_STOPPING = 0.2
 _RECONNECT = RetryPolicy(base=0.2, factor=2, cap=10)
 
 
@@ -95,7 +97,9 @@ class Worker:
         for helper in helpers:
             helper.start()
         try:
-            while not self._finished():
+            while not self._enough():
+                self._turn()
+            while self._held and not self._stopping.is_set():
                 self._turn()
             self._drain()
         finally:
@@ -153,10 +157,10 @@ class Worker:
         waits += [max(deadline - time.monotonic(), 0.001) for deadline in deadlines]
         return min(waits)
 
-    def _finished(self) -> bool:
-        if self._stopping.is_set():
-            return True
-        return bool(self.options.max_jobs and self.claimed >= self.options.max_jobs)
+    def _enough(self) -> bool:
+        """Told to stop, or as many jobs claimed as it may."""
+        reached = self.options.max_jobs and self.claimed >= self.options.max_jobs
+        return bool(reached) or self._stopping.is_set()
 
     def _start(self, job: RunningJob) -> None:
         limit = timeout_of(job)
@@ -177,6 +181,9 @@ class Worker:
             with connection.transaction():
                 settled = self._settle(connection, endings)
                 claimed = self._claimer.claim(connection, room) if room else []
+        except psycopg.DataError as problem:
+            self._settle_one_by_one(endings, problem)
+            return []
         except psycopg.Error as problem:
             self._endings.extendleft(reversed(endings))
             self._database_lost(problem)
@@ -192,6 +199,19 @@ class Worker:
             return {}
         with connection.cursor() as cursor:
             return settle_in(cursor, endings)
+
+    def _settle_one_by_one(self, endings: list[Ending], problem: psycopg.DataError) -> None:
+        """One ending holds something the database refuses: it alone is written in plainer words."""
+        log.error("ENDING_NOT_STORED", error=str(problem).strip())
+        for ending in endings:
+            try:
+                with self._connected().transaction():
+                    settled = self._settle(self._connected(), [ending])
+                self._settled([ending], settled)
+            except psycopg.DataError as reason:
+                self._endings.append(unwritable(ending, reason))
+            except psycopg.Error:
+                self._endings.append(ending)
 
     def _settled(self, endings: list[Ending], settled: dict[int, str]) -> None:
         for ending in endings:
@@ -212,7 +232,10 @@ class Worker:
         log.warning("DATABASE_LOST", error=str(problem).strip(), retry_in=wait)
         self._drop_connection()
         self._claimer.forget()
-        self._stopping.wait(wait) if not self._stopping.is_set() else time.sleep(min(wait, 0.2))
+        if self._stopping.is_set():
+            time.sleep(min(wait, _WAIT_WHILE_STOPPING))
+        else:
+            self._stopping.wait(wait)
 
     def _drop_connection(self) -> None:
         if self._connection is not None:

@@ -6,13 +6,15 @@ from typing import Any
 
 from django.db import connection
 
+from harvester.engine import sql
+from harvester.engine.maintain import OLD_SNAPSHOT_SECONDS
 from harvester.engine.models import Job
 from harvester.engine.states import JobState
 
+__all__ = ["OLD_SNAPSHOT_SECONDS", "QueueFigures", "by_state", "last_day", "oldest_snapshot_seconds", "queues", "stuck"]
+
 #: Window over which the rate of finished jobs is taken.
 RATE_SECONDS = 300
-#: An open transaction older than this slows every claim and keeps dead rows from being cleaned up.
-OLD_SNAPSHOT_SECONDS = 300
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,14 +109,8 @@ def stuck(seconds: float) -> list[Job]:
     )
 
 
-_OLDEST_SNAPSHOT = """
-SELECT coalesce(max(extract(epoch FROM clock_timestamp() - xact_start)), 0)::float8 FROM pg_stat_activity
-WHERE backend_xmin IS NOT NULL AND pid <> pg_backend_pid() AND backend_type = 'client backend'
-"""
-
-
 def oldest_snapshot_seconds() -> float:
     """Age of the oldest open transaction that holds a snapshot, as far as this role may see."""
     with connection.cursor() as cursor:
-        cursor.execute(_OLDEST_SNAPSHOT)
+        cursor.execute(sql.OLDEST_SNAPSHOT)
         return float(cursor.fetchone()[0])

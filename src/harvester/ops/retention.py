@@ -44,12 +44,12 @@ def clean_up(job: RunningJob) -> dict[str, int]:
 
 def _delete(job: RunningJob, state: str, days: int) -> int:
     """In batches, each its own transaction, so that nothing waits behind a long one."""
-    total = 0
+    total: int = 0
     while True:
         job.check()
         with job.transaction(), connection.cursor() as cursor:
             cursor.execute(sql.CLEAN_UP, {"days": days, "states": [state], "most": BATCH})
-            deleted = cursor.rowcount
+            deleted = int(cursor.rowcount)
         total += deleted
         job.progress(total, note=f"{state} jobs deleted")
         if deleted < BATCH:
