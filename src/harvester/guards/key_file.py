@@ -36,9 +36,7 @@ def read_or_create(path: Path, make_text: Callable[[], str]) -> str:
     except OSError as error:
         raise InvalidKeyFile(_unreachable(path, error)) from None
     if text is None:
-        raise InvalidKeyFile(
-            f"The key file {path} is a link to nothing; remove the link or restore its target."
-        )
+        raise InvalidKeyFile(f"The key file {path} is a link to nothing; remove the link or restore its target.")
     return text
 
 
@@ -57,9 +55,7 @@ def _read(path: Path) -> str | None:
 
 def _refuse_unsafe(path: Path, status: os.stat_result) -> None:
     if not stat.S_ISREG(status.st_mode) or status.st_size > LARGEST_BYTES:
-        raise InvalidKeyFile(
-            f"The key file {path} is not a file with a key in it; move it away or restore it."
-        )
+        raise InvalidKeyFile(f"The key file {path} is not a file with a key in it; move it away or restore it.")
     if status.st_mode & 0o077:
         raise InvalidKeyFile(f"The key file {path} is open to other users; run: chmod 600 {path}")
 

@@ -232,9 +232,7 @@ def load_or_create_key_file(path: Path) -> KeyRing:
 def _parse_entry(entry: str, position: int, source: str) -> tuple[str, bytes]:
     key_id, colon, encoded = entry.rpartition(":")
     if colon and not _KEY_ID.fullmatch(key_id):
-        raise InvalidKey(
-            f"{source}: the id of key {position} must be 1 to 32 letters, digits or any of . _ -"
-        )
+        raise InvalidKey(f"{source}: the id of key {position} must be 1 to 32 letters, digits or any of . _ -")
     key = _decode_key(encoded.strip())
     if key is None:
         raise InvalidKey(

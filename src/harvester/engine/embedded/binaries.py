@@ -135,9 +135,7 @@ def _version(postgres: Path) -> str | None:
     """None for what is not there or does not run on this machine."""
     command = [str(postgres), "--version"]
     try:
-        answer = subprocess.run(
-            command, check=False, capture_output=True, text=True, env=server_environment()
-        )
+        answer = subprocess.run(command, check=False, capture_output=True, text=True, env=server_environment())
     except OSError:
         return None
     found = re.search(r"\(PostgreSQL\) (\d+(?:\.\d+)?)", answer.stdout)

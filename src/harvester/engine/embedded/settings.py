@@ -42,9 +42,7 @@ def render(layout: Layout, options: Mapping[str, str]) -> str:
 def _check_options(layout: Layout, options: Mapping[str, str]) -> None:
     for name, value in options.items():
         if not NAME.fullmatch(name) or not str(value).isprintable():
-            raise ConfigError(
-                f"{name!r} = {value!r} is no setting of PostgreSQL; the server was not started."
-            )
+            raise ConfigError(f"{name!r} = {value!r} is no setting of PostgreSQL; the server was not started.")
         if name in structure(layout):
             raise ConfigError(f"{name} belongs to the embedded cluster and cannot be set; leave it out.")
 

@@ -39,9 +39,7 @@ class ServerUser:
             return {}
         return {"user": self.uid, "group": self.gid, "extra_groups": os.getgrouplist(self.name, self.gid)}
 
-    def run(
-        self, command: Sequence[str | Path], *, keep: Sequence[int] = ()
-    ) -> subprocess.CompletedProcess[str]:
+    def run(self, command: Sequence[str | Path], *, keep: Sequence[int] = ()) -> subprocess.CompletedProcess[str]:
         """Run a command as this user; `keep` names descriptors that it inherits."""
         return subprocess.run(
             command,
@@ -111,9 +109,7 @@ def _owner_of_data(data: Path) -> int | None:
     except FileNotFoundError:
         return None
     except NotADirectoryError:
-        raise ConfigError(
-            f"{data} is not a directory; nothing was changed. Move it away and try again."
-        ) from None
+        raise ConfigError(f"{data} is not a directory; nothing was changed. Move it away and try again.") from None
     except PermissionError:
         return data.stat().st_uid
 
