@@ -112,6 +112,6 @@ def _one_line(layout: Layout) -> Iterator[None]:
         ) from error
     except (OSError, subprocess.SubprocessError, psycopg.OperationalError) as error:
         raise TransientError(
-            f"The embedded database in {layout.home} is not to be had now: {error}. "
+            f"The embedded database in {layout.home} cannot be used now: {' '.join(str(error).split())}. "
             "Its data was left as it is; remove the cause and try again."
         ) from error

@@ -37,7 +37,8 @@ class Processes:
     user: ServerUser
 
     def all(self) -> set[int]:
-        return {pid for pid in _pids() if self._is_ours(pid)}
+        """Those that end count as well: their command line is gone before they let go of memory and files."""
+        return {pid for pid in _pids() if self._is_ours(pid) or self._is_leaving(pid)}
 
     def postmaster(self) -> int | None:
         """The living server that the pid file names, if it is one."""
@@ -84,6 +85,10 @@ class Processes:
         named = arguments[0].startswith(os.fsencode(f"postgres: {self.layout.tag}: "))
         return (named or self._is_server(arguments)) and _owner(pid) == self.user.uid
 
+    def _is_leaving(self, pid: int) -> bool:
+        """Of this cluster or of another of the same user; which one can no longer be seen, nor matters."""
+        return _owner(pid) == self.user.uid and _arguments(pid) == [b""] and _is_dying_postgres(pid)
+
     def _is_server(self, arguments: list[bytes]) -> bool:
         at_data = (b"-D", os.fsencode(self.layout.data)) in itertools.pairwise(arguments)
         return at_data and arguments[0].rpartition(b"/")[2] == b"postgres"
@@ -114,6 +119,15 @@ def _owner(pid: int) -> int | None:
         return (PROC / str(pid)).stat().st_uid
     except OSError:
         return None
+
+
+def _is_dying_postgres(pid: int) -> bool:
+    """Not a zombie, which has let go of everything and waits for its parent, perhaps for ever."""
+    try:
+        name, _, rest = (PROC / str(pid) / "stat").read_text().partition("(")[2].rpartition(")")
+    except OSError:
+        return False
+    return name == "postgres" and rest.split()[0] not in "ZX"
 
 
 def _exists(pid: int) -> bool:

@@ -60,18 +60,29 @@ class Server:
         """Return when the server answers: found running, adopted from a killed holder, or started."""
         places.check_socket_dir(self.layout, self.user)
         deadline = time.monotonic() + START_SECONDS
-        while self._ping() != pq.Ping.OK:
+        while not self._is_ready():
+            if time.monotonic() > deadline:
+                raise self._ends_again()
             adopted = self.processes.postmaster()
-            pid = adopted or self._launch(lock)
-            if self._wait_for_answer(pid):
-                break
-            if not adopted:
+            answered = self._wait_for_answer(adopted or self._launch(lock))
+            if not answered and not adopted:
                 self._explain_unless_lingering(deadline)
-        self._make_roles()
 
     def stop(self) -> None:
         self.processes.end()
         places.remove_socket_dir(self.layout, self.user)
+
+    def _is_ready(self) -> bool:
+        """By using it: a server that was killed a moment ago may still answer a ping."""
+        if self._ping() != pq.Ping.OK:
+            return False
+        try:
+            self._make_roles()
+        except psycopg.OperationalError:
+            if self._ping() == pq.Ping.OK:
+                raise
+            return False
+        return True
 
     def _ping(self) -> int:
         address = {**self.layout.address(OWNER_ROLE, "postgres"), "connect_timeout": 2}
@@ -91,6 +102,12 @@ class Server:
             time.sleep(pause)
             pause = min(pause * 1.3, LAST_LOOK_SECONDS)
         return True
+
+    def _ends_again(self) -> TransientError:
+        return TransientError(
+            f"The embedded server started and ended several times in {START_SECONDS:.0f} s; "
+            f"its data was left as it is. {self.layout.log} says more."
+        )
 
     def _silent(self, pid: int, seconds: float) -> TransientError:
         return TransientError(
