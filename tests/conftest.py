@@ -5,6 +5,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
+import django
 import pytest
 
 # Only what the tests say counts: a developer's own settings must not reach them.
@@ -15,6 +16,7 @@ HOME = Path(tempfile.mkdtemp(prefix="harvester-"))
 HOME.chmod(0o755)
 os.environ["HARVESTER_HOME"] = str(HOME)
 os.environ["DJANGO_SETTINGS_MODULE"] = "harvester.settings"
+django.setup()
 
 
 def pytest_unconfigure():
@@ -26,8 +28,8 @@ def cluster(django_db_blocker):
     """The run's own database server, migrated."""
     from django.conf import settings
     from django.db import connections
-    from harvester.engine.embedded import Cluster
 
+    from harvester.engine.embedded import Cluster
     from harvester.ops.database import migrate
 
     server = Cluster(settings.CONFIG.home, os_user=settings.CONFIG.database_os_user)

@@ -92,9 +92,7 @@ def test_the_server_has_the_settings_that_the_engine_counts_on(cluster):
 def test_options_of_the_caller_come_last(cluster):
     tuned = Cluster(cluster.layout.home, options={"max_connections": "33", "work_mem": "5MB"})
     with tuned.hold():
-        assert query(tuned, "SELECT current_setting('max_connections'), current_setting('work_mem')") == [
-            ("33", "5MB")
-        ]
+        assert query(tuned, "SELECT current_setting('max_connections'), current_setting('work_mem')") == [("33", "5MB")]
 
 
 def test_eight_starts_at_once_give_one_server_to_which_all_connect(cluster, holders):
@@ -219,16 +217,10 @@ def test_no_tcp_port_is_open(cluster):
         connection.execute("CREATE TEMP TABLE links (link text)")
         connection.execute(f"COPY links FROM PROGRAM 'readlink /proc/{postmaster(cluster)}/fd/*'")
         sockets = {link for (link,) in connection.execute("SELECT link FROM links")}
-        tcp = [
-            line.split()
-            for name in ("tcp", "tcp6")
-            for line in Path(f"/proc/net/{name}").read_text().splitlines()
-        ]
+        tcp = [line.split() for name in ("tcp", "tcp6") for line in Path(f"/proc/net/{name}").read_text().splitlines()]
         unix = [line.split() for line in Path("/proc/net/unix").read_text().splitlines()]
     assert not sockets & {f"socket:[{fields[9]}]" for fields in tcp}
-    assert sockets & {
-        f"socket:[{fields[6]}]" for fields in unix if fields[-1] == str(cluster.layout.socket_files[0])
-    }
+    assert sockets & {f"socket:[{fields[6]}]" for fields in unix if fields[-1] == str(cluster.layout.socket_files[0])}
 
 
 def test_only_the_servers_user_may_enter_the_directory_of_the_socket(cluster):

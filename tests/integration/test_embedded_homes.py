@@ -110,9 +110,7 @@ def test_the_user_who_owns_the_data_goes_on_running_it(base):
 
 
 @needs_root
-@pytest.mark.parametrize(
-    ("name", "why"), [("no-such-user", "no such user"), ("root", "does not run as root")]
-)
+@pytest.mark.parametrize(("name", "why"), [("no-such-user", "no such user"), ("root", "does not run as root")])
 def test_a_user_who_cannot_run_the_server_is_refused(base, name, why):
     with pytest.raises(ConfigError, match=f"HARVESTER_DATABASE_OS_USER.*{why}") as caught:
         Cluster(base / "home", os_user=name).hold()
@@ -244,9 +242,7 @@ def test_a_kill_in_the_middle_of_initdb_leaves_no_half_made_database(base):
 def test_an_initdb_that_fails_leaves_nothing_and_says_why(base, monkeypatch):
     program = copy_wheel(base / "site") / "bin" / "initdb"
     program.rename(program.with_name("initdb.real"))
-    program.write_text(
-        '#!/bin/sh\n[ "$1" = --version ] && exec "$0.real" "$@"\necho disk on fire >&2; exit 1\n'
-    )
+    program.write_text('#!/bin/sh\n[ "$1" = --version ] && exec "$0.real" "$@"\necho disk on fire >&2; exit 1\n')
     program.chmod(0o755)
     monkeypatch.syspath_prepend(base / "site")
     cluster = Cluster(base / "home")

@@ -114,9 +114,7 @@ def test_any_changed_byte_is_refused(key, plaintext, data):
     with pytest.raises(VaultError) as caught:
         ring.open(Sealed(sealed.key_id, bytes(altered)), AAD)
     assert type(caught.value) is (UnknownPayloadVersion if position == 0 else WrongKeyOrContext)
-    assert_tells_none_of(
-        everything_said_by(caught.value), key, plaintext, sealed.payload[1:13], bytes(altered)
-    )
+    assert_tells_none_of(everything_said_by(caught.value), key, plaintext, sealed.payload[1:13], bytes(altered))
 
 
 @given(keys, telling, st.data())

@@ -5,6 +5,8 @@ import queue
 import threading
 from collections.abc import Awaitable, Callable
 
+from django.db import connections
+
 from harvester.engine.job import RunningJob
 from harvester.engine.settle import Ending
 
@@ -79,14 +81,17 @@ class Slots:
             self._loop.call_soon_threadsafe(self._loop.stop)
 
     def _thread(self) -> None:
-        while (job := self._work.get()) is not None:
-            with self._lock:
-                self._waiting -= 1
-                self._idle -= 1
-            ending = self._execute(job)
-            if self._leave(job):
-                return
-            self._done(job, ending)
+        try:
+            while (job := self._work.get()) is not None:
+                with self._lock:
+                    self._waiting -= 1
+                    self._idle -= 1
+                ending = self._execute(job)
+                if self._leave(job):
+                    return
+                self._done(job, ending)
+        finally:
+            connections.close_all()
 
     def _leave(self, job: RunningJob) -> bool:
         """Free the slot; true when it was given away meanwhile, and this thread is one too many."""
