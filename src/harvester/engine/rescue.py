@@ -64,11 +64,10 @@ class Rescuer:
 
     def _take(self, connection: Connection, silence: Silence, worker: str) -> bool:
         """End what is left of the old attempt, then take the job, unless it shows life after all."""
-        named = {"id": silence.job_id, "lease": silence.lease}
-        connection.execute(sql.END_WRITER, named)
         error = f"Worker {worker} was not heard of for {self.stuck_seconds:g} s and lost the job."
-        values = {**named, "heartbeat_at": silence.heartbeat_at, "error": error}
-        row = connection.execute(sql.RESCUE, values).fetchone()
+        values = {"id": silence.job_id, "lease": silence.lease, "heartbeat_at": silence.heartbeat_at}
+        connection.execute(sql.END_WRITER, values)
+        row = connection.execute(sql.RESCUE, {**values, "error": error}).fetchone()
         if row is None:
             return False
         self._suspects.pop(silence, None)

@@ -29,7 +29,7 @@ class Slots:
         self._done = done
         self._work: queue.SimpleQueue[RunningJob | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
-        self._busy = 0
+        self._active: set[RunningJob] = set()
         self._waiting = 0
         self._idle = 0
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -37,20 +37,20 @@ class Slots:
 
     @property
     def free(self) -> int:
-        return self.size - self._busy
+        return self.size - len(self._active)
 
     @property
     def busy(self) -> int:
-        return self._busy
+        return len(self._active)
 
     def submit(self, job: RunningJob, *, is_async: bool) -> None:
         if is_async:
             with self._lock:
-                self._busy += 1
+                self._active.add(job)
             self._event_loop().call_soon_threadsafe(self._start_task, job)
             return
         with self._lock:
-            self._busy += 1
+            self._active.add(job)
             self._waiting += 1
             short_of_threads = self._idle < self._waiting
             self._idle += short_of_threads
@@ -62,7 +62,7 @@ class Slots:
         """Give the job's slot away although its handler has not returned."""
         with self._lock:
             job.abandoned = True
-            self._busy -= 1
+            self._active.discard(job)
         self.cancel_task(job)
 
     def cancel_task(self, job: RunningJob) -> None:
@@ -74,7 +74,7 @@ class Slots:
     def close(self) -> None:
         """Let idle threads and the event loop end; busy threads end with their job."""
         with self._lock:
-            threads = self._idle + self._busy
+            threads = self._idle + len(self._active)
         for _ in range(threads):
             self._work.put(None)
         if self._loop is not None:
@@ -96,9 +96,8 @@ class Slots:
     def _leave(self, job: RunningJob) -> bool:
         """Free the slot; true when it was given away meanwhile, and this thread is one too many."""
         with self._lock:
-            if not job.abandoned:
-                self._busy -= 1
-                self._idle += 1
+            self._active.discard(job)
+            self._idle += not job.abandoned
             return job.abandoned
 
     def _event_loop(self) -> asyncio.AbstractEventLoop:
@@ -119,6 +118,6 @@ class Slots:
         ending = await self._execute_async(job)
         self._tasks.pop(job.id, None)
         with self._lock:
-            self._busy -= not job.abandoned
+            self._active.discard(job)
         if not job.abandoned:
             self._done(job, ending)

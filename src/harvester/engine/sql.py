@@ -281,11 +281,13 @@ WHERE state = 'running' AND heartbeat_at < clock_timestamp() - %(stuck)s * inter
 ORDER BY id
 """
 
-# Ends the session that writes for a job, if it is still the same session. Waits until it is gone.
+# Ends the session that writes for a job, if it is still the same session and, where a heartbeat is named, the job
+# has not been heard of since. Waits until the session is gone.
 END_WRITER = """
 SELECT pg_terminate_backend(a.pid, 5000)
 FROM jobs j JOIN pg_stat_activity a ON a.pid = j.writer_pid AND a.backend_start = j.writer_started
 WHERE j.id = %(id)s AND j.lease = %(lease)s AND j.state = 'running'
+  AND j.heartbeat_at = coalesce(%(heartbeat_at)s::timestamptz, j.heartbeat_at)
 """
 
 # Takes a stuck job from its worker. The attempt was counted at claim, so none is added; a job that beats again,

@@ -286,7 +286,7 @@ class Worker:
     def _force(self, job: RunningJob, ending: Ending) -> bool:
         try:
             connection = self._connected()
-            connection.execute(sql.END_WRITER, {"id": job.id, "lease": job.lease})
+            connection.execute(sql.END_WRITER, {"id": job.id, "lease": job.lease, "heartbeat_at": None})
             with connection.transaction(), connection.cursor() as cursor:
                 cursor.execute(f"SET LOCAL lock_timeout = {FORCE_LOCK_TIMEOUT_MS}")
                 settled = settle_in(cursor, [ending], by_force=True)
