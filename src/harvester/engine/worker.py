@@ -132,7 +132,10 @@ class Worker:
             self._idle(room)
 
     def _idle(self, room: int) -> None:
-        if room and self.options.until_idle and not self._held:
+        """Nothing was due: wait for news, or call it a day. With all slots taken, the next turn waits for them."""
+        if not room:
+            return
+        if self.options.until_idle and not self._held:
             self._stopping.set()
             return
         self._wait(self._longest_wait())
