@@ -31,15 +31,12 @@ def cluster(django_db_blocker):
 
     from harvester.engine.embedded import Cluster
     from harvester.ops.database import migrate
+    from tests.support.tables import make_effects
 
     server = Cluster(settings.CONFIG.home, os_user=settings.CONFIG.database_os_user)
     with server.hold(), django_db_blocker.unblock():
         migrate()
-        with connections["owner"].cursor() as cursor:
-            cursor.execute(
-                "CREATE TABLE IF NOT EXISTS test_effects (key text, note text, at timestamptz DEFAULT now())"
-            )
-            cursor.execute("GRANT ALL ON test_effects TO harvester_app")
+        make_effects()
         yield server
         connections.close_all()
 

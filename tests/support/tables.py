@@ -19,6 +19,13 @@ def empty_all() -> None:
         cursor.execute("SET session_replication_role = origin")
 
 
+def make_effects() -> None:
+    """The table in which the jobs of tests leave their traces."""
+    with connections["owner"].cursor() as cursor:
+        cursor.execute("CREATE TABLE IF NOT EXISTS test_effects (key text, note text, at timestamptz DEFAULT now())")
+        cursor.execute("GRANT ALL ON test_effects TO harvester_app")
+
+
 def rows(query: str, *values: object) -> list[tuple]:
     """Read with the application's role, in a fresh transaction."""
     from django.db import connection

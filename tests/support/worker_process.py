@@ -8,7 +8,7 @@ import django
 django.setup()
 
 from harvester.engine.worker import Worker, WorkerOptions  # noqa: E402
-from tests.support import kinds  # noqa: E402, F401 - registers the kinds
+from tests.support import fault_kinds, kinds  # noqa: E402, F401 - registers the kinds
 from tests.support.workers import QUICK  # noqa: E402
 
 

@@ -1,0 +1,95 @@
+"""A second database server, which a test may stop, kill and start again."""
+
+import os
+import shutil
+import signal
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import psycopg
+from django.conf import settings
+from django.db import connections
+
+from harvester.engine.embedded import APP_ROLE, Cluster
+from harvester.engine.embedded.processes import Processes
+from harvester.engine.embedded.users import server_user
+from tests.support.tables import make_effects
+from tests.support.waiting import wait_for
+
+#: How a server ends: with a checkpoint, at once and to be recovered, or without a word.
+ENDINGS = {"fast": signal.SIGINT, "immediate": signal.SIGQUIT, "crash": signal.SIGKILL}
+
+
+class OwnCluster:
+    """A migrated cluster in a home of its own."""
+
+    def __init__(self, options: Mapping[str, str] | None = None) -> None:
+        self.home = Path(tempfile.mkdtemp(prefix="harvester-own-"))
+        self.home.chmod(0o755)
+        self._cluster = Cluster(self.home, os_user=settings.CONFIG.database_os_user, options=options)
+        self._hold = self._cluster.hold()
+
+    @property
+    def env(self) -> dict[str, str]:
+        """What a process needs in its environment to work on this cluster."""
+        return {"HARVESTER_HOME": str(self.home)}
+
+    @property
+    def socket_dir(self) -> Path:
+        return self._cluster.socket_dir
+
+    def connect(self, role: str = APP_ROLE) -> psycopg.Connection:
+        return psycopg.connect(**self._cluster.address(role), autocommit=True)
+
+    def stop(self, how: str = "fast") -> None:
+        """End the server, and return when none of its processes is left."""
+        pid = self._processes.postmaster()
+        assert pid is not None, "the server does not run"
+        os.kill(pid, ENDINGS[how])
+        wait_for(lambda: not self._processes.all(), "the end of the server")
+
+    def start(self) -> None:
+        before, self._hold = self._hold, self._cluster.hold()
+        before.release()
+
+    def restart(self, how: str = "fast") -> None:
+        self.stop(how)
+        self.start()
+
+    def remove(self) -> None:
+        self._hold.release()
+        shutil.rmtree(self.home, ignore_errors=True)
+
+    @contextmanager
+    def in_use(self) -> Iterator[None]:
+        """Django's connections of this process, in every thread, lead here."""
+        before = {alias: connections.settings[alias]["HOST"] for alias in ("default", "owner")}
+        connections.close_all()
+        for alias in before:
+            connections.settings[alias]["HOST"] = str(self.socket_dir)
+        try:
+            yield
+        finally:
+            connections.close_all()
+            for alias, host in before.items():
+                connections.settings[alias]["HOST"] = host
+
+    @property
+    def _processes(self) -> Processes:
+        return Processes(self._cluster.layout, server_user(self._cluster.layout.data, settings.CONFIG.database_os_user))
+
+
+@contextmanager
+def migrated_cluster(options: Mapping[str, str] | None = None) -> Iterator[OwnCluster]:
+    from harvester.ops.database import migrate
+
+    own = OwnCluster(options)
+    try:
+        with own.in_use():
+            migrate()
+            make_effects()
+        yield own
+    finally:
+        own.remove()
