@@ -133,7 +133,7 @@ def _failed(job: Attempt, error: BaseException, retry: RetryPolicy) -> Ending:
         error=message,
         traceback=_traceback(error),
         detail=message,
-        unknown=not isinstance(error, TerminalError | TransientError | DATABASE_LOST),
+        unknown=not isinstance(error, (TerminalError, TransientError, *DATABASE_LOST)),
     )
 
 
