@@ -53,28 +53,29 @@ class Heart:
     def _tick(self) -> None:
         jobs = self._held()
         due = time.monotonic() - self._beat_at >= self._interval
-        said = {job.id: job.take_progress() for job in jobs}
+        said = {job: job.take_progress() for job in jobs}
         if due:
             self._beat_at = time.monotonic()
         else:
-            jobs = [job for job in jobs if said[job.id] is not None]
+            jobs = [job for job in jobs if said[job] is not None]
         if jobs:
             self._beat(jobs, said)
 
-    def _beat(self, jobs: list[RunningJob], said: dict[int, str | None]) -> None:
+    def _beat(self, jobs: list[RunningJob], said: dict[RunningJob, str | None]) -> None:
         if self._connection is None or self._connection.closed:
             self._connection = connect("heartbeat")
         values = {
             "ids": [job.id for job in jobs],
             "leases": [job.lease for job in jobs],
-            "progress": [said[job.id] for job in jobs],
+            "progress": [said[job] for job in jobs],
         }
-        reached: dict[int, bool] = dict(self._connection.execute(sql.HEARTBEAT, values).fetchall())
+        rows = self._connection.execute(sql.HEARTBEAT, values).fetchall()
+        reached = {(job_id, lease): stop for job_id, lease, stop in rows}
         for job in jobs:
-            if reached.get(job.id) and not job.cancel_requested:
+            if reached.get(job.key) and not job.cancel_requested:
                 job.request_cancel()
                 self._on_cancel(job)
-        missed = [job for job in jobs if job.id not in reached]
+        missed = [job for job in jobs if job.key not in reached]
         if missed:
             self._ask_after(self._connection, missed)
 
@@ -82,9 +83,9 @@ class Heart:
     def _ask_after(connection: Connection, missed: list[RunningJob]) -> None:
         """A row that was locked for a moment is no loss; a lease that is gone is."""
         values = {"ids": [job.id for job in missed], "leases": [job.lease for job in missed]}
-        held = {row[0] for row in connection.execute(sql.STILL_HELD, values)}
+        held = {(job_id, lease) for job_id, lease in connection.execute(sql.STILL_HELD, values)}
         for job in missed:
-            if job.id not in held:
+            if job.key not in held:
                 job.mark_lost()
 
     def _drop_connection(self) -> None:

@@ -15,7 +15,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from harvester.engine import sql
 from harvester.engine.errors import JobCancelled, LeaseLost
 from harvester.engine.plain import to_json
-from harvester.engine.settle import Ending, settle_in
+from harvester.engine.settle import AttemptKey, Ending, settle_in
 from harvester.engine.states import JobState
 from harvester.kernel.errors import InvalidInput
 
@@ -97,7 +97,7 @@ class RunningJob:
             raise RuntimeError("finish() belongs inside job.transaction()")
         ending = Ending(job_id=self.id, lease=self.lease, state=JobState.SUCCEEDED, result=result)
         with database.cursor() as cursor:
-            if self.id not in settle_in(cursor, [ending]):
+            if ending.key not in settle_in(cursor, [ending]):
                 raise LeaseLost(f"Job {self.id} was taken over; nothing of this transaction was written.")
         transaction.on_commit(self._mark_finished)
 
@@ -122,6 +122,10 @@ class RunningJob:
 
     def request_cancel(self) -> None:
         self._cancel.set()
+
+    @property
+    def key(self) -> AttemptKey:
+        return self.id, self.lease
 
     @property
     def is_lost(self) -> bool:

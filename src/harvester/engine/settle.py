@@ -28,6 +28,9 @@ LONGEST_TRACEBACK = 20_000
 #: The database going away says nothing about the job.
 DATABASE_LOST = (OperationalError, InterfaceError, RawOperationalError, RawInterfaceError)
 
+#: Names one attempt. A job alone does not: its worker may hold a lost attempt at it beside the new one.
+AttemptKey = tuple[int, UUID]
+
 
 @dataclass(frozen=True, kw_only=True)
 class Ending:
@@ -58,6 +61,10 @@ class Ending:
     traceback: str | None = None
     detail: str | None = None
     unknown: bool = False
+
+    @property
+    def key(self) -> AttemptKey:
+        return self.job_id, self.lease
 
 
 class Attempt(Protocol):
@@ -171,8 +178,8 @@ def _json(ending: Ending) -> str | None:
         return to_json({"not_stored": type(ending.result).__name__}, "The result")
 
 
-def settle_in(cursor: Cursor, endings: Sequence[Ending], *, by_force: bool = False) -> dict[int, str]:
-    """Write endings; answers the jobs that were still held, with the states they went to."""
+def settle_in(cursor: Cursor, endings: Sequence[Ending], *, by_force: bool = False) -> dict[AttemptKey, str]:
+    """Write endings; answers the attempts that were still held, with the states their jobs went to."""
     cursor.execute(
         sql.SETTLE_BY_FORCE if by_force else sql.SETTLE,
         {
@@ -188,4 +195,4 @@ def settle_in(cursor: Cursor, endings: Sequence[Ending], *, by_force: bool = Fal
             "details": [ending.detail for ending in endings],
         },
     )
-    return {row[0]: row[1] for row in cursor.fetchall()}
+    return {(job_id, lease): state for job_id, lease, state in cursor.fetchall()}

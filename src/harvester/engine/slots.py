@@ -33,7 +33,7 @@ class Slots:
         self._waiting = 0
         self._idle = 0
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._tasks: dict[int, asyncio.Task[None]] = {}
+        self._tasks: dict[RunningJob, asyncio.Task[None]] = {}
 
     @property
     def free(self) -> int:
@@ -67,7 +67,7 @@ class Slots:
 
     def cancel_task(self, job: RunningJob) -> None:
         """Interrupt a coroutine handler; a thread cannot be interrupted and has to ask by itself."""
-        loop, task = self._loop, self._tasks.get(job.id)
+        loop, task = self._loop, self._tasks.get(job)
         if loop is not None and task is not None:
             loop.call_soon_threadsafe(task.cancel)
 
@@ -112,11 +112,11 @@ class Slots:
         loop.close()
 
     def _start_task(self, job: RunningJob) -> None:
-        self._tasks[job.id] = self._event_loop().create_task(self._task(job))
+        self._tasks[job] = self._event_loop().create_task(self._task(job))
 
     async def _task(self, job: RunningJob) -> None:
         ending = await self._execute_async(job)
-        self._tasks.pop(job.id, None)
+        self._tasks.pop(job, None)
         with self._lock:
             self._active.discard(job)
         if not job.abandoned:

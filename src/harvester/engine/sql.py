@@ -204,13 +204,13 @@ WITH held AS (
 )
 UPDATE jobs j SET heartbeat_at = clock_timestamp(), progress = coalesce(h.progress, j.progress)
 FROM held h
-WHERE j.id = h.id AND j.id IN (SELECT id FROM alive)
-RETURNING j.id, j.cancel_requested_at IS NOT NULL
+WHERE j.id = h.id AND j.lease = h.lease AND j.id IN (SELECT id FROM alive)
+RETURNING j.id, j.lease, j.cancel_requested_at IS NOT NULL
 """
 
 # Which of these leases are still good; asked for those that a heartbeat did not reach.
 STILL_HELD = """
-SELECT j.id FROM jobs j
+SELECT j.id, j.lease FROM jobs j
 JOIN unnest(%(ids)s::bigint[], %(leases)s::uuid[]) AS h(id, lease) ON h.id = j.id AND h.lease = j.lease
 WHERE j.state = 'running'
 """
@@ -256,8 +256,8 @@ WITH ending AS (
         error_type = CASE WHEN e.state = 'succeeded' THEN NULL ELSE coalesce(e.error_type, j.error_type) END,
         error = CASE WHEN e.state = 'succeeded' THEN NULL ELSE coalesce(e.error, j.error) END,
         traceback = CASE WHEN e.state = 'succeeded' THEN NULL ELSE coalesce(e.traceback, j.traceback) END
-    FROM ending e WHERE j.id = e.id AND j.id IN (SELECT id FROM held)
-    RETURNING j.id, j.queue, j.lane, j.state, j.attempt, j.worker, e.detail
+    FROM ending e WHERE j.id = e.id AND j.lease = e.lease AND j.id IN (SELECT id FROM held)
+    RETURNING j.id, e.lease, j.queue, j.lane, j.state, j.attempt, j.worker, e.detail
 ), logged AS (
     INSERT INTO job_events (job_id, state, attempt, worker, detail)
     SELECT id, state, attempt, worker, detail FROM done
@@ -265,7 +265,7 @@ WITH ending AS (
     INSERT INTO job_lane_wakeups (queue, lane, wake_at)
     SELECT DISTINCT queue, lane, statement_timestamp() FROM done WHERE lane IS NOT NULL
 )
-SELECT id, state FROM done
+SELECT id, lease, state FROM done
 """
 
 # The handler has returned, so no fenced transaction of it can be open.

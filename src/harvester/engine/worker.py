@@ -22,7 +22,7 @@ from harvester.engine.job import RunningJob
 from harvester.engine.listen import Listener
 from harvester.engine.maintain import Maintenance
 from harvester.engine.registry import kind_of
-from harvester.engine.settle import Ending, ended_by, handed_back, settle_in, unwritable
+from harvester.engine.settle import AttemptKey, Ending, ended_by, handed_back, settle_in, unwritable
 from harvester.engine.slots import Slots
 from harvester.engine.states import JobState
 from harvester.kernel.retry import RetryPolicy
@@ -81,7 +81,7 @@ class Worker:
         self._stopping = threading.Event()
         self._wake = threading.Event()
         self._endings: deque[Ending] = deque()
-        self._held: dict[int, RunningJob] = {}
+        self._held: dict[AttemptKey, RunningJob] = {}
         self._slots = Slots(options.threads, execute, execute_async, self._ended)
         self._claimer = Claimer(worker=options.name, queues=list(options.queues))
         self._heart = Heart(self._held_jobs, options.heartbeat_seconds, self._cancel_async)
@@ -194,10 +194,10 @@ class Worker:
         self._failures = 0
         self._settled(endings, settled)
         self.claimed += len(claimed)
-        self._held.update((job.id, job) for job in claimed)
+        self._held.update((job.key, job) for job in claimed)
         return claimed
 
-    def _settle(self, connection: Connection, endings: list[Ending]) -> dict[int, str]:
+    def _settle(self, connection: Connection, endings: list[Ending]) -> dict[AttemptKey, str]:
         if not endings:
             return {}
         with connection.cursor() as cursor:
@@ -216,12 +216,12 @@ class Worker:
             except psycopg.Error:
                 self._endings.append(ending)
 
-    def _settled(self, endings: list[Ending], settled: dict[int, str]) -> None:
+    def _settled(self, endings: list[Ending], settled: dict[AttemptKey, str]) -> None:
         for ending in endings:
-            job = self._held.pop(ending.job_id, None)
+            job = self._held.pop(ending.key, None)
             if job is not None and job.lane is not None:
                 self._claimer.lanes_stirred = True
-            _report(ending, settled.get(ending.job_id), job)
+            _report(ending, settled.get(ending.key), job)
 
     def _connected(self) -> Connection:
         if self._connection is None or self._connection.closed:
@@ -253,7 +253,7 @@ class Worker:
     def _ended(self, job: RunningJob, ending: Ending | None) -> None:
         """A handler returned and its slot is free."""
         if ending is None:
-            self._held.pop(job.id, None)
+            self._held.pop(job.key, None)
             self._claimer.lanes_stirred = self._claimer.lanes_stirred or job.lane is not None
         else:
             self._endings.append(ending)
@@ -282,7 +282,7 @@ class Worker:
             if ending is None or not self._force(job, ending):
                 continue
             self._slots.abandon(job)
-            self._held.pop(job.id, None)
+            self._held.pop(job.key, None)
             if job.lane is not None:
                 self._claimer.lanes_stirred = True
 
@@ -299,7 +299,7 @@ class Worker:
         except psycopg.Error as problem:
             self._database_lost(problem)
             return False
-        _report(ending, settled.get(job.id), job)
+        _report(ending, settled.get(job.key), job)
         return True
 
     # -- stopping -----------------------------------------------------------------------------------------------
