@@ -134,6 +134,7 @@ def test_a_full_release_leaves_no_process_and_no_socket(cluster):
     assert not living(pids)
     assert not cluster.socket_dir.exists()
     assert not (cluster.layout.data / "postmaster.pid").exists()
+    assert "received fast shutdown request" in cluster.layout.log.read_text()
 
 
 def test_rows_survive_a_full_stop(cluster):
@@ -190,7 +191,7 @@ def test_a_pid_file_whose_number_another_process_has_now_does_not_block_the_star
         owner = pid_file.stat()
         left_behind = pid_file.read_text().split("\n")
     identity = {"user": owner.st_uid, "group": owner.st_gid, "extra_groups": []} if os.geteuid() == 0 else {}
-    with subprocess.Popen(["/bin/sleep", "600"], **identity) as stranger:
+    with subprocess.Popen(["/bin/cat"], stdin=subprocess.PIPE, **identity) as stranger:
         pid_file.write_text("\n".join([str(stranger.pid), *left_behind[1:]]))
         pid_file.chmod(0o600)
         os.chown(pid_file, owner.st_uid, owner.st_gid)
@@ -198,7 +199,6 @@ def test_a_pid_file_whose_number_another_process_has_now_does_not_block_the_star
             assert postmaster(cluster) != stranger.pid
             assert query(cluster, "SELECT 1") == [(1,)]
         assert is_alive(stranger.pid)
-        stranger.kill()
 
 
 def test_a_forked_child_that_ends_does_not_stop_the_server(cluster, holders):
