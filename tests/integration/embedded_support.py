@@ -12,7 +12,7 @@ from pathlib import Path
 
 import psycopg
 
-from harvester.engine.embedded import OWNER_ROLE
+from harvester.engine.embedded import OWNER_ROLE, Cluster
 
 IS_ROOT = os.geteuid() == 0
 HOLDER = Path(__file__).with_name("embedded_holder.py")
@@ -27,6 +27,20 @@ def open_directory():
         yield path
     finally:
         shutil.rmtree(path)
+
+
+@contextmanager
+def made_home():
+    """A home whose database exists and is stopped, to be copied: initdb for each test would take a minute."""
+    with open_directory() as base:
+        with Cluster(base / "home").hold():
+            pass
+        yield base / "home"
+
+
+def copy_home(made, home):
+    subprocess.run(["cp", "-a", made, home], check=True)
+    return Cluster(home)
 
 
 class Holder:

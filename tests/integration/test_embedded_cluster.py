@@ -10,8 +10,10 @@ import psycopg
 import pytest
 from embedded_support import (
     Holder,
+    copy_home,
     is_alive,
     living,
+    made_home,
     open_directory,
     postmaster,
     processes,
@@ -25,49 +27,65 @@ from harvester.kernel.errors import ConfigError
 SPIN = "DO $$ BEGIN LOOP PERFORM 1; END LOOP; END $$"
 
 
+@pytest.fixture(scope="module")
+def made():
+    with made_home() as home:
+        yield home
+
+
 @pytest.fixture
-def cluster():
+def cluster(made):
+    """A cluster whose database exists and is stopped."""
+    with open_directory() as base:
+        yield copy_home(made, base / "home")
+
+
+@pytest.fixture
+def fresh():
+    """A cluster of which nothing exists."""
     with open_directory() as base:
         yield Cluster(base / "home")
 
 
 @pytest.fixture
-def holders(cluster):
+def holders(cluster, fresh):
     """Starts holders, and leaves neither them nor a server behind."""
     started = []
 
-    def start(**how):
-        started.append(Holder(cluster.layout.home, **how))
-        return started[-1]
+    def start(held):
+        holder = Holder(held.layout.home)
+        started.append((held, holder))
+        return holder
 
     yield start
-    for holder in started:
+    for _, holder in started:
         if holder.process.returncode is None:
             holder.kill()
-    cluster.hold().release()
+    for held in {held for held, _ in started}:
+        held.hold().release()
 
 
-def test_construction_and_address_touch_nothing(cluster):
-    address = cluster.address(APP_ROLE)
-    assert address == {"host": str(cluster.socket_dir), "port": 5432, "user": APP_ROLE, "dbname": DATABASE}
-    assert not cluster.layout.home.exists()
-    assert not cluster.socket_dir.exists()
+def test_construction_and_address_touch_nothing(fresh):
+    address = fresh.address(APP_ROLE)
+    assert address == {"host": str(fresh.socket_dir), "port": 5432, "user": APP_ROLE, "dbname": DATABASE}
+    assert not fresh.layout.home.exists()
+    assert not fresh.socket_dir.exists()
 
 
-def test_the_first_hold_makes_a_database_with_an_owner_and_a_powerless_application_role(cluster):
-    with cluster.hold():
+def test_the_first_hold_makes_a_database_with_an_owner_and_a_powerless_application_role(fresh):
+    with fresh.hold():
         roles = query(
-            cluster,
+            fresh,
             "SELECT rolname, rolcanlogin, rolsuper, rolcreaterole OR rolcreatedb OR rolreplication"
             " OR rolbypassrls FROM pg_roles WHERE rolname LIKE 'harvester%%' ORDER BY 1",
         )
         assert roles == [(APP_ROLE, True, False, False), (OWNER_ROLE, True, True, True)]
         columns = "datdba::regrole::text, pg_encoding_to_char(encoding), datctype"
-        found = query(cluster, f"SELECT {columns} FROM pg_database WHERE datname = %s", DATABASE)
+        found = query(fresh, f"SELECT {columns} FROM pg_database WHERE datname = %s", DATABASE)
         assert found == [(OWNER_ROLE, "UTF8", "C.UTF-8")]
-        assert query(cluster, "SELECT current_user::text", role=APP_ROLE) == [(APP_ROLE,)]
+        assert query(fresh, "SELECT current_user::text", role=APP_ROLE) == [(APP_ROLE,)]
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
-            query(cluster, "CREATE TABLE mine (id int)", role=APP_ROLE)
+            query(fresh, "CREATE TABLE mine (id int)", role=APP_ROLE)
 
 
 def test_the_server_has_the_settings_that_the_engine_counts_on(cluster):
@@ -95,14 +113,14 @@ def test_options_of_the_caller_come_last(cluster):
         assert query(tuned, "SELECT current_setting('max_connections'), current_setting('work_mem')") == [("33", "5MB")]
 
 
-def test_eight_starts_at_once_give_one_server_to_which_all_connect(cluster, holders):
-    eight = [holders() for _ in range(8)]
+def test_eight_starts_at_once_give_one_server_to_which_all_connect(fresh, holders):
+    eight = [holders(fresh) for _ in range(8)]
     answers = {holder.answer for holder in eight}
-    assert answers == {f"held {started_at(cluster)}"}
-    pids = processes(cluster)
+    assert answers == {f"held {started_at(fresh)}"}
+    pids = processes(fresh)
     for holder in eight[:7]:
         assert holder.tell("release") == "released"
-    assert living(pids) >= {postmaster(cluster)}
+    assert living(pids) >= {postmaster(fresh)}
     assert eight[7].tell("release") == "released"
     assert not living(pids)
 
@@ -145,7 +163,7 @@ def test_rows_survive_a_full_stop(cluster):
 
 
 def test_the_server_of_a_killed_holder_is_adopted_and_stopped_by_the_next(cluster, holders):
-    killed = holders()
+    killed = holders(cluster)
     answer = killed.answer
     pids = processes(cluster)
     killed.kill()
@@ -202,7 +220,7 @@ def test_a_pid_file_whose_number_another_process_has_now_does_not_block_the_star
 
 
 def test_a_forked_child_that_ends_does_not_stop_the_server(cluster, holders):
-    parent = holders()
+    parent = holders(cluster)
     answer = parent.answer
     assert parent.tell("fork") == "forked"
     assert f"held {started_at(cluster)}" == answer

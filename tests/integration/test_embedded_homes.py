@@ -11,8 +11,10 @@ import pytest
 from embedded_support import (
     IS_ROOT,
     Holder,
+    copy_home,
     copy_wheel,
     living,
+    made_home,
     open_directory,
     postmaster,
     processes,
@@ -31,6 +33,12 @@ echo 18 > "$2/PG_VERSION"
 echo $$ > "{fifo}"
 exec sleep 600
 """
+
+
+@pytest.fixture(scope="module")
+def made():
+    with made_home() as home:
+        yield home
 
 
 @pytest.fixture
@@ -279,10 +287,8 @@ def with_a_damaged_control_file(data):
         (with_a_damaged_control_file, "pg_control.*backup"),
     ],
 )
-def test_a_broken_data_directory_gives_one_clear_line_and_stays_as_it_is(base, damage, told):
-    cluster = Cluster(base / "home")
-    with cluster.hold():
-        pass
+def test_a_broken_data_directory_gives_one_clear_line_and_stays_as_it_is(base, made, damage, told):
+    cluster = copy_home(made, base / "home")
     damage(cluster.layout.data)
     before = contents(cluster.layout.data)
     with pytest.raises(ConfigError, match=told) as caught:
