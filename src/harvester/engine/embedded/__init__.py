@@ -1,6 +1,7 @@
 """An embedded PostgreSQL server that runs exactly as long as some process holds it.
 
-    with Cluster(home).hold():
+    cluster = Cluster(home)
+    with cluster.hold():
         psycopg.connect(**cluster.address(APP_ROLE))
 
     layout      where everything lies below a home; pure
@@ -9,6 +10,7 @@
     binaries    which PostgreSQL is used, copied where the server's user could not reach it
     settings    the text of harvester.conf
     datadir     initdb once and whole, the checks of an existing directory
+    places      the home and the directory of the socket, made or refused
     processes   which processes belong to a cluster, and how they end
     server      start, wait until it answers, stop
     cluster     the holds, and the public face
