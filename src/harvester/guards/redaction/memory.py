@@ -72,15 +72,19 @@ class LiveSecrets:
 def spellings(secret: str) -> frozenset[str]:
     """The value as it is, and as URLs, JSON, Python's repr and base64 show it."""
     raw = secret.encode("utf-8", errors="surrogatepass")
+    encoded = (base64.b64encode(raw), base64.urlsafe_b64encode(raw))
     return frozenset(
         {
             secret,
+            quote(raw),
             quote(raw, safe=""),
             quote_plus(raw),
             json.dumps(secret)[1:-1],
             json.dumps(secret, ensure_ascii=False)[1:-1],
             repr(secret)[1:-1],
-            base64.b64encode(raw).decode().rstrip("="),
-            base64.urlsafe_b64encode(raw).decode().rstrip("="),
+            # Inside a longer text with both kinds of quotes, repr escapes one of them.
+            repr("'\"" + secret)[4:-1],
+            repr(raw)[2:-1],
+            *(form.decode().rstrip("=") for form in encoded),
         }
     )

@@ -13,11 +13,11 @@ from harvester.guards.redaction.names import is_secret_name
 REDACTED = "[redacted]"
 #: Removing one thing may uncover another (a URL inside a value). Two passes settle all but contrived text.
 MOST_PASSES = 8
-#: A shorter single word holds nothing that the patterns find, and most texts in logs are single words.
-_SHORTEST_FINDING = 20
 
 live = LiveSecrets()
 
+# All patterns but that of tokens need one of these. Most texts in logs are single words and end here.
+_PHRASE = re.compile(r"[=:%/ \t]")
 # The user-info of a URL ends at the last @ in front of the path.
 _USER_INFO = re.compile(r'://[^\s/?#"<>\\]*@')
 # A raw slash, question mark or hash in a password pushes the @ behind the apparent end of the host. Digits in
@@ -78,8 +78,8 @@ def redact_text(text: str) -> str:
 
 def _remove_once(text: str) -> str:
     text = _remove_live(text)
-    if len(text) < _SHORTEST_FINDING and text.isidentifier():
-        return text
+    if not _PHRASE.search(text):
+        return _TOKEN.sub(REDACTED, text)
     text = _remove_private_keys(text)
     text = _USER_INFO.sub(f"://{REDACTED}@", text)
     text = _BROKEN_USER_INFO.sub(f"://{REDACTED}@", text)

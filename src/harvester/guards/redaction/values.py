@@ -12,6 +12,7 @@ from harvester.guards.redaction.text import REDACTED, redact_text
 #: Deeper data is data gone wrong, or refers to itself.
 DEEPEST = 20
 TOO_DEEP = "[nested too deeply]"
+_PAIR = len(("name", "value"))
 
 #: These cannot carry a secret text, and cannot misbehave when they are printed.
 _PLAIN = frozenset({type(None), bool, int, float, Decimal, UUID, dt.date, dt.datetime, dt.time, dt.timedelta})
@@ -27,8 +28,10 @@ def redact(value: Any) -> Any:
     return _redact(value, ())
 
 
-def _redact(value: Any, path: tuple[int, ...]) -> Any:
+def _redact(value: Any, path: tuple[int, ...], *, in_list: bool = False) -> Any:
     try:
+        if in_list and isinstance(value, tuple | list) and len(value) == _PAIR and is_secret_name(value[0]):
+            return _hide_second(value)
         return _redact_by_type(value, path)
     except Exception:  # noqa: BLE001 - an object may raise anything when it is looked at
         return f"[unprintable {type(value).__name__}]"
@@ -58,7 +61,7 @@ def _redact_inside(value: Any, path: tuple[int, ...]) -> Any:
     path = (*path, id(value))
     if isinstance(value, Mapping):
         return _redact_mapping(value, path)
-    items = [_redact_item(item, path) for item in value]
+    items = [_redact(item, path, in_list=True) for item in value]
     return tuple(items) if isinstance(value, tuple) else items
 
 
@@ -77,11 +80,9 @@ def _redact_key(name: Any) -> Any:
     return _redact(shown, ())
 
 
-def _redact_item(item: Any, path: tuple[int, ...]) -> Any:
-    is_pair = isinstance(item, (tuple, list)) and len(item) == len(("name", "value"))
-    if is_pair and is_secret_name(item[0]):
-        return type(item)([item[0], _hide(item[1])]) if type(item) in (tuple, list) else REDACTED
-    return _redact(item, path)
+def _hide_second(pair: Any) -> Any:
+    hidden = [pair[0], _hide(pair[1])]
+    return tuple(hidden) if isinstance(pair, tuple) else hidden
 
 
 def _hide(value: Any) -> Any:
