@@ -44,11 +44,12 @@ class OwnCluster:
         return psycopg.connect(**self._cluster.address(role), autocommit=True)
 
     def stop(self, how: str = "fast") -> None:
-        """End the server, and return when none of its processes is left."""
+        """End the server, and return when none of its processes is left; this thread connects anew."""
         pid = self._processes.postmaster()
         assert pid is not None, "the server does not run"
         os.kill(pid, ENDINGS[how])
         wait_for(lambda: not self._processes.all(), "the end of the server")
+        connections.close_all()
 
     def start(self) -> None:
         before, self._hold = self._hold, self._cluster.hold()

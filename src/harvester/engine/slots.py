@@ -43,6 +43,11 @@ class Slots:
     def busy(self) -> int:
         return len(self._active)
 
+    def active(self) -> list[RunningJob]:
+        """The jobs whose handlers have not returned."""
+        with self._lock:
+            return list(self._active)
+
     def submit(self, job: RunningJob, *, is_async: bool) -> None:
         if is_async:
             with self._lock:

@@ -156,7 +156,7 @@ class Worker:
         waits = [self.options.poll_seconds]
         if self._claimer.next_in is not None and self._slots.free:
             waits.append(max(self._claimer.next_in, 0.001))
-        deadlines = [job.deadline for job in self._held_jobs() if job.deadline is not None]
+        deadlines = [job.deadline for job in self._slots.active() if job.deadline is not None]
         waits += [max(deadline - time.monotonic(), 0.001) for deadline in deadlines]
         return min(waits)
 
@@ -270,8 +270,8 @@ class Worker:
     # -- endings by force ---------------------------------------------------------------------------------------
 
     def _end_overdue(self) -> None:
-        for job in self._held_jobs():
-            if job.overdue and not job.abandoned:
+        for job in self._slots.active():
+            if job.overdue:
                 log.warning("JOB_TIMED_OUT", job_id=job.id, job_kind=job.kind)
                 error = JobTimeout(f"{job.kind} ran longer than {timeout_of(job):g} s; the attempt was broken off.")
                 self._end_by_force([(job, ended_by(job, error, kind_of(job.kind).retry))])
@@ -320,7 +320,7 @@ class Worker:
     def _hand_back(self) -> None:
         if self._endings:
             self._exchange(0)
-        left = [job for job in self._held_jobs() if not job.abandoned]
+        left = self._slots.active()
         for job in left:
             log.warning("JOB_HANDED_BACK", job_id=job.id, job_kind=job.kind)
         self._end_by_force([(job, handed_back(job)) for job in left])

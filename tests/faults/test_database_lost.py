@@ -1,0 +1,41 @@
+"""The database goes away and comes back: what was done stays done, and is done once."""
+
+from tests.support.outcomes import history, wait_until_ended
+from tests.support.signals import say, wait_to_hear
+from tests.support.waiting import wait_for
+from tests.support.workers import worker_thread
+
+from harvester.engine.connect import connect
+from harvester.engine.enqueue import enqueue
+
+
+def test_a_result_is_recorded_once_the_database_is_back_and_the_job_is_not_run_twice(own_database):
+    job_id = enqueue("test.busy", {"key": "k"}).job_id
+    with worker_thread(name="w") as worker:
+        wait_to_hear("started:k:1")
+        own_database.stop("immediate")
+        say("release:k:1")
+        wait_for(lambda: worker._endings and worker._failures, "a try to record the end")
+        own_database.start()
+        ended = wait_until_ended(job_id)
+    assert (ended.state, ended.result) == ("succeeded", "w 1")
+    assert history(job_id) == ["pending", "running", "succeeded"]
+
+
+def test_a_handler_that_returned_in_time_did_not_time_out_however_late_its_end_is_recorded(database):
+    """The worker cannot write: it waits for a row that somebody else has locked."""
+    blocked = enqueue("test.busy", {"key": "blocked"}).job_id
+    job_id = enqueue("test.limited", {"key": "k"}).job_id
+    with worker_thread(name="w") as worker, connect("test") as other:
+        wait_to_hear("started:blocked:1")
+        wait_to_hear("started:k:1")
+        with other.transaction():
+            other.execute("SELECT FROM jobs WHERE id = %s FOR UPDATE", [blocked])
+            say("release:blocked:1")
+            wait_for(lambda: worker._slots.busy == 1 and not worker._endings, "the try to write")
+            say("release:k:1")
+            wait_for(lambda: worker._endings, "the return of the handler")
+            wait_for(lambda: all(held.overdue for held in worker._held_jobs() if held.id == job_id), "its deadline")
+        ended = wait_until_ended(job_id)
+    assert (ended.state, ended.result) == ("succeeded", "w 1")
+    assert history(job_id) == ["pending", "running", "succeeded"]
