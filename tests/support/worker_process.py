@@ -1,5 +1,6 @@
 """`python -m tests.support.worker_process threads=2 queues=a,b`: a worker that can be killed."""
 
+import os
 import signal
 import sys
 
@@ -9,6 +10,7 @@ django.setup()
 
 from harvester.engine.worker import Worker, WorkerOptions  # noqa: E402
 from tests.support import fault_kinds, kinds  # noqa: E402, F401 - registers the kinds
+from tests.support.signals import say  # noqa: E402
 from tests.support.workers import QUICK  # noqa: E402
 
 
@@ -30,7 +32,14 @@ def options(arguments: list[str]) -> WorkerOptions:
 
 def main() -> None:
     worker = Worker(options(sys.argv[1:]))
-    signal.signal(signal.SIGTERM, lambda *_: worker.stop())
+
+    def stop(*_: object) -> None:
+        worker.stop()
+        say(f"stopping:{worker.options.name}")
+
+    signal.signal(signal.SIGTERM, stop)
+    if os.environ.get("TEST_SIGTERM_FIRST"):
+        os.kill(os.getpid(), signal.SIGTERM)
     worker.run()
 
 

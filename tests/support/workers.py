@@ -1,7 +1,6 @@
 """Workers for tests: in a thread of this process, or in a process of their own that can be killed."""
 
 import os
-import signal
 import subprocess
 import sys
 import threading
@@ -39,22 +38,37 @@ def run_until_idle(**options) -> Worker:
     return worker
 
 
+def start_process(module: str, *arguments: str, **env: str) -> subprocess.Popen:
+    """Run a module of the tests in a process of its own, on the same database."""
+    environment = {**os.environ, "HARVESTER_HOME": str(settings.CONFIG.home), **env}
+    environment["PYTHONPATH"] = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
+    return subprocess.Popen([sys.executable, "-m", module, *arguments], env=environment, cwd=ROOT)
+
+
 def start_worker_process(*arguments: str, **env: str) -> subprocess.Popen:
     """A worker process with the test kinds; `arguments` are field=value of WorkerOptions."""
-    command = [sys.executable, "-m", "tests.support.worker_process", *arguments]
-    environment = {**os.environ, "HARVESTER_HOME": str(settings.CONFIG.home), "PYTHONPATH": str(ROOT), **env}
-    environment["PYTHONPATH"] = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
-    return subprocess.Popen(command, env=environment, cwd=ROOT)
+    return start_process("tests.support.worker_process", *arguments, **env)
 
 
 @contextmanager
 def worker_processes(count: int, *arguments: str, **env: str) -> Iterator[list[subprocess.Popen]]:
-    processes = [start_worker_process(*arguments, **env) for _ in range(count)]
+    with ended_at_last([start_worker_process(*arguments, **env) for _ in range(count)]) as processes:
+        yield processes
+
+
+@contextmanager
+def python_process(module: str, *arguments: str, **env: str) -> Iterator[subprocess.Popen]:
+    with ended_at_last([start_process(module, *arguments, **env)]) as [process]:
+        yield process
+
+
+@contextmanager
+def ended_at_last(processes: list[subprocess.Popen]) -> Iterator[list[subprocess.Popen]]:
+    """Whatever happens, none of these processes outlives the test, frozen ones included."""
     try:
         yield processes
     finally:
         for process in processes:
             if process.poll() is None:
-                process.send_signal(signal.SIGCONT)
                 process.kill()
             process.wait()

@@ -1,6 +1,5 @@
 """Work by the clock: each due moment is taken once, whatever the number of schedulers."""
 
-import threading
 from datetime import UTC, datetime, timedelta
 
 import structlog
@@ -9,6 +8,7 @@ from django.db import close_old_connections, connection, transaction
 from django.db.utils import InterfaceError, OperationalError
 
 from harvester.engine import sql
+from harvester.engine.bell import StopBell
 from harvester.engine.enqueue import enqueue
 from harvester.engine.maintain import Maintenance
 from harvester.engine.registry import Periodic, all_periodic
@@ -93,17 +93,18 @@ class Scheduler:
     """Ticks until it is told to stop, and looks after stuck jobs meanwhile."""
 
     def __init__(self, stuck_seconds: float = 300.0, stale_check_seconds: float = 60.0) -> None:
-        self._stop = threading.Event()
+        self._bell = StopBell()
         self._maintenance = Maintenance(stuck_seconds, stale_check_seconds)
 
     def stop(self) -> None:
-        self._stop.set()
+        """Ask the scheduler to stop; may be called at any time, from a signal handler too, more than once."""
+        self._bell.stop()
 
     def run(self) -> None:
         log.info("SCHEDULER_STARTED", periodic=len(all_periodic()))
         self._maintenance.start()
         registered = False
-        while not self._stop.is_set():
+        while not self._bell.stopping:
             try:
                 if not registered:
                     register_all()
@@ -116,7 +117,7 @@ class Scheduler:
                 connection.close()
                 wait = _AFTER_FAILURE_SECONDS
             close_old_connections()
-            self._stop.wait(wait)
+            self._bell.pause(wait)
         self._maintenance.stop()
         connection.close()
         log.info("SCHEDULER_STOPPED")

@@ -3,7 +3,6 @@
 import os
 import secrets
 import socket
-import threading
 import time
 from collections import deque
 from dataclasses import dataclass, field
@@ -12,6 +11,7 @@ import psycopg
 import structlog
 
 from harvester.engine import sql
+from harvester.engine.bell import StopBell
 from harvester.engine.claim import Claimer
 from harvester.engine.connect import Connection, connect
 from harvester.engine.errors import JobTimeout
@@ -78,8 +78,7 @@ class Worker:
     def __init__(self, options: WorkerOptions) -> None:
         self.options = options
         self.claimed = 0
-        self._stopping = threading.Event()
-        self._wake = threading.Event()
+        self._bell = StopBell()
         self._endings: deque[Ending] = deque()
         self._held: dict[AttemptKey, RunningJob] = {}
         self._slots = Slots(options.threads, execute, execute_async, self._ended)
@@ -99,7 +98,7 @@ class Worker:
         try:
             while not self._enough():
                 self._turn()
-            while self._held and not self._stopping.is_set():
+            while self._held and not self._bell.stopping:
                 self._turn()
             self._drain()
         finally:
@@ -111,15 +110,14 @@ class Worker:
         return self.claimed
 
     def stop(self) -> None:
-        """Ask the worker to stop; may be called at any time, from anywhere, more than once."""
-        self._stopping.set()
-        self._wake.set()
+        """Ask the worker to stop; may be called at any time, from a signal handler too, more than once."""
+        self._bell.stop()
 
     # -- one turn -----------------------------------------------------------------------------------------------
 
     def _turn(self) -> None:
         """Record what ended, claim what fits, and wait if there was nothing to do."""
-        self._wake.clear()
+        self._bell.hush()
         self._end_overdue()
         room = self._room()
         if not self._endings and not room:
@@ -136,16 +134,16 @@ class Worker:
         if not room:
             return
         if self.options.until_idle and not self._held:
-            self._stopping.set()
+            self._bell.stop()
             return
         self._wait(self._longest_wait())
 
     def _wait(self, seconds: float) -> None:
-        if not self._stopping.is_set() or self._slots.busy:
-            self._wake.wait(seconds)
+        if not self._bell.stopping or self._slots.busy:
+            self._bell.wait(seconds)
 
     def _room(self) -> int:
-        if self._stopping.is_set():
+        if self._bell.stopping:
             return 0
         room = self._slots.free
         if self.options.max_jobs:
@@ -163,7 +161,7 @@ class Worker:
     def _enough(self) -> bool:
         """Told to stop, or as many jobs claimed as it may."""
         reached = self.options.max_jobs and self.claimed >= self.options.max_jobs
-        return bool(reached) or self._stopping.is_set()
+        return bool(reached) or self._bell.stopping
 
     def _start(self, job: RunningJob) -> None:
         limit = timeout_of(job)
@@ -235,10 +233,10 @@ class Worker:
         log.warning("DATABASE_LOST", error=str(problem).strip(), retry_in=wait)
         self._drop_connection()
         self._claimer.forget()
-        if self._stopping.is_set():
+        if self._bell.stopping:
             time.sleep(min(wait, _WAIT_WHILE_STOPPING))
         else:
-            self._stopping.wait(wait)
+            self._bell.pause(wait)
 
     def _drop_connection(self) -> None:
         if self._connection is not None:
@@ -257,12 +255,12 @@ class Worker:
             self._claimer.lanes_stirred = self._claimer.lanes_stirred or job.lane is not None
         else:
             self._endings.append(ending)
-        self._wake.set()
+        self._bell.ring()
 
     def _notified(self, queue: str | None) -> None:
         if queue is None or not self.options.queues or queue in self.options.queues:
             self._claimer.lanes_stirred = True
-            self._wake.set()
+            self._bell.ring()
 
     def _cancel_async(self, job: RunningJob) -> None:
         self._slots.cancel_task(job)
@@ -307,14 +305,14 @@ class Worker:
     def _drain(self) -> None:
         """Claim nothing more; let jobs finish within the grace time, then hand the rest back."""
         deadline = time.monotonic() + self.options.grace_seconds
-        self._stopping.set()
+        self._bell.stop()
         while (self._slots.busy or self._endings) and time.monotonic() < deadline:
-            self._wake.clear()
+            self._bell.hush()
             self._end_overdue()
             if self._endings:
                 self._exchange(0)
             else:
-                self._wake.wait(min(0.2, max(deadline - time.monotonic(), 0)))
+                self._bell.wait(min(0.2, deadline - time.monotonic()))
         self._hand_back()
 
     def _hand_back(self) -> None:
