@@ -178,7 +178,7 @@ def _render_json(_: Any, __: str, event: EventDict) -> str:
 
 def _console_renderer(*, colors: bool) -> Processor:
     return structlog.dev.ConsoleRenderer(
-        # The pretty formatters print local variables, which is where the secrets are.
+        # Tracebacks are text already. The pretty ones would show local variables, which is where secrets are.
         exception_formatter=structlog.dev.plain_traceback,
         colors=colors,
         sort_keys=False,

@@ -1,0 +1,8 @@
+"""Registers the guards with Django: they keep one table, the sealed secrets."""
+
+from django.apps import AppConfig
+
+
+class GuardsConfig(AppConfig):
+    name = "harvester.guards"
+    label = "guards"
