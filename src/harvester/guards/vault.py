@@ -171,8 +171,8 @@ class KeyRing:
         if key is None:
             raise UnknownKey(
                 f"A credential is sealed with the key {sealed.key_id!r}, and the ring has only "
-                f"{', '.join(self.key_ids)}. Nothing was changed. Add that key to {KEY_VARIABLE}, "
-                "or to the key file, again."
+                f"{', '.join(self.key_ids)}. Nothing was changed. Add that key again, as {sealed.key_id}:<key>, "
+                f"to {KEY_VARIABLE} or to the key file."
             )
         iv, tag = payload[1 : 1 + IV_BYTES], payload[1 + IV_BYTES : HEADER_BYTES]
         try:
