@@ -101,9 +101,7 @@ def unwritable(ending: Ending, problem: Exception) -> Ending:
         lease=ending.lease,
         state=JobState.FAILED,
         error_type="ENDING_NOT_STORED",
-        error=_clean(
-            f"The job ended as {ending.state} but its details could not be stored: {problem}", LONGEST_MESSAGE
-        ),
+        error=_clean(f"The job ended as {ending.state}, but its details could not be stored: {problem}"),
         unknown=True,
     )
 
@@ -115,7 +113,7 @@ def ended_by(job: Attempt, error: BaseException, retry: RetryPolicy) -> Ending |
     if isinstance(error, JobCancelled):
         return Ending(job_id=job.id, lease=job.lease, state=JobState.CANCELLED, detail="stopped as asked")
     if isinstance(error, Snooze):
-        detail = _clean(f"snoozed: {error}", LONGEST_MESSAGE)
+        detail = _clean(f"snoozed: {error}")[:LONGEST_MESSAGE]
         return Ending(
             job_id=job.id,
             lease=job.lease,
@@ -150,7 +148,7 @@ def _message(error: BaseException) -> str:
         text = str(error) or type(error).__name__
     except BaseException:  # noqa: BLE001 - an error's own __str__ may raise anything
         text = f"{type(error).__name__} (its message cannot be printed)"
-    return _clean(text, LONGEST_MESSAGE)
+    return _clean(text)[:LONGEST_MESSAGE]
 
 
 def _traceback(error: BaseException) -> str | None:
@@ -158,13 +156,12 @@ def _traceback(error: BaseException) -> str | None:
         lines = traceback_module.format_exception(error, limit=-30)
     except BaseException:  # noqa: BLE001 - formatting calls the error's own code
         lines = traceback_module.format_tb(error.__traceback__, limit=-30)
-    return _clean("".join(lines)[-LONGEST_TRACEBACK:], LONGEST_TRACEBACK)
+    return _clean("".join(lines))[-LONGEST_TRACEBACK:]
 
 
-def _clean(text: str, longest: int) -> str:
-    """Text that PostgreSQL can hold, without secrets."""
-    storable = text.replace("\x00", "\ufffd").encode("utf-8", "replace").decode("utf-8")
-    return str(redact(storable))[:longest]
+def _clean(text: str) -> str:
+    """Text that PostgreSQL can hold, without secrets. It is cut only afterwards: half a key is still a secret."""
+    return str(redact(text.replace("\x00", "\ufffd").encode("utf-8", "replace").decode("utf-8")))
 
 
 def _json(ending: Ending) -> str | None:

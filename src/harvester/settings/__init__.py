@@ -19,6 +19,8 @@ ROOT_URLCONF = "harvester.portal.urls"
 WSGI_APPLICATION = "harvester.portal.wsgi.application"
 AUTH_USER_MODEL = "ops.User"
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+# Every process configures its logs through harvester.guards.logs; Django must not add handlers of its own.
+LOGGING_CONFIG = None
 USE_TZ = True
 TIME_ZONE = "UTC"
 LANGUAGE_CODE = "en-us"
