@@ -15,6 +15,8 @@ FULL_LOOK_SECONDS = 5.0
 #: While jobs without a lane fill all slots, lanes are looked at no more often than this: each look costs as much
 #: as a claim. When slots stay free, lanes are looked at right away.
 LANE_PACE_SECONDS = 0.02
+#: A lane that is due but locked by another claimer is asked for again after this long.
+LANE_RETRY_SECONDS = 0.05
 _BEGINNING = (datetime.min.replace(tzinfo=UTC), 0)
 
 
@@ -28,10 +30,13 @@ class Claimer:
 
     worker: str
     queues: list[str]
-    #: Seconds until the next job that is known to come due; None when none is known.
-    next_in: float | None = None
     #: Something happened to a lane since it was last looked at.
     lanes_stirred: bool = True
+    #: The last look found lanes that were due; more may be, also when none of these had a job.
+    got_lanes: bool = False
+    #: Seconds until the next known job without a lane, and until the next known lane, come due.
+    _job_in: float | None = None
+    _lane_in: float | None = None
     _places: dict[tuple[str, int], tuple[datetime, int]] = field(default_factory=dict)
     _wakeups_read: int = 0
     _looked_at: float = float("-inf")
@@ -47,6 +52,17 @@ class Claimer:
             jobs += self._take(connection, most - len(jobs))
         return jobs
 
+    @property
+    def next_in(self) -> float | None:
+        """Seconds until the next job that is known to come due; None when none is known.
+
+        A lane that is due and was not to be had is locked by somebody else, perhaps for long.
+        """
+        lane_in = self._lane_in
+        if lane_in is not None:
+            lane_in = max(lane_in, 0.0 if self.got_lanes else LANE_RETRY_SECONDS)
+        return min((seconds for seconds in (self._job_in, lane_in) if seconds is not None), default=None)
+
     def forget(self) -> None:
         """Start from the beginning, after the connection was lost."""
         self._places.clear()
@@ -56,10 +72,8 @@ class Claimer:
         rows = connection.execute(sql.LOOK, {"queues": self.queues}).fetchall()
         self._places = {(queue, priority): _BEGINNING for queue, priority, due, _ in rows if due}
         lanes_next = connection.execute(sql.LANES_NEXT, {"queues": self.queues}).fetchone()
-        coming = [row[3] for row in rows if row[3] is not None]
-        if lanes_next and lanes_next[0] is not None:
-            coming.append(max(lanes_next[0], 0.0))
-        self.next_in = min(coming, default=None)
+        self._job_in = min((row[3] for row in rows if row[3] is not None), default=None)
+        self._lane_in = lanes_next[0] if lanes_next else None
         self.lanes_stirred = True
         self._lanes_looked_at = float("-inf")
         self._wakeups_read = 0
@@ -97,7 +111,7 @@ class Claimer:
         if newest and newest[0] is not None:
             self._wakeups_read = newest[0]
         lanes = connection.execute(sql.LANES_LOCK, values).fetchall()
-        self.lanes_stirred = bool(lanes)
+        self.lanes_stirred = self.got_lanes = bool(lanes)
         self._lanes_looked_at = time.monotonic()
         return [(queue, lane) for queue, lane in lanes]
 

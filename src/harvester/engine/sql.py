@@ -6,7 +6,7 @@ Locks, by strength, and why:
 * a fenced transaction holds FOR KEY SHARE on its own job row: it lets heartbeats pass, and makes every
   FOR UPDATE of that row (the rescuer's, a forced ending's) pass by or wait;
 * heartbeats and endings take FOR NO KEY UPDATE in the order of ids, so that they cannot deadlock;
-* claimers alone lock rows of job_lanes, in the order of their keys.
+* claimers alone lock rows of job_lanes, and never wait for one.
 
 `statement_timestamp()` is used where an index must be searched with it, because it is stable within a
 statement; `clock_timestamp()` where the moment itself is recorded.
@@ -76,21 +76,40 @@ ORDER BY p.priority DESC, p.queue
 """
 
 # Turns the wake-ups after a remembered place into rows of job_lanes; the place is remembered because an old
-# snapshot elsewhere keeps every deleted wake-up in the way.
+# snapshot elsewhere keeps every deleted wake-up in the way. It never waits: a frozen process may hold a lane in its
+# open claim, and whoever waited for it would claim nothing at all. So the wake-ups of lanes that are locked stay
+# for later, and a new lane is listed only by the one who gets its advisory lock, because an insert would wait for
+# another one's insert of the same key. (Lanes share 256 of these locks: the server's table of locks is small.)
+# A known lane is written even if it seems to be awake: somebody may have put it to sleep since this snapshot.
 LANES_WAKE = """
-WITH gone AS (
-    DELETE FROM job_lane_wakeups
-    WHERE id IN (SELECT id FROM job_lane_wakeups
-                 WHERE id > %(after)s
-                   AND (cardinality(%(queues)s::text[]) = 0 OR queue = ANY (%(queues)s::text[]))
-                 ORDER BY id LIMIT 10000 FOR UPDATE SKIP LOCKED)
-    RETURNING id, queue, lane, wake_at
+WITH news AS MATERIALIZED (
+    SELECT id, queue, lane, wake_at FROM job_lane_wakeups
+    WHERE id > %(after)s
+      AND (cardinality(%(queues)s::text[]) = 0 OR queue = ANY (%(queues)s::text[]))
+    ORDER BY id LIMIT 10000 FOR UPDATE SKIP LOCKED
+), wanted AS MATERIALIZED (
+    SELECT queue, lane, min(wake_at) AS wake_at FROM news GROUP BY queue, lane
+), known AS MATERIALIZED (
+    SELECT l.queue, l.lane, w.wake_at FROM wanted w JOIN job_lanes l ON l.queue = w.queue AND l.lane = w.lane
+    FOR UPDATE OF l SKIP LOCKED
+), moved AS (
+    UPDATE job_lanes l SET wake_at = least(l.wake_at, k.wake_at) FROM known k
+    WHERE l.queue = k.queue AND l.lane = k.lane
 ), listed AS (
     INSERT INTO job_lanes (queue, lane, wake_at)
-    SELECT queue, lane, min(wake_at) FROM gone GROUP BY queue, lane ORDER BY queue, lane
-    ON CONFLICT (queue, lane) DO UPDATE SET wake_at = least(job_lanes.wake_at, excluded.wake_at)
+    SELECT queue, lane, wake_at FROM (
+        SELECT * FROM wanted w
+        WHERE NOT EXISTS (SELECT FROM job_lanes l WHERE l.queue = w.queue AND l.lane = w.lane)
+        OFFSET 0) AS fresh
+    WHERE pg_try_advisory_xact_lock(1751216750, hashtext(queue || chr(10) || lane) & 255)
+    ON CONFLICT (queue, lane) DO NOTHING
+    RETURNING queue, lane
+), gone AS (
+    DELETE FROM job_lane_wakeups u USING news n
+    WHERE u.id = n.id AND (n.queue, n.lane) IN (SELECT queue, lane FROM known UNION ALL SELECT * FROM listed)
+    RETURNING u.id
 )
-SELECT max(id) FROM gone
+SELECT coalesce(min(n.id) FILTER (WHERE g.id IS NULL) - 1, max(n.id)) FROM news n LEFT JOIN gone g ON g.id = n.id
 """
 
 # Takes lanes that are due. Their jobs are counted and claimed by the next statement, whose snapshot is newer
