@@ -133,7 +133,7 @@ class Worker:
         """Nothing was due: wait for news, or call it a day. With all slots taken, the next turn waits for them."""
         if not room:
             return
-        if self.options.until_idle and not self._held:
+        if self.options.until_idle and not self._held and not self._claimer.got_lanes:
             self._bell.stop()
             return
         self._wait(self._longest_wait())
