@@ -11,7 +11,7 @@ from harvester.engine import sql
 from harvester.engine.errors import DuplicateJob, SecretInArgs
 from harvester.engine.plain import to_json
 from harvester.engine.registry import kind_of
-from harvester.guards.redaction import is_secret_name
+from harvester.guards.redaction import is_secret_name, redact_text
 from harvester.kernel.errors import InvalidInput
 
 #: How often an open job with the same key may vanish between our insert and our look before that is odd.
@@ -112,7 +112,7 @@ def _insert(jobs: list[NewJob]) -> list[int]:
         "queue": [job.queue or kind.queue for job, kind in zip(jobs, kinds, strict=True)],
         "lane": [job.lane for job in jobs],
         "dedupe_key": [job.dedupe_key for job in jobs],
-        "args": [to_json(dict(job.args), f"An argument of {job.kind}") for job in jobs],
+        "args": _encode(jobs),
         "priority": [job.priority for job in jobs],
         "run_at": [job.run_at for job in jobs],
         "delay": [job.delay for job in jobs],
@@ -121,6 +121,16 @@ def _insert(jobs: list[NewJob]) -> list[int]:
     with connection.cursor() as cursor:
         cursor.execute(sql.ENQUEUE, columns)
         return [row[0] for row in cursor.fetchall()]
+
+
+def _encode(jobs: list[NewJob]) -> list[str]:
+    """Arguments as JSON. They are looked through once for all: a secret may also hide in a plain value."""
+    encoded = [to_json(dict(job.args), f"An argument of {job.kind}") for job in jobs]
+    together = "\n".join(encoded)
+    if redact_text(together) != together:
+        kinds = ", ".join(sorted({job.kind for job in jobs}))
+        raise SecretInArgs(f"An argument of {kinds} holds a secret; jobs carry ids, and handlers open secrets.")
+    return encoded
 
 
 def _open_job(dedupe_key: str | None) -> int | None:

@@ -17,6 +17,7 @@ from harvester.engine.errors import JobCancelled, LeaseLost
 from harvester.engine.plain import to_json
 from harvester.engine.settle import AttemptKey, Ending, settle_in
 from harvester.engine.states import JobState
+from harvester.guards.redaction import redact
 from harvester.kernel.errors import InvalidInput
 
 
@@ -143,6 +144,6 @@ class RunningJob:
         """What the handler said since the last call, as JSON."""
         said, self._progress = self._progress, None
         try:
-            return to_json(said, "The progress") if said is not None else None
+            return to_json(redact(said), "The progress") if said is not None else None
         except InvalidInput:
             return None

@@ -169,7 +169,7 @@ def _json(ending: Ending) -> str | None:
     if ending.result is None:
         return None
     try:
-        return to_json(ending.result, "The result")
+        return to_json(redact(ending.result), "The result")
     except InvalidInput as problem:
         log.warning("JOB_RESULT_NOT_STORED", job_id=ending.job_id, reason=str(problem))
         return to_json({"not_stored": type(ending.result).__name__}, "The result")
