@@ -6,6 +6,8 @@ import json
 import pytest
 import structlog
 from django.db import connections, transaction
+from tests.support.tables import rows
+from tests.support.waiting import wait_for
 from tests.support.workers import run_until_idle
 
 from harvester.engine.enqueue import enqueue
@@ -30,6 +32,7 @@ def leak(job: RunningJob) -> dict[str, str]:
     document = secrets.open_document("feed", OWNER)
     structlog.get_logger("canary").warning("LEAKING", host="example.org", login=document["password"])
     job.progress(1, 2, note=f"logging in with {document['password']}")
+    wait_for(lambda: rows("SELECT progress IS NOT NULL FROM jobs WHERE id = %s", job.id)[0][0], "the progress")
     with job.transaction():
         audit.record(system("canary"), "LEAKED", "feed", OWNER, detail={"said": document["password"]})
     if job.attempt == 1:
