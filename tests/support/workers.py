@@ -1,5 +1,6 @@
 """Workers for tests: in a thread of this process, or in a process of their own that can be killed."""
 
+import base64
 import os
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from pathlib import Path
 
 from django.conf import settings
 
+from harvester.engine.embedded.layout import DATABASE, OWNER_ROLE, PORT
 from harvester.engine.worker import Worker, WorkerOptions
 
 ROOT = Path(__file__).parents[2]
@@ -48,6 +50,18 @@ def start_process(module: str, *arguments: str, **env: str) -> subprocess.Popen:
 def start_worker_process(*arguments: str, **env: str) -> subprocess.Popen:
     """A worker process with the test kinds; `arguments` are field=value of WorkerOptions."""
     return start_process("tests.support.worker_process", *arguments, **env)
+
+
+def external_url(host: str | None = None) -> dict[str, str]:
+    """What makes a process take the run's server for an external one that it knows by a single URL.
+
+    `host` is the directory of another socket that leads there.
+    """
+    host = host or settings.DATABASES["default"]["HOST"]
+    return {
+        "HARVESTER_DATABASE_URL": f"postgresql://{OWNER_ROLE}@/{DATABASE}?host={host}&port={PORT}",
+        "CREDENTIAL_ENCRYPTION_KEY_B64": base64.b64encode(bytes(32)).decode(),
+    }
 
 
 @contextmanager

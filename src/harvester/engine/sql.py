@@ -244,8 +244,7 @@ WHERE id = %(id)s AND lease = %(lease)s AND state = 'running' FOR KEY SHARE
 # Remembers which session writes for the job, so that it can be ended if its process freezes. In a transaction of
 # its own: inside the fenced one this update would block the job's heartbeats.
 WRITER = """
-UPDATE jobs SET writer_pid = pg_backend_pid(),
-    writer_started = (SELECT backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid())
+UPDATE jobs SET writer_pid = pg_backend_pid(), writer_started = clock_timestamp()
 WHERE id = %(id)s AND lease = %(lease)s AND state = 'running'
 RETURNING writer_pid
 """
@@ -300,11 +299,11 @@ WHERE state = 'running' AND heartbeat_at < clock_timestamp() - %(stuck)s * inter
 ORDER BY id
 """
 
-# Ends the session that writes for a job, if it is still the same session and, where a heartbeat is named, the job
-# has not been heard of since. Waits until the session is gone.
+# Ends the session that writes for a job, unless another one has got its pid since, and, where a heartbeat is named,
+# if the job has not been heard of since. Waits until the session is gone.
 END_WRITER = """
 SELECT pg_terminate_backend(a.pid, 5000)
-FROM jobs j JOIN pg_stat_activity a ON a.pid = j.writer_pid AND a.backend_start = j.writer_started
+FROM jobs j JOIN pg_stat_activity a ON a.pid = j.writer_pid AND a.backend_start <= j.writer_started
 WHERE j.id = %(id)s AND j.lease = %(lease)s AND j.state = 'running'
   AND j.heartbeat_at = coalesce(%(heartbeat_at)s::timestamptz, j.heartbeat_at)
 """

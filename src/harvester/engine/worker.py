@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 import psycopg
 import structlog
 
-from harvester.engine import sql
 from harvester.engine.bell import StopBell
 from harvester.engine.claim import Claimer
 from harvester.engine.connect import Connection, connect
@@ -25,6 +24,7 @@ from harvester.engine.registry import kind_of
 from harvester.engine.settle import AttemptKey, Ending, ended_by, handed_back, settle_in, unwritable
 from harvester.engine.slots import Slots
 from harvester.engine.states import JobState
+from harvester.engine.writers import end_writer
 from harvester.kernel.retry import RetryPolicy
 
 log = structlog.get_logger(__name__)
@@ -287,7 +287,7 @@ class Worker:
     def _force(self, job: RunningJob, ending: Ending) -> bool:
         try:
             connection = self._connected()
-            connection.execute(sql.END_WRITER, {"id": job.id, "lease": job.lease, "heartbeat_at": None})
+            end_writer(connection, job.id, job.lease)
             with connection.transaction(), connection.cursor() as cursor:
                 cursor.execute(f"SET LOCAL lock_timeout = {FORCE_LOCK_TIMEOUT_MS}")
                 settled = settle_in(cursor, [ending], by_force=True)
