@@ -1,9 +1,13 @@
 """The database goes away and comes back: what was done stays done, and is done once."""
 
+from contextlib import contextmanager
+
+from tests.support.commit_thief import CommitThief
+from tests.support.kinds import notes
 from tests.support.outcomes import history, wait_until_ended
 from tests.support.signals import say, wait_to_hear
 from tests.support.waiting import wait_for
-from tests.support.workers import worker_thread
+from tests.support.workers import external_url, worker_processes, worker_thread
 
 from harvester.engine.connect import connect
 from harvester.engine.enqueue import enqueue
@@ -39,3 +43,41 @@ def test_a_handler_that_returned_in_time_did_not_time_out_however_late_its_end_i
         ended = wait_until_ended(job_id)
     assert (ended.state, ended.result) == ("succeeded", "w 1")
     assert history(job_id) == ["pending", "running", "succeeded"]
+
+
+def test_the_answer_to_the_commit_of_effect_and_end_is_lost_and_nothing_is_done_twice(database):
+    job_id = enqueue("test.write_once", {"key": "k"}).job_id
+    with thieving_worker(b"INSERT INTO test_effects") as thief:
+        assert thief.stolen.wait(30)
+        wait_until_ended(job_id)
+        wait_until_ended(enqueue("test.note").job_id)
+    assert notes("k") == ["w 1"]
+    assert history(job_id) == ["pending", "running", "succeeded"]
+
+
+def test_the_answer_to_the_commit_of_an_ending_is_lost_and_the_job_is_not_run_again(database):
+    job_id = enqueue("test.note", {"key": "k"}).job_id
+    with thieving_worker(b"{succeeded}") as thief:
+        assert thief.stolen.wait(30)
+        wait_until_ended(job_id)
+        wait_until_ended(enqueue("test.note").job_id)
+    assert notes("k") == ["w 1"]
+    assert history(job_id) == ["pending", "running", "succeeded"]
+
+
+def test_the_answer_to_the_commit_of_a_claim_is_lost_and_the_attempt_is_given_back(database):
+    """No worker knows of that claim, so none beats for it; it is given back when the database answers again."""
+    job_id = enqueue("test.note", {"key": "look for me"}, max_attempts=1).job_id
+    with thieving_worker(b"look for me", "stuck_seconds=600") as thief:
+        assert thief.stolen.wait(30)
+        ended = wait_until_ended(job_id)
+    assert (ended.state, ended.attempt) == ("succeeded", 1)
+    assert notes("look for me") == ["w 1"]
+    assert history(job_id) == ["pending", "running", "pending", "running", "succeeded"]
+
+
+@contextmanager
+def thieving_worker(marker, *arguments):
+    """A worker that reaches the database through a thief of commits only."""
+    with CommitThief(marker) as thief, worker_processes(1, "name=w", *arguments, **external_url(str(thief.place))):
+        yield thief

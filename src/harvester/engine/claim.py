@@ -4,6 +4,7 @@ import time
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
+from uuid import UUID, uuid4
 
 from harvester.engine import sql
 from harvester.engine.connect import Connection
@@ -42,14 +43,18 @@ class Claimer:
     _looked_at: float = float("-inf")
     _lanes_looked_at: float = float("-inf")
 
-    def claim(self, connection: Connection, most: int) -> list[RunningJob]:
-        """Take up to `most` due jobs, in a transaction that the caller has opened."""
+    def claim(self, connection: Connection, most: int, lease: UUID | None = None) -> list[RunningJob]:
+        """Take up to `most` due jobs under a lease, in a transaction that the caller has opened.
+
+        The lease is the caller's, because only then can it ask what became of a claim that was never answered.
+        """
+        lease = lease or uuid4()
         if time.monotonic() - self._looked_at > FULL_LOOK_SECONDS:
             self._look(connection)
-        jobs = self._take(connection, most)
+        jobs = self._take(connection, most, lease)
         if len(jobs) < most:
             self._look(connection)
-            jobs += self._take(connection, most - len(jobs))
+            jobs += self._take(connection, most - len(jobs), lease)
         return jobs
 
     @property
@@ -79,7 +84,7 @@ class Claimer:
         self._wakeups_read = 0
         self._looked_at = time.monotonic()
 
-    def _take(self, connection: Connection, most: int) -> list[RunningJob]:
+    def _take(self, connection: Connection, most: int, lease: UUID) -> list[RunningJob]:
         lanes = self._lock_lanes(connection, most) if self._lanes_wanted() else []
         if not lanes and not self._places:
             return []
@@ -87,6 +92,7 @@ class Claimer:
         values: dict[str, Any] = {
             "worker": self.worker,
             "most": most,
+            "lease": lease,
             "pair_queues": [queue for (queue, _), _ in pairs],
             "pair_priorities": [priority for (_, priority), _ in pairs],
             "after_at": [at for _, (at, _) in pairs],

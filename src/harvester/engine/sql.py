@@ -156,7 +156,7 @@ WHERE l.wake_at > n.run_at
 """
 
 _CLAIMED = """
-UPDATE jobs SET state = 'running', lease = gen_random_uuid(), attempt = attempt + 1, worker = %(worker)s,
+UPDATE jobs SET state = 'running', lease = %(lease)s::uuid, attempt = attempt + 1, worker = %(worker)s,
     started_at = clock_timestamp(), heartbeat_at = clock_timestamp(), progress = NULL
 WHERE id = ANY (ARRAY(SELECT id FROM picked))
 RETURNING id, kind, queue, lane, args::text AS args, priority, run_at, attempt, max_attempts, lease
@@ -203,6 +203,11 @@ picked AS (
     SELECT id FROM (SELECT * FROM in_lanes UNION ALL SELECT * FROM without_lane) AS candidates
     ORDER BY priority DESC, run_at, id LIMIT %(most)s
 ), claimed AS ({_CLAIMED}), {_LOGGED}
+"""
+
+# What was claimed under these leases; asked when the answer to a claim was lost.
+CLAIMED_UNDER = """
+SELECT id, lease FROM jobs WHERE state = 'running' AND lease = ANY (%(leases)s::uuid[])
 """
 
 # What a claim would take, for `worker --dry-run`; locks nothing.

@@ -6,6 +6,7 @@ import socket
 import time
 from collections import deque
 from dataclasses import dataclass, field
+from uuid import uuid4
 
 import psycopg
 import structlog
@@ -24,6 +25,7 @@ from harvester.engine.registry import kind_of
 from harvester.engine.settle import AttemptKey, Ending, ended_by, handed_back, settle_in, unwritable
 from harvester.engine.slots import Slots
 from harvester.engine.states import JobState
+from harvester.engine.unanswered import UnansweredClaims
 from harvester.engine.writers import end_writer
 from harvester.kernel.retry import RetryPolicy
 
@@ -80,6 +82,7 @@ class Worker:
         self.claimed = 0
         self._bell = StopBell()
         self._endings: deque[Ending] = deque()
+        self._unanswered = UnansweredClaims()
         self._held: dict[AttemptKey, RunningJob] = {}
         self._slots = Slots(options.threads, execute, execute_async, self._ended)
         self._claimer = Claimer(worker=options.name, queues=list(options.queues))
@@ -177,16 +180,20 @@ class Worker:
         what happened meanwhile.
         """
         endings = [self._endings.popleft() for _ in range(len(self._endings))]
+        lease = uuid4()
         try:
             connection = self._connected()
             with connection.transaction():
+                endings += self._unanswered.endings(connection)
                 settled = self._settle(connection, endings)
-                claimed = self._claimer.claim(connection, room) if room else []
+                claimed = self._claimer.claim(connection, room, lease) if room else []
         except psycopg.DataError as problem:
             self._settle_one_by_one(endings, problem)
             return []
         except psycopg.Error as problem:
             self._endings.extendleft(reversed(endings))
+            if room and self._connection is not None:
+                self._unanswered.add(lease)
             self._database_lost(problem)
             return []
         self._failures = 0
@@ -316,7 +323,7 @@ class Worker:
         self._hand_back()
 
     def _hand_back(self) -> None:
-        if self._endings:
+        if self._endings or self._unanswered:
             self._exchange(0)
         left = self._slots.active()
         for job in left:

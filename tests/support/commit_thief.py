@@ -1,0 +1,99 @@
+"""A stand-in for the server's socket that loses the answer to one COMMIT."""
+
+import contextlib
+import shutil
+import socket
+import tempfile
+import threading
+from pathlib import Path
+from typing import Any, Self
+
+from django.conf import settings
+
+from harvester.engine.embedded.layout import PORT
+
+
+class CommitThief:
+    """Passes everything on, until a session that has carried `marker` since its last COMMIT commits.
+
+    That COMMIT reaches the server and is carried out; then the session breaks before the answer is delivered.
+    """
+
+    def __init__(self, marker: bytes) -> None:
+        self.place = Path(tempfile.mkdtemp(prefix="harvester-thief-"))
+        self.stolen = threading.Event()
+        self._marker = marker
+        self._door = socket.socket(socket.AF_UNIX)
+        self._door.bind(str(self.place / f".s.PGSQL.{PORT}"))
+        self._door.listen(64)
+        self._sockets: list[socket.socket] = [self._door]
+        self._threads: list[threading.Thread] = []
+
+    def __enter__(self) -> Self:
+        self.begin(self._receive)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for one in self._sockets:
+            _end(one)
+        for thread in self._threads:
+            thread.join()
+        for one in self._sockets:
+            one.close()
+        shutil.rmtree(self.place)
+
+    def begin(self, *work: Any) -> None:
+        thread = threading.Thread(target=work[0], args=work[1:], daemon=True)
+        self._threads.append(thread)
+        thread.start()
+
+    def _receive(self) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                client, _ = self._door.accept()
+                server = socket.socket(socket.AF_UNIX)
+                server.connect(f"{settings.DATABASES['default']['HOST']}/.s.PGSQL.{PORT}")
+                self._sockets += [client, server]
+                _Session(self, client, server).start()
+
+    def wants(self, carried: bytes) -> bool:
+        return self._marker in carried and not self.stolen.is_set()
+
+
+class _Session:
+    def __init__(self, thief: CommitThief, client: socket.socket, server: socket.socket) -> None:
+        self._thief = thief
+        self._client = client
+        self._server = server
+        self._carried = b""
+        self._robbing = False
+
+    def start(self) -> None:
+        self._thief.begin(self._carry, self._client, self._server, self._asked)
+        self._thief.begin(self._carry, self._server, self._client, self._answered)
+
+    def _carry(self, source: socket.socket, target: socket.socket, seen) -> None:
+        with contextlib.suppress(OSError):
+            while (data := source.recv(65536)) and seen(data):
+                target.sendall(data)
+        _end(self._client)
+        _end(self._server)
+
+    def _asked(self, data: bytes) -> bool:
+        if b"COMMIT" in data:
+            self._robbing = self._thief.wants(self._carried)
+            self._carried = b""
+        self._carried += data
+        return True
+
+    def _answered(self, data: bytes) -> bool:
+        if self._robbing:
+            self._thief.stolen.set()
+            return False
+        self._carried += data
+        return True
+
+
+def _end(one: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        one.shutdown(socket.SHUT_RDWR)
