@@ -177,6 +177,17 @@ def _json(ending: Ending) -> str | None:
 
 def settle_in(cursor: Cursor, endings: Sequence[Ending], *, by_force: bool = False) -> dict[AttemptKey, str]:
     """Write endings; answers the attempts that were still held, with the states their jobs went to."""
+    write_endings(cursor, endings, by_force=by_force)
+    return read_settled(cursor)
+
+
+def read_settled(cursor: Cursor) -> dict[AttemptKey, str]:
+    return {(job_id, lease): state for job_id, lease, state in cursor.fetchall()}
+
+
+def write_endings(cursor: Cursor, endings: Sequence[Ending], *, by_force: bool = False) -> None:
+    if not endings:
+        return
     cursor.execute(
         sql.SETTLE_BY_FORCE if by_force else sql.SETTLE,
         {
@@ -192,4 +203,3 @@ def settle_in(cursor: Cursor, endings: Sequence[Ending], *, by_force: bool = Fal
             "details": [ending.detail for ending in endings],
         },
     )
-    return {(job_id, lease): state for job_id, lease, state in cursor.fetchall()}

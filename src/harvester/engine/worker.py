@@ -22,7 +22,16 @@ from harvester.engine.job import RunningJob
 from harvester.engine.listen import Listener
 from harvester.engine.maintain import Maintenance
 from harvester.engine.registry import kind_of
-from harvester.engine.settle import AttemptKey, Ending, ended_by, handed_back, settle_in, unwritable
+from harvester.engine.settle import (
+    AttemptKey,
+    Ending,
+    ended_by,
+    handed_back,
+    read_settled,
+    settle_in,
+    unwritable,
+    write_endings,
+)
 from harvester.engine.slots import Slots
 from harvester.engine.states import JobState
 from harvester.engine.unanswered import UnansweredClaims
@@ -183,10 +192,13 @@ class Worker:
         lease = uuid4()
         try:
             connection = self._connected()
-            with connection.transaction():
+            # A pipeline is one transaction, which its end commits. To wait for the answer to every statement would
+            # each time hand the interpreter to all handlers that are ready to run, with the database idle.
+            with connection.pipeline(), connection.cursor() as settling:
                 endings += self._unanswered.endings(connection)
-                settled = self._settle(connection, endings)
+                write_endings(settling, endings)
                 claimed = self._claimer.claim(connection, room, lease) if room else []
+                settled = read_settled(settling) if endings else {}
         except psycopg.DataError as problem:
             self._settle_one_by_one(endings, problem)
             return []
@@ -202,20 +214,13 @@ class Worker:
         self._held.update((job.key, job) for job in claimed)
         return claimed
 
-    def _settle(self, connection: Connection, endings: list[Ending]) -> dict[AttemptKey, str]:
-        if not endings:
-            return {}
-        with connection.cursor() as cursor:
-            return settle_in(cursor, endings)
-
     def _settle_one_by_one(self, endings: list[Ending], problem: psycopg.DataError) -> None:
         """One ending holds something the database refuses: it alone is written in plainer words."""
         log.error("ENDING_NOT_STORED", error=str(problem).strip())
         for ending in endings:
             try:
-                with self._connected().transaction():
-                    settled = self._settle(self._connected(), [ending])
-                self._settled([ending], settled)
+                with self._connected().cursor() as cursor:
+                    self._settled([ending], settle_in(cursor, [ending]))
             except psycopg.DataError as reason:
                 self._endings.append(unwritable(ending, reason))
             except psycopg.Error:
