@@ -13,10 +13,17 @@ from django.conf import settings
 from harvester.engine.embedded.layout import PORT
 
 
-class CommitThief:
-    """Passes everything on, until a session that has carried `marker` since its last COMMIT commits.
+#: The message with which a client ends a batch of statements; outside a transaction block the server commits them.
+SYNC = b"S\x00\x00\x00\x04"
+#: The message with which the server is ready again; the byte behind it says whether a transaction block is open.
+READY = b"Z\x00\x00\x00\x05"
 
-    That COMMIT reaches the server and is carried out; then the session breaks before the answer is delivered.
+
+class CommitThief:
+    """Passes everything on, until a session that has carried `marker` since its last commit commits.
+
+    That commit, a COMMIT or the end of a batch outside a transaction block, reaches the server and is carried out;
+    then the session breaks before the answer is delivered.
     """
 
     def __init__(self, marker: bytes) -> None:
@@ -67,6 +74,7 @@ class _Session:
         self._server = server
         self._carried = b""
         self._robbing = False
+        self._in_block = False
 
     def start(self) -> None:
         self._thief.begin(self._carry, self._client, self._server, self._asked)
@@ -80,10 +88,10 @@ class _Session:
         _end(self._server)
 
     def _asked(self, data: bytes) -> bool:
-        if b"COMMIT" in data:
+        self._carried += data
+        if b"COMMIT" in data or (data.endswith(SYNC) and not self._in_block):
             self._robbing = self._thief.wants(self._carried)
             self._carried = b""
-        self._carried += data
         return True
 
     def _answered(self, data: bytes) -> bool:
@@ -91,6 +99,9 @@ class _Session:
             self._thief.stolen.set()
             return False
         self._carried += data
+        ready = data.rfind(READY)
+        if ready >= 0:
+            self._in_block = data[ready + len(READY) :][:1] == b"T"
         return True
 
 
