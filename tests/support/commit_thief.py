@@ -12,7 +12,6 @@ from django.conf import settings
 
 from harvester.engine.embedded.layout import PORT
 
-
 #: The message with which a client ends a batch of statements; outside a transaction block the server commits them.
 SYNC = b"S\x00\x00\x00\x04"
 #: The message with which the server is ready again; the byte behind it says whether a transaction block is open.
