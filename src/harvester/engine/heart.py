@@ -4,7 +4,6 @@ import threading
 import time
 from collections.abc import Callable
 
-import psycopg
 import structlog
 
 from harvester.engine import sql
@@ -32,6 +31,7 @@ class Heart:
         self._stop = threading.Event()
         self._connection: Connection | None = None
         self._beat_at = time.monotonic()
+        self._failing = False
         self._thread = threading.Thread(target=self._run, name="harvester-heart", daemon=True)
 
     def start(self) -> None:
@@ -43,23 +43,32 @@ class Heart:
 
     def _run(self) -> None:
         while not self._stop.wait(min(PROGRESS_SECONDS, self._interval)):
-            try:
-                self._tick()
-            except psycopg.Error as problem:
-                log.warning("HEARTBEAT_FAILED", error=str(problem).strip())
-                self._drop_connection()
+            self.beat_if_due()
         self._drop_connection()
 
-    def _tick(self) -> None:
-        jobs = self._held()
-        due = time.monotonic() - self._beat_at >= self._interval
-        said = {job: job.take_progress() for job in jobs}
-        if due:
-            self._beat_at = time.monotonic()
+    def beat_if_due(self) -> None:
+        """Whatever happens, the next beat comes: without it every job of this worker is given to others."""
+        try:
+            self._tick()
+        except Exception as problem:  # noqa: BLE001 - see above
+            if not self._failing:
+                log.warning("HEARTBEAT_FAILED", error=str(problem).strip())
+            self._failing = True
+            self._drop_connection()
         else:
-            jobs = [job for job in jobs if said[job] is not None]
-        if jobs:
-            self._beat(jobs, said)
+            self._failing = False
+
+    def _tick(self) -> None:
+        """A beat that fails stays due, so that the first moment at which the database is back is used."""
+        jobs = self._held()
+        now = time.monotonic()
+        due = now - self._beat_at >= self._interval
+        said = {job: job.take_progress() for job in jobs}
+        speaking = jobs if due else [job for job in jobs if said[job] is not None]
+        if speaking:
+            self._beat(speaking, said)
+        if due:
+            self._beat_at = now
 
     def _beat(self, jobs: list[RunningJob], said: dict[RunningJob, str | None]) -> None:
         if self._connection is None or self._connection.closed:

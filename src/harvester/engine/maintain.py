@@ -15,13 +15,18 @@ log = structlog.get_logger(__name__)
 #: A transaction open for longer than this slows every claim and keeps dead rows from being cleaned up.
 OLD_SNAPSHOT_SECONDS = 300
 
+#: Between the two looks that make a job stuck lies at least this part of the silence that makes it suspicious, also
+#: when an operator has the looks done more often: hearts need that long to beat again after an outage.
+SHARE_BETWEEN_LOOKS = 5
+
 
 class Maintenance:
     """Rescues stuck jobs and wakes lanes whose wake-up was lost, once per interval."""
 
     def __init__(self, stuck_seconds: float, interval: float) -> None:
         self._interval = interval
-        self._rescuer = Rescuer(stuck_seconds=stuck_seconds, between=interval)
+        between = max(interval, stuck_seconds / SHARE_BETWEEN_LOOKS)
+        self._rescuer = Rescuer(stuck_seconds=stuck_seconds, between=between)
         self._stop = threading.Event()
         self._connection: Connection | None = None
         self._told_of_old_snapshot = False
@@ -48,9 +53,10 @@ class Maintenance:
     def once(self) -> list[int]:
         if self._connection is None or self._connection.closed:
             self._connection = connect("maintenance")
+        taken = self._rescuer.look(self._connection)
         self._connection.execute(sql.LANES_REPAIR)
         self._watch_snapshots(self._connection)
-        return self._rescuer.look(self._connection)
+        return taken
 
     def _watch_snapshots(self, connection: Connection) -> None:
         """Tell once when a transaction has been open for too long, and again only after it was gone."""
