@@ -260,10 +260,9 @@ _STOPPED = "(e.state IN ('pending', 'retryable') AND j.cancel_requested_at IS NO
 # Ends attempts, many at once. A person's wish to cancel beats another attempt. Lanes that got room are woken.
 _SETTLE = """
 WITH ending AS (
-    SELECT * FROM unnest(%(ids)s::bigint[], %(leases)s::uuid[], %(states)s::text[], %(delays)s::float8[],
-                         %(refunds)s::smallint[], %(results)s::jsonb[], %(error_types)s::text[],
-                         %(errors)s::text[], %(tracebacks)s::text[], %(details)s::text[])
-    AS e(id, lease, state, delay, refund, result, error_type, error, traceback, detail)
+    SELECT * FROM jsonb_to_recordset(%(endings)s::jsonb)
+    AS e(id bigint, lease uuid, state text, delay float8, refund smallint, result text, error_type text,
+         error text, traceback text, detail text)
 ), held AS (
     SELECT j.id FROM jobs j JOIN ending e ON e.id = j.id AND e.lease = j.lease
     WHERE j.state = 'running' ORDER BY j.id FOR {strength} OF j
@@ -275,7 +274,7 @@ WITH ending AS (
         run_at = CASE WHEN e.delay IS NULL THEN j.run_at
                       ELSE clock_timestamp() + e.delay * interval '1 second' END,
         attempt = j.attempt - e.refund, lease = NULL, writer_pid = NULL, writer_started = NULL,
-        result = e.result,
+        result = e.result::jsonb,
         error_type = CASE WHEN e.state = 'succeeded' THEN NULL ELSE coalesce(e.error_type, j.error_type) END,
         error = CASE WHEN e.state = 'succeeded' THEN NULL ELSE coalesce(e.error, j.error) END,
         traceback = CASE WHEN e.state = 'succeeded' THEN NULL ELSE coalesce(e.traceback, j.traceback) END
