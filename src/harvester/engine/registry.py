@@ -3,6 +3,7 @@
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from harvester.engine.errors import BadArgs, UnknownKind
@@ -30,16 +31,20 @@ class Kind:
     retry: RetryPolicy = field(default_factory=RetryPolicy)
     timeout: float | None = None
 
-    @property
+    @cached_property
     def is_async(self) -> bool:
         return inspect.iscoroutinefunction(self.handler)
+
+    @cached_property
+    def _signature(self) -> inspect.Signature:
+        return inspect.signature(self.handler)
 
     def bind(self, job: Any, args: Any) -> inspect.BoundArguments:
         """Fit the arguments to the handler, or say why they do not fit."""
         if not isinstance(args, dict):
             raise BadArgs(f"The arguments of {self.name} must be an object; they are {type(args).__name__}.")
         try:
-            return inspect.signature(self.handler).bind(job, **args)
+            return self._signature.bind(job, **args)
         except TypeError as problem:
             raise BadArgs(f"The arguments do not fit {self.name}: {problem}.") from None
 
