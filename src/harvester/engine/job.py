@@ -1,10 +1,9 @@
 """A job while a worker runs it: what its handler is given."""
 
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -56,8 +55,8 @@ class RunningJob:
     abandoned: bool = False
     deadline: float | None = None
     _writer_pid: int | None = None
-    _lost: threading.Event = field(default_factory=threading.Event)
-    _cancel: threading.Event = field(default_factory=threading.Event)
+    _lost: bool = False
+    _cancel: bool = False
     _progress: dict[str, Any] | None = None
 
     def check(self) -> None:
@@ -65,9 +64,9 @@ class RunningJob:
 
         Long handlers call this between steps.
         """
-        if self._lost.is_set() or self.abandoned:
+        if self._lost or self.abandoned:
             raise LeaseLost(f"Job {self.id} is no longer held by {self.worker}.")
-        if self._cancel.is_set():
+        if self._cancel:
             raise JobCancelled("stopped as asked")
 
     def progress(self, done: float, total: float | None = None, note: str = "") -> None:
@@ -87,7 +86,7 @@ class RunningJob:
             with database.cursor() as cursor:
                 cursor.execute(sql.FENCE, {"id": self.id, "lease": self.lease})
                 if cursor.fetchone() is None:
-                    self._lost.set()
+                    self._lost = True
                     raise LeaseLost(f"Job {self.id} was taken over; nothing of this transaction was written.")
             yield database
 
@@ -114,15 +113,15 @@ class RunningJob:
         with database.cursor() as cursor:
             cursor.execute(sql.WRITER, {"id": self.id, "lease": self.lease})
             if cursor.fetchone() is None:
-                self._lost.set()
+                self._lost = True
                 raise LeaseLost(f"Job {self.id} was taken over before it wrote anything.")
         self._writer_pid = pid
 
     def mark_lost(self) -> None:
-        self._lost.set()
+        self._lost = True
 
     def request_cancel(self) -> None:
-        self._cancel.set()
+        self._cancel = True
 
     @property
     def key(self) -> AttemptKey:
@@ -130,11 +129,11 @@ class RunningJob:
 
     @property
     def is_lost(self) -> bool:
-        return self._lost.is_set()
+        return self._lost
 
     @property
     def cancel_requested(self) -> bool:
-        return self._cancel.is_set()
+        return self._cancel
 
     @property
     def overdue(self) -> bool:
