@@ -1,14 +1,19 @@
 """Workers that die at once: nothing they held is lost, and nothing loops for ever."""
 
 import signal
+from itertools import count
 
 from tests.support.kinds import notes
-from tests.support.outcomes import history, job, moment, wait_until, wait_until_ended
+from tests.support.outcomes import history, job, moment, silent_job, wait_until, wait_until_ended
 from tests.support.signals import say, wait_to_hear
 from tests.support.waiting import wait_for
 from tests.support.workers import worker_processes
 
+from harvester.engine.connect import connect
 from harvester.engine.enqueue import enqueue
+from harvester.engine.rescue import Rescuer
+from harvester.engine.settle import Ending, settle_in
+from harvester.engine.states import JobState
 
 
 def test_a_job_whose_worker_was_killed_comes_back_and_ends(database):
@@ -62,3 +67,28 @@ def test_a_killed_lane_holder_frees_its_lane_after_rescue(database):
             wait_until(follower, "succeeded")
             wait_until(holder, "succeeded")
     assert moment(holder, "retryable") < moment(follower, "running")
+
+
+def test_the_rescuer_never_overwrites_a_job_that_ended_after_it_was_suspected(database):
+    silent = silent_job()
+    rescuer = Rescuer(stuck_seconds=0, between=1, clock=count(step=2).__next__)
+    with connect("test") as session:
+        assert rescuer.look(session) == []
+        [suspect] = rescuer._suspects
+        ending = Ending(job_id=silent, lease=suspect.lease, state=JobState.SUCCEEDED, result="in time")
+        with session.cursor() as cursor:
+            settle_in(cursor, [ending])
+        assert rescuer.look(session) == []
+        assert not rescuer._take(session, suspect, "gone")
+    assert (job(silent).state, job(silent).result, job(silent).error) == ("succeeded", "in time", None)
+
+
+def test_the_rescuer_passes_by_a_job_that_beat_after_it_was_suspected(database):
+    silent = silent_job()
+    rescuer = Rescuer(stuck_seconds=0, between=1, clock=count(step=2).__next__)
+    with connect("test") as session:
+        assert rescuer.look(session) == []
+        [suspect] = rescuer._suspects
+        session.execute("UPDATE jobs SET heartbeat_at = clock_timestamp()")
+        assert not rescuer._take(session, suspect, "gone")
+    assert job(silent).state == "running"

@@ -1,8 +1,17 @@
 """Jobs that live are never taken from their workers, however long they take and whatever happens around them."""
 
+import signal
+import time
+from datetime import timedelta
+
 import psycopg
 import pytest
-from tests.support.outcomes import job
+from tests.support.kinds import notes
+from tests.support.outcomes import history, job, silent_job, wait_until_ended, wait_until_rescued
+from tests.support.signals import say, wait_to_hear
+from tests.support.tables import rows
+from tests.support.waiting import wait_for
+from tests.support.workers import QUICK, worker_processes
 
 from harvester.engine import heart as heart_module
 from harvester.engine.claim import Claimer
@@ -10,6 +19,66 @@ from harvester.engine.connect import connect
 from harvester.engine.enqueue import enqueue
 from harvester.engine.heart import Heart
 from harvester.engine.maintain import Maintenance
+
+STUCK = timedelta(seconds=QUICK["stuck_seconds"])
+
+
+def test_a_slow_living_job_is_never_taken(database):
+    job_id = enqueue("test.busy", {"key": "k"}).job_id
+    with worker_processes(2):
+        wait_to_hear("started:k:1")
+        wait_until_rescued(silent_job())
+        say("release:k:1")
+        ended = wait_until_ended(job_id)
+    assert (ended.state, ended.attempt) == ("succeeded", 1)
+    assert history(job_id) == ["pending", "running", "succeeded"]
+
+
+def test_a_slow_living_job_is_not_taken_while_its_worker_drains(database):
+    job_id = enqueue("test.busy", {"key": "k"}).job_id
+    with worker_processes(1, "name=draining", "grace_seconds=60") as [draining]:
+        wait_to_hear("started:k:1")
+        draining.send_signal(signal.SIGTERM)
+        wait_to_hear("stopping:draining")
+        with worker_processes(1, "name=other"):
+            wait_until_rescued(silent_job())
+            say("release:k:1")
+            assert draining.wait(30) == 0
+    assert (job(job_id).state, job(job_id).result) == ("succeeded", "draining 1")
+    assert history(job_id) == ["pending", "running", "succeeded"]
+
+
+def test_a_long_fenced_transaction_neither_stops_the_heartbeats_nor_gets_the_job_taken(database):
+    job_id = enqueue("test.inside_transaction", {"key": "k"}).job_id
+    with worker_processes(1, "name=w"), worker_processes(1, "name=other"):
+        wait_to_hear("inside:k")
+        silent = silent_job()
+        beats = set()
+        while "retryable" not in history(silent):
+            beats.add(job(job_id).heartbeat_at)
+        say("release:k")
+        ended = wait_until_ended(job_id)
+    assert len(beats) > 3
+    assert ended.attempt == 1
+    assert len(notes("k")) == 1
+    assert history(job_id) == ["pending", "running", "succeeded"]
+
+
+def test_after_the_database_was_away_for_longer_than_the_stuck_time_no_living_job_is_taken(own_database):
+    job_id = enqueue("test.busy", {"key": "k"}).job_id
+    with worker_processes(2, **own_database.env):
+        wait_to_hear("started:k:1")
+        silent = silent_job()
+        own_database.stop()
+        away_since = time.monotonic()
+        wait_for(lambda: time.monotonic() - away_since > 1.5 * QUICK["stuck_seconds"], "a long outage")
+        own_database.start()
+        assert rows("SELECT clock_timestamp() - heartbeat_at > %s FROM jobs WHERE id = %s", STUCK, silent) == [(True,)]
+        wait_until_rescued(silent)
+        say("release:k:1")
+        ended = wait_until_ended(job_id)
+    assert ended.attempt == 1
+    assert history(job_id) == ["pending", "running", "succeeded"]
 
 
 @pytest.fixture

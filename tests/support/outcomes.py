@@ -3,6 +3,7 @@
 from django.db import connection
 
 from harvester.engine import sql
+from harvester.engine.enqueue import enqueue
 from harvester.engine.models import Job
 from tests.support.tables import rows
 from tests.support.waiting import wait_for
@@ -63,3 +64,19 @@ def _rescue(job_id: int) -> list[tuple]:
     with connection.cursor() as cursor:
         cursor.execute(sql.RESCUE, {**values, "error": "taken by the test"})
         return cursor.fetchall()
+
+
+def silent_job() -> int:
+    """A running job whose worker is gone. Once it is rescued, whoever lived beside it was looked at as well."""
+    job_id = enqueue("test.noop", delay=3600).job_id
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE jobs SET state = 'running', lease = gen_random_uuid(), worker = 'gone', attempt = 1, "
+            "heartbeat_at = clock_timestamp() WHERE id = %s",
+            [job_id],
+        )
+    return job_id
+
+
+def wait_until_rescued(job_id: int) -> None:
+    wait_for(lambda: "retryable" in history(job_id), f"the rescue of job {job_id}", 60)
