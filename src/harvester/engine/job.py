@@ -14,8 +14,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from harvester.engine import sql
 from harvester.engine.errors import JobCancelled, LeaseLost
 from harvester.engine.plain import to_json
-from harvester.engine.settle import AttemptKey, Ending, settle_in
-from harvester.engine.states import JobState
+from harvester.engine.settle import AttemptKey, settle_in, succeeded
 from harvester.guards.redaction import redact
 from harvester.kernel.errors import InvalidInput
 
@@ -95,7 +94,7 @@ class RunningJob:
         database = connections["default"]
         if not database.in_atomic_block:
             raise RuntimeError("finish() belongs inside job.transaction()")
-        ending = Ending(job_id=self.id, lease=self.lease, state=JobState.SUCCEEDED, result=result)
+        ending = succeeded(self, result)
         with database.cursor() as cursor:
             if ending.key not in settle_in(cursor, [ending]):
                 raise LeaseLost(f"Job {self.id} was taken over; nothing of this transaction was written.")

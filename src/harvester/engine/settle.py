@@ -44,6 +44,7 @@ class Ending:
         delay: seconds until it may run again, where it does.
         refund: 1 to give the attempt back.
         result: what the handler returned.
+        progress: the last thing the handler said of how far it is, as JSON; it may not have been written yet.
         error_type: stable code or class name of the error.
         error: its message, redacted.
         traceback: where it came from, redacted.
@@ -57,6 +58,7 @@ class Ending:
     delay: float | None = None
     refund: int = 0
     result: Any = None
+    progress: str | None = None
     error_type: str | None = None
     error: str | None = None
     traceback: str | None = None
@@ -76,6 +78,8 @@ class Attempt(Protocol):
     attempt: int
     max_attempts: int
 
+    def take_progress(self) -> str | None: ...
+
 
 class Cursor(Protocol):
     """Both Django's cursor and psycopg's."""
@@ -86,7 +90,7 @@ class Cursor(Protocol):
 
 
 def succeeded(job: Attempt, result: Any) -> Ending:
-    return Ending(job_id=job.id, lease=job.lease, state=JobState.SUCCEEDED, result=result)
+    return Ending(job_id=job.id, lease=job.lease, state=JobState.SUCCEEDED, result=result, progress=job.take_progress())
 
 
 def handed_back(job: Attempt) -> Ending:
@@ -135,6 +139,7 @@ def _failed(job: Attempt, error: BaseException, retry: RetryPolicy) -> Ending:
         lease=job.lease,
         state=JobState.RETRYABLE if again else JobState.FAILED,
         delay=retry.wait(job.attempt, random.random()) if again else None,  # noqa: S311 - jitter, not a secret
+        progress=job.take_progress(),
         error_type=code if isinstance(code, str) else type(error).__name__,
         error=message,
         traceback=_traceback(error),
@@ -199,6 +204,8 @@ def _row(ending: Ending) -> dict[str, Any]:
     row = {"id": ending.job_id, "lease": str(ending.lease), "state": ending.state, "refund": ending.refund}
     if ending.result is not None:
         row["result"] = _json(ending)
+    if ending.progress is not None:
+        row["progress"] = ending.progress
     if ending.state is not JobState.SUCCEEDED:
         row |= {
             "delay": ending.delay,

@@ -261,7 +261,7 @@ _STOPPED = "(e.state IN ('pending', 'retryable') AND j.cancel_requested_at IS NO
 _SETTLE = """
 WITH ending AS (
     SELECT * FROM jsonb_to_recordset(%(endings)s::jsonb)
-    AS e(id bigint, lease uuid, state text, delay float8, refund smallint, result text, error_type text,
+    AS e(id bigint, lease uuid, state text, delay float8, refund smallint, result text, progress text, error_type text,
          error text, traceback text, detail text)
 ), held AS (
     SELECT j.id FROM jobs j JOIN ending e ON e.id = j.id AND e.lease = j.lease
@@ -274,7 +274,7 @@ WITH ending AS (
         run_at = CASE WHEN e.delay IS NULL THEN j.run_at
                       ELSE clock_timestamp() + e.delay * interval '1 second' END,
         attempt = j.attempt - e.refund, lease = NULL, writer_pid = NULL, writer_started = NULL,
-        result = e.result::jsonb,
+        result = e.result::jsonb, progress = coalesce(e.progress::jsonb, j.progress),
         error_type = CASE WHEN e.state = 'succeeded' THEN NULL ELSE coalesce(e.error_type, j.error_type) END,
         error = CASE WHEN e.state = 'succeeded' THEN NULL ELSE coalesce(e.error, j.error) END,
         traceback = CASE WHEN e.state = 'succeeded' THEN NULL ELSE coalesce(e.traceback, j.traceback) END
