@@ -1,8 +1,9 @@
+from tests.support.tables import rows
+from tests.support.workers import run_until_idle
+
 from harvester.engine.enqueue import enqueue
 from harvester.engine.job import RunningJob
 from harvester.engine.registry import job_kind
-from tests.support.tables import rows
-from tests.support.workers import run_until_idle
 
 
 @job_kind("test.quick_progress")
@@ -17,7 +18,9 @@ def quick_progress(job: RunningJob, fail: bool = False, inside: bool = False) ->
 
 
 def test_the_last_progress_is_kept_however_fast_the_job_ends(database):
-    ids = [enqueue("test.quick_progress", args, max_attempts=1).job_id for args in ({}, {"fail": True}, {"inside": True})]
+    ids = [
+        enqueue("test.quick_progress", args, max_attempts=1).job_id for args in ({}, {"fail": True}, {"inside": True})
+    ]
 
     run_until_idle()
 
