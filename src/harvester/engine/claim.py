@@ -1,6 +1,7 @@
 """Choosing the next jobs: priority, then first in, first out, and no lane beyond its concurrency."""
 
 import time
+from collections import deque
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -16,8 +17,8 @@ FULL_LOOK_SECONDS = 5.0
 #: While jobs without a lane fill all slots, lanes are looked at no more often than this: each look costs as much
 #: as a claim. When slots stay free, lanes are looked at right away.
 LANE_PACE_SECONDS = 0.02
-#: A lane that is due but locked by another claimer is asked for again after this long.
-LANE_RETRY_SECONDS = 0.05
+#: What is due but locked by another claimer is asked for again after this long: that one may leave it.
+RETRY_SECONDS = 0.05
 _BEGINNING = (datetime.min.replace(tzinfo=UTC), 0)
 
 
@@ -35,11 +36,13 @@ class Claimer:
     lanes_stirred: bool = True
     #: The last look found lanes that were due; more may be, also when none of these had a job.
     got_lanes: bool = False
-    #: Seconds until the next known job without a lane, and until the next known lane, come due.
-    _job_in: float | None = None
-    _lane_in: float | None = None
+    #: Seconds until the next job that is known to come due; None when none is known.
+    next_in: float | None = None
+    #: Queues and priorities of jobs that were announced since the last claim.
+    _announced: deque[tuple[str, int]] = field(default_factory=deque)
     _places: dict[tuple[str, int], tuple[datetime, int]] = field(default_factory=dict)
     _wakeups_read: int = 0
+    _wakeups_left: bool = False
     _looked_at: float = float("-inf")
     _lanes_looked_at: float = float("-inf")
 
@@ -49,40 +52,57 @@ class Claimer:
         The lease is the caller's, because only then can it ask what became of a claim that was never answered.
         """
         lease = lease or uuid4()
-        if time.monotonic() - self._looked_at > FULL_LOOK_SECONDS:
-            self._look(connection)
-        jobs = self._take(connection, most, lease)
+        jobs: list[RunningJob] = []
+        if time.monotonic() - self._looked_at <= FULL_LOOK_SECONDS:
+            self._hear()
+            jobs = self._take(connection, most, lease)
         if len(jobs) < most:
-            self._look(connection)
+            coming = self._look(connection)
             jobs += self._take(connection, most - len(jobs), lease)
+            self.next_in = self._plan(connection, coming, filled=len(jobs) == most)
         return jobs
 
-    @property
-    def next_in(self) -> float | None:
-        """Seconds until the next job that is known to come due; None when none is known.
+    def announce(self, queue: str, priority: int) -> None:
+        """A job was enqueued; may be called from any thread.
 
-        A lane that is due and was not to be had is locked by somebody else, perhaps for long.
+        Without this a priority that nobody waited in before would be noticed only by the next full look.
         """
-        lane_in = self._lane_in
-        if lane_in is not None:
-            lane_in = max(lane_in, 0.0 if self.got_lanes else LANE_RETRY_SECONDS)
-        return min((seconds for seconds in (self._job_in, lane_in) if seconds is not None), default=None)
+        self._announced.append((queue, priority))
+        self.lanes_stirred = True
 
     def forget(self) -> None:
         """Start from the beginning, after the connection was lost."""
         self._places.clear()
         self._looked_at = float("-inf")
 
-    def _look(self, connection: Connection) -> None:
+    def _hear(self) -> None:
+        while self._announced:
+            self._places.setdefault(self._announced.popleft(), _BEGINNING)
+
+    def _look(self, connection: Connection) -> float | None:
+        """Find the pairs in which jobs are due; answers when the next one is."""
+        self._announced.clear()
         rows = connection.execute(sql.LOOK, {"queues": self.queues}).fetchall()
         self._places = {(queue, priority): _BEGINNING for queue, priority, due, _ in rows if due}
-        lanes_next = connection.execute(sql.LANES_NEXT, {"queues": self.queues}).fetchone()
-        self._job_in = min((row[3] for row in rows if row[3] is not None), default=None)
-        self._lane_in = lanes_next[0] if lanes_next else None
         self.lanes_stirred = True
         self._lanes_looked_at = float("-inf")
         self._wakeups_read = 0
         self._looked_at = time.monotonic()
+        return min((row[3] for row in rows if row[3] is not None), default=None)
+
+    def _plan(self, connection: Connection, job_in: float | None, *, filled: bool) -> float | None:
+        """When to look again without being woken.
+
+        Read after the claim, because that is what lists new lanes. What is due and was not to be had is locked by
+        somebody else, perhaps for long.
+        """
+        coming = [] if job_in is None else [job_in]
+        row = connection.execute(sql.LANES_NEXT, {"queues": self.queues}).fetchone()
+        if row is not None:
+            coming.append(max(row[0], 0.0 if self.got_lanes else RETRY_SECONDS))
+        if self._wakeups_left or (self._places and not filled):
+            coming.append(RETRY_SECONDS)
+        return min(coming, default=None)
 
     def _take(self, connection: Connection, most: int, lease: UUID) -> list[RunningJob]:
         lanes = self._lock_lanes(connection, most) if self._lanes_wanted() else []
@@ -112,13 +132,16 @@ class Claimer:
         return self.lanes_stirred and time.monotonic() - self._lanes_looked_at >= LANE_PACE_SECONDS
 
     def _lock_lanes(self, connection: Connection, most: int) -> list[tuple[str, str]]:
-        values = {"queues": self.queues, "after": self._wakeups_read, "most": most}
-        newest = connection.execute(sql.LANES_WAKE, values).fetchone()
-        if newest and newest[0] is not None:
-            self._wakeups_read = newest[0]
-        lanes = connection.execute(sql.LANES_LOCK, values).fetchall()
-        self.lanes_stirred = self.got_lanes = bool(lanes)
+        self.lanes_stirred = False
         self._lanes_looked_at = time.monotonic()
+        values = {"queues": self.queues, "after": self._wakeups_read, "most": most}
+        newest, left = connection.execute(sql.LANES_WAKE, values).fetchone() or (None, 0)
+        self._wakeups_read = self._wakeups_read if newest is None else newest
+        self._wakeups_left = left > 0
+        lanes = connection.execute(sql.LANES_LOCK, values).fetchall()
+        self.got_lanes = bool(lanes)
+        if lanes:
+            self.lanes_stirred = True
         return [(queue, lane) for queue, lane in lanes]
 
     def _remember(self, jobs: list[RunningJob]) -> None:

@@ -12,17 +12,17 @@ log = structlog.get_logger(__name__)
 
 CHANNEL = "harvester_jobs"
 #: How often the thread looks up whether it should end, and whether its session still lives.
-_BREATH_SECONDS = 0.5
+_BREATH_SECONDS = 0.1
 
 
 class Listener:
-    """Calls back with the queue of every new job, and with None whenever something may have been missed.
+    """Calls back with the queue and priority of new jobs, and with None whenever something may have been missed.
 
     A notification can be lost (a broken session, a failed-over server): polling is the safety net, this thread
     only makes it fast.
     """
 
-    def __init__(self, heard: Callable[[str | None], None]) -> None:
+    def __init__(self, heard: Callable[[tuple[str, int] | None], None]) -> None:
         self._heard = heard
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="harvester-listen", daemon=True)
@@ -48,6 +48,15 @@ class Listener:
             self._heard(None)
             while not self._stop.is_set():
                 for notification in connection.notifies(timeout=_BREATH_SECONDS):
-                    self._heard(notification.payload)
+                    self._heard(_read(notification.payload))
                     if self._stop.is_set():
                         break
+
+
+def _read(payload: str) -> tuple[str, int] | None:
+    """The queue and priority of a notification; None if somebody else wrote it."""
+    priority, _, queue = payload.partition(" ")
+    try:
+        return queue, int(priority)
+    except ValueError:
+        return None

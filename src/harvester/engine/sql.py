@@ -14,9 +14,15 @@ statement; `clock_timestamp()` where the moment itself is recorded.
 
 READY = "state IN ('pending', 'retryable')"
 
+# The priority of a lane in which nothing waits.
+_NO_PRIORITY = -32768
+
+# What workers are told at commit: the priority and the queue of a new job.
+_TELL = "pg_notify('harvester_jobs', priority || ' ' || queue)"
+
 # Appends jobs, their first events and the wake-ups of their lanes, and tells listening workers at commit.
 # A job whose dedupe key is taken by an open job is left out of the answer.
-ENQUEUE = """
+ENQUEUE = f"""
 WITH made AS (
     INSERT INTO jobs (kind, queue, lane, dedupe_key, args, priority, run_at, max_attempts)
     SELECT i.kind, i.queue, i.lane, i.dedupe_key, i.args, i.priority,
@@ -29,16 +35,16 @@ WITH made AS (
     ORDER BY i.place
     ON CONFLICT (dedupe_key) WHERE dedupe_key IS NOT NULL AND state IN ('pending', 'running', 'retryable')
     DO NOTHING
-    RETURNING id, queue, lane, run_at, dedupe_key
+    RETURNING id, queue, lane, run_at, dedupe_key, priority
 ), logged AS (
     INSERT INTO job_events (job_id, state, attempt) SELECT id, 'pending', 0 FROM made
 ), woken AS (
     INSERT INTO job_lane_wakeups (queue, lane, wake_at)
     SELECT queue, lane, min(run_at) FROM made WHERE lane IS NOT NULL GROUP BY queue, lane
 ), told AS (
-    SELECT count(pg_notify('harvester_jobs', queue)) AS queues FROM (SELECT DISTINCT queue FROM made) AS q
+    SELECT count({_TELL}) AS pairs FROM (SELECT DISTINCT queue, priority FROM made) AS p
 )
-SELECT made.id, made.dedupe_key, told.queues FROM made, told ORDER BY made.id
+SELECT made.id, made.dedupe_key, told.pairs FROM made, told ORDER BY made.id
 """
 
 OPEN_JOB_BY_DEDUPE_KEY = """
@@ -81,23 +87,29 @@ ORDER BY p.priority DESC, p.queue
 # for later, and a new lane is listed only by the one who gets its advisory lock, because an insert would wait for
 # another one's insert of the same key. (Lanes share 256 of these locks: the server's table of locks is small.)
 # A known lane is written even if it seems to be awake: somebody may have put it to sleep since this snapshot.
-LANES_WAKE = """
+LANES_WAKE = f"""
 WITH news AS MATERIALIZED (
-    SELECT id, queue, lane, wake_at FROM job_lane_wakeups
+    SELECT id, queue, lane, wake_at, concurrency FROM job_lane_wakeups
     WHERE id > %(after)s
       AND (cardinality(%(queues)s::text[]) = 0 OR queue = ANY (%(queues)s::text[]))
     ORDER BY id LIMIT 10000 FOR UPDATE SKIP LOCKED
 ), wanted AS MATERIALIZED (
-    SELECT queue, lane, min(wake_at) AS wake_at FROM news GROUP BY queue, lane
+    SELECT queue, lane, min(wake_at) AS wake_at,
+           (array_agg(concurrency ORDER BY id DESC) FILTER (WHERE concurrency IS NOT NULL))[1] AS concurrency,
+           (SELECT priority FROM jobs j WHERE j.queue = n.queue AND j.lane = n.lane AND {READY}
+            ORDER BY priority DESC LIMIT 1) AS priority
+    FROM news n GROUP BY queue, lane
 ), known AS MATERIALIZED (
-    SELECT l.queue, l.lane, w.wake_at FROM wanted w JOIN job_lanes l ON l.queue = w.queue AND l.lane = w.lane
+    SELECT l.queue, l.lane, w.wake_at, w.concurrency, w.priority
+    FROM wanted w JOIN job_lanes l ON l.queue = w.queue AND l.lane = w.lane
     FOR UPDATE OF l SKIP LOCKED
 ), moved AS (
-    UPDATE job_lanes l SET wake_at = least(l.wake_at, k.wake_at) FROM known k
-    WHERE l.queue = k.queue AND l.lane = k.lane
+    UPDATE job_lanes l SET wake_at = least(l.wake_at, k.wake_at), priority = greatest(l.priority, k.priority),
+        concurrency = coalesce(k.concurrency, l.concurrency)
+    FROM known k WHERE l.queue = k.queue AND l.lane = k.lane
 ), listed AS (
-    INSERT INTO job_lanes (queue, lane, wake_at)
-    SELECT queue, lane, wake_at FROM (
+    INSERT INTO job_lanes (queue, lane, wake_at, priority, concurrency)
+    SELECT queue, lane, wake_at, coalesce(priority, {_NO_PRIORITY}), coalesce(concurrency, 1) FROM (
         SELECT * FROM wanted w
         WHERE NOT EXISTS (SELECT FROM job_lanes l WHERE l.queue = w.queue AND l.lane = w.lane)
         OFFSET 0) AS fresh
@@ -109,50 +121,74 @@ WITH news AS MATERIALIZED (
     WHERE u.id = n.id AND (n.queue, n.lane) IN (SELECT queue, lane FROM known UNION ALL SELECT * FROM listed)
     RETURNING u.id
 )
-SELECT coalesce(min(n.id) FILTER (WHERE g.id IS NULL) - 1, max(n.id)) FROM news n LEFT JOIN gone g ON g.id = n.id
+SELECT coalesce(min(n.id) FILTER (WHERE g.id IS NULL) - 1, max(n.id)), count(*) - count(g.id)
+FROM news n LEFT JOIN gone g ON g.id = n.id
 """
 
-# Takes lanes that are due. Their jobs are counted and claimed by the next statement, whose snapshot is newer
-# than these locks: counted in this one, a claim that was just committed elsewhere would be missed.
+# Takes lanes that are due, those with the most urgent job first. Their jobs are counted and claimed by the next
+# statement, whose snapshot is newer than these locks: counted in this one, a claim that was just committed elsewhere
+# would be missed.
 LANES_LOCK = """
 SELECT queue, lane FROM job_lanes
 WHERE (cardinality(%(queues)s::text[]) = 0 OR queue = ANY (%(queues)s::text[]))
-  AND wake_at <= statement_timestamp()
-ORDER BY wake_at LIMIT %(most)s
+  AND wake_at <= statement_timestamp() AND wake_at < 'infinity'
+ORDER BY priority DESC, wake_at LIMIT %(most)s
 FOR UPDATE SKIP LOCKED
 """
 
 LANES_NEXT = """
-SELECT extract(epoch FROM min(wake_at) - statement_timestamp())::float8 FROM job_lanes
+SELECT extract(epoch FROM wake_at - statement_timestamp())::float8 FROM job_lanes
 WHERE (cardinality(%(queues)s::text[]) = 0 OR queue = ANY (%(queues)s::text[]))
   AND wake_at < 'infinity'
+ORDER BY wake_at LIMIT 1
 """
 
-# Says when the locked lanes are worth the next look: never while full (an ending wakes them), else when their
-# first waiting job is due.
+# Says when the locked lanes are worth the next look, and how urgent it is: never while full (an ending wakes
+# them), else when their first waiting job is due.
 LANES_SLEEP = f"""
-WITH next AS MATERIALIZED (
-    SELECT l.queue, l.lane, CASE
-        WHEN (SELECT count(*) FROM jobs j WHERE j.queue = l.queue AND j.lane = l.lane AND j.state = 'running')
-             >= l.concurrency THEN 'infinity'
-        ELSE coalesce((SELECT run_at FROM jobs j WHERE j.queue = l.queue AND j.lane = l.lane AND {READY}
-                       ORDER BY run_at LIMIT 1), 'infinity') END AS wake_at
+WITH held AS MATERIALIZED (
+    SELECT l.queue, l.lane, l.concurrency <= (
+        SELECT count(*) FROM jobs j WHERE j.queue = l.queue AND j.lane = l.lane AND j.state = 'running') AS is_full
     FROM unnest(%(lane_queues)s::text[], %(lanes)s::text[]) AS u(queue, lane)
     JOIN job_lanes l ON l.queue = u.queue AND l.lane = u.lane
+), next AS MATERIALIZED (
+    SELECT h.queue, h.lane, coalesce(first.run_at, 'infinity') AS wake_at,
+           coalesce(top.priority, {_NO_PRIORITY}) AS priority
+    FROM held h
+    LEFT JOIN LATERAL (
+        SELECT run_at FROM jobs j
+        WHERE NOT h.is_full AND j.queue || chr(10) || j.lane = h.queue || chr(10) || h.lane AND j.lane IS NOT NULL
+          AND {READY} ORDER BY run_at LIMIT 1) first ON true
+    LEFT JOIN LATERAL (
+        SELECT priority FROM jobs j WHERE NOT h.is_full AND j.queue = h.queue AND j.lane = h.lane AND {READY}
+        ORDER BY priority DESC LIMIT 1) top ON true
 )
-UPDATE job_lanes l SET wake_at = n.wake_at FROM next n
-WHERE l.queue = n.queue AND l.lane = n.lane AND l.wake_at <> n.wake_at
+UPDATE job_lanes l SET wake_at = n.wake_at, priority = n.priority FROM next n
+WHERE l.queue = n.queue AND l.lane = n.lane AND (l.wake_at, l.priority) <> (n.wake_at, n.priority)
 """
 
-# Mends what a lost wake-up would leave asleep; part of the maintenance, not of the design's normal course.
+# Mends what a lost wake-up would leave asleep; part of the maintenance, not of the design's normal course. The
+# lanes in which jobs wait are found by hopping from one to the next in the index.
 LANES_REPAIR = f"""
+WITH RECURSIVE waiting AS (
+    (SELECT queue, lane FROM jobs WHERE lane IS NOT NULL AND {READY} ORDER BY queue, lane LIMIT 1)
+    UNION ALL
+    SELECT n.queue, n.lane FROM waiting w CROSS JOIN LATERAL
+        (SELECT queue, lane FROM jobs WHERE lane IS NOT NULL AND {READY} AND (queue, lane) > (w.queue, w.lane)
+         ORDER BY queue, lane LIMIT 1) n
+)
 INSERT INTO job_lane_wakeups (queue, lane, wake_at)
-SELECT l.queue, l.lane, n.run_at
-FROM job_lanes l CROSS JOIN LATERAL
-    (SELECT run_at FROM jobs j WHERE j.queue = l.queue AND j.lane = l.lane AND {READY} ORDER BY run_at LIMIT 1) n
-WHERE l.wake_at > n.run_at
-  AND (SELECT count(*) FROM jobs j WHERE j.queue = l.queue AND j.lane = l.lane AND j.state = 'running')
-      < l.concurrency
+SELECT w.queue, w.lane, n.run_at
+FROM waiting w
+CROSS JOIN LATERAL (
+    SELECT run_at FROM jobs j
+    WHERE j.queue || chr(10) || j.lane = w.queue || chr(10) || w.lane AND j.lane IS NOT NULL AND {READY}
+    ORDER BY run_at LIMIT 1) n
+LEFT JOIN job_lanes l ON l.queue = w.queue AND l.lane = w.lane
+WHERE coalesce(l.wake_at, 'infinity') > n.run_at
+  AND (SELECT count(*) FROM jobs j WHERE j.queue = w.queue AND j.lane = w.lane AND j.state = 'running')
+      < coalesce(l.concurrency, 1)
+  AND NOT EXISTS (SELECT FROM job_lane_wakeups u WHERE u.queue = w.queue AND u.lane = w.lane)
 """
 
 _CLAIMED = """
@@ -164,13 +200,19 @@ RETURNING id, kind, queue, lane, args::text AS args, priority, run_at, attempt, 
 
 _WITHOUT_LANE = f"""
 SELECT j.id, j.priority, j.run_at
-FROM unnest(%(pair_queues)s::text[], %(pair_priorities)s::smallint[], %(after_at)s::timestamptz[],
-            %(after_id)s::bigint[]) WITH ORDINALITY AS p(queue, priority, run_at, id, place)
+FROM (SELECT DISTINCT priority FROM unnest(%(pair_priorities)s::smallint[]) AS u(priority)
+      ORDER BY priority DESC) AS level
 CROSS JOIN LATERAL (
-    SELECT id, priority, run_at FROM jobs
-    WHERE queue = p.queue AND priority = p.priority AND lane IS NULL AND {READY}
-      AND run_at <= statement_timestamp() AND (run_at, id) > (p.run_at, p.id)
-    ORDER BY run_at, id LIMIT %(most)s FOR UPDATE SKIP LOCKED) j
+    SELECT c.id, c.priority, c.run_at
+    FROM unnest(%(pair_queues)s::text[], %(pair_priorities)s::smallint[], %(after_at)s::timestamptz[],
+                %(after_id)s::bigint[]) AS p(queue, priority, run_at, id)
+    CROSS JOIN LATERAL (
+        SELECT id, priority, run_at FROM jobs
+        WHERE queue = p.queue AND priority = p.priority AND lane IS NULL AND {READY}
+          AND run_at <= statement_timestamp() AND (run_at, id) > (p.run_at, p.id)
+        ORDER BY run_at, id LIMIT %(most)s FOR UPDATE SKIP LOCKED) c
+    WHERE p.priority = level.priority
+    ORDER BY c.run_at, c.id LIMIT %(most)s) j
 LIMIT %(most)s
 """
 
@@ -181,8 +223,9 @@ logged AS (
 SELECT id, kind, queue, lane, args, priority, run_at, attempt, max_attempts, lease FROM claimed
 """
 
-# Claims up to `most` due jobs without a lane, starting behind the remembered place of each pair. The pairs come
-# in the order of priority, and the limit stops the walk, so that a lower one is read only when slots are left.
+# Claims up to `most` due jobs without a lane, starting behind the remembered place of each pair. The levels of
+# priority come one after the other, and the limit stops the walk, so that a lower one is read only when slots are
+# left; within a level, the queues share one order.
 CLAIM = f"WITH picked AS ({_WITHOUT_LANE}), claimed AS ({_CLAIMED}), {_LOGGED}"
 
 # The same with the jobs of the lanes that this transaction has locked: each lane gives as many as it has room
@@ -197,7 +240,7 @@ WITH room AS (
     SELECT j.id, j.priority, j.run_at FROM room r CROSS JOIN LATERAL (
         SELECT id, priority, run_at FROM jobs
         WHERE queue = r.queue AND lane = r.lane AND {READY} AND run_at <= statement_timestamp()
-        ORDER BY priority DESC, run_at, id LIMIT greatest(r.free, 0) FOR UPDATE SKIP LOCKED) j
+        ORDER BY priority DESC, run_at, id LIMIT least(greatest(r.free, 0), %(most)s) FOR UPDATE SKIP LOCKED) j
 ), without_lane AS ({_WITHOUT_LANE}),
 picked AS (
     SELECT id FROM (SELECT * FROM in_lanes UNION ALL SELECT * FROM without_lane) AS candidates
@@ -314,7 +357,7 @@ WHERE j.id = %(id)s AND j.lease = %(lease)s AND j.state = 'running'
 
 # Takes a stuck job from its worker. The attempt was counted at claim, so none is added; a job that beats again,
 # or that a fenced transaction still holds, is passed by.
-RESCUE = """
+RESCUE = f"""
 WITH lost AS (
     SELECT id FROM jobs
     WHERE id = %(id)s AND lease = %(lease)s AND state = 'running' AND heartbeat_at = %(heartbeat_at)s
@@ -328,7 +371,7 @@ WITH lost AS (
         run_at = clock_timestamp(), lease = NULL, writer_pid = NULL, writer_started = NULL,
         error_type = 'WORKER_LOST', error = %(error)s, traceback = NULL
     WHERE id IN (SELECT id FROM lost)
-    RETURNING id, queue, lane, state, attempt, worker
+    RETURNING id, queue, lane, priority, state, attempt, worker
 ), logged AS (
     INSERT INTO job_events (job_id, state, attempt, worker, detail)
     SELECT id, state, attempt, worker, %(error)s FROM taken
@@ -336,9 +379,9 @@ WITH lost AS (
     INSERT INTO job_lane_wakeups (queue, lane, wake_at)
     SELECT queue, lane, statement_timestamp() FROM taken WHERE lane IS NOT NULL
 ), told AS (
-    SELECT count(pg_notify('harvester_jobs', queue)) AS queues FROM taken
+    SELECT count({_TELL}) AS pairs FROM taken
 )
-SELECT taken.state, told.queues FROM taken, told
+SELECT taken.state, told.pairs FROM taken, told
 """
 
 # A person asks a job to stop: at once while it waits, at its next check while it runs.
@@ -360,23 +403,23 @@ SELECT before, state FROM asked
 """
 
 # A person drives an ended or waiting job again: now, with its attempts given back.
-RETRY = """
+RETRY = f"""
 WITH target AS (
     SELECT id FROM jobs WHERE id = %(id)s AND state IN ('failed', 'cancelled', 'retryable') FOR UPDATE
 ), again AS (
     UPDATE jobs j SET state = 'pending', attempt = 0, run_at = clock_timestamp(), finished_at = NULL,
         cancel_requested_at = NULL, progress = NULL
     WHERE id IN (SELECT id FROM target)
-    RETURNING id, queue, lane, run_at
+    RETURNING id, queue, lane, priority, run_at
 ), logged AS (
     INSERT INTO job_events (job_id, state, attempt, detail)
     SELECT id, 'pending', 0, 'driven again' FROM again
 ), woken AS (
     INSERT INTO job_lane_wakeups (queue, lane, wake_at) SELECT queue, lane, run_at FROM again WHERE lane IS NOT NULL
 ), told AS (
-    SELECT count(pg_notify('harvester_jobs', queue)) AS queues FROM again
+    SELECT count({_TELL}) AS pairs FROM again
 )
-SELECT again.id, told.queues FROM again, told
+SELECT again.id, told.pairs FROM again, told
 """
 
 # Deletes ended jobs in batches; the states are part of the condition, so a live job cannot be reached.
@@ -389,16 +432,22 @@ DELETE FROM jobs WHERE id IN (
 """
 
 CLEAN_UP_LANES = """
-DELETE FROM job_lanes l
-WHERE wake_at = 'infinity' AND concurrency = 1
-  AND NOT EXISTS (SELECT FROM jobs j WHERE j.queue = l.queue AND j.lane = l.lane
-                  AND j.state IN ('pending', 'running', 'retryable'))
+DELETE FROM job_lanes WHERE (queue, lane) IN (
+    SELECT l.queue, l.lane FROM job_lanes l
+    WHERE l.wake_at = 'infinity' AND l.concurrency = 1
+      AND NOT EXISTS (SELECT FROM jobs j WHERE j.queue = l.queue AND j.lane = l.lane
+                      AND j.state IN ('pending', 'running', 'retryable'))
+    FOR UPDATE SKIP LOCKED)
 """
 
+# Goes through the inbox like everything else that concerns a lane: a lock on its row, held until the caller's
+# transaction ends, would keep every claimer from it.
 SET_LANE_CONCURRENCY = """
-INSERT INTO job_lanes (queue, lane, concurrency, wake_at)
-VALUES (%(queue)s, %(lane)s, %(concurrency)s, clock_timestamp())
-ON CONFLICT (queue, lane) DO UPDATE SET concurrency = excluded.concurrency, wake_at = excluded.wake_at
+WITH asked AS (
+    INSERT INTO job_lane_wakeups (queue, lane, wake_at, concurrency)
+    VALUES (%(queue)s, %(lane)s, statement_timestamp(), %(concurrency)s) RETURNING queue
+)
+SELECT pg_notify('harvester_jobs', '0 ' || queue) FROM asked
 """
 
 # Makes a periodic job known, and moves its next moment only when its cron line changed.

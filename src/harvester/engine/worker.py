@@ -269,10 +269,14 @@ class Worker:
             self._endings.append(ending)
         self._bell.ring()
 
-    def _notified(self, queue: str | None) -> None:
-        if queue is None or not self.options.queues or queue in self.options.queues:
+    def _notified(self, announced: tuple[str, int] | None) -> None:
+        if announced is None:
             self._claimer.lanes_stirred = True
-            self._bell.ring()
+        elif not self.options.queues or announced[0] in self.options.queues:
+            self._claimer.announce(*announced)
+        else:
+            return
+        self._bell.ring()
 
     def _cancel_async(self, job: RunningJob) -> None:
         self._slots.cancel_task(job)

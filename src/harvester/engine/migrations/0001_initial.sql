@@ -91,8 +91,9 @@ CREATE INDEX jobs_ready ON jobs (queue, priority DESC, run_at, id)
     WHERE lane IS NULL AND state IN ('pending', 'retryable');
 CREATE INDEX jobs_lane_ready ON jobs (queue, lane, priority DESC, run_at, id)
     WHERE lane IS NOT NULL AND state IN ('pending', 'retryable');
--- When a lane with nothing due has to wake.
-CREATE INDEX jobs_lane_next ON jobs (queue, lane, run_at)
+-- When a lane with nothing due has to wake. Queue and lane are one expression here so that no other search can use
+-- this index: the planner would find a lane's next job by sorting all of its jobs.
+CREATE INDEX jobs_lane_next ON jobs ((queue || chr(10) || lane), run_at)
     WHERE lane IS NOT NULL AND state IN ('pending', 'retryable');
 -- Few rows at any time: how full a lane is, and who has not been heard of.
 CREATE INDEX jobs_running ON jobs (queue, lane) WHERE state = 'running';
@@ -123,23 +124,27 @@ CREATE TABLE job_events_default PARTITION OF job_events DEFAULT;
 SELECT make_partitions('job_events', 3);
 
 -- A lane: jobs that share a key share a concurrency. wake_at is when a claimer should look at it next;
--- 'infinity' means that nothing waits, or that it is full and an ending will wake it.
+-- 'infinity' means that nothing waits, or that it is full and an ending will wake it. priority is that of its most
+-- urgent waiting job, so that a claimer with few free slots looks at the right lanes.
 CREATE TABLE job_lanes (
     queue       text COLLATE "C" NOT NULL,
     lane        text COLLATE "C" NOT NULL,
     concurrency integer NOT NULL DEFAULT 1 CHECK (concurrency > 0),
     wake_at     timestamptz NOT NULL,
+    priority    smallint NOT NULL DEFAULT -32768,
     PRIMARY KEY (queue, lane)
 ) WITH (fillfactor = 50);
-CREATE INDEX job_lanes_wake ON job_lanes (queue, wake_at);
+CREATE INDEX job_lanes_due ON job_lanes (priority DESC, wake_at) WHERE wake_at < 'infinity';
+CREATE INDEX job_lanes_next ON job_lanes (wake_at) WHERE wake_at < 'infinity';
 
 -- Whoever makes a lane worth a look appends here and locks nothing; only claimers touch job_lanes. That is why
 -- two enqueuers with the same lanes in opposite order cannot deadlock.
 CREATE TABLE job_lane_wakeups (
-    id      bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    queue   text COLLATE "C" NOT NULL,
-    lane    text COLLATE "C" NOT NULL,
-    wake_at timestamptz NOT NULL
+    id          bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    queue       text COLLATE "C" NOT NULL,
+    lane        text COLLATE "C" NOT NULL,
+    wake_at     timestamptz NOT NULL,
+    concurrency integer CHECK (concurrency > 0)
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
 
 CREATE TABLE periodic_jobs (
