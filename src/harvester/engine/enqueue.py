@@ -8,8 +8,8 @@ from typing import Any
 from django.db import connection, transaction
 
 from harvester.engine import sql
-from harvester.engine.errors import DuplicateJob, SecretInArgs
-from harvester.engine.plain import to_json
+from harvester.engine.errors import LONGEST_DELAY_SECONDS, DuplicateJob, SecretInArgs
+from harvester.engine.plain import check_name, to_json
 from harvester.engine.registry import kind_of
 from harvester.guards.redaction import is_secret_name, redact_text
 from harvester.kernel.errors import InvalidInput
@@ -17,6 +17,9 @@ from harvester.kernel.errors import InvalidInput
 #: How often an open job with the same key may vanish between our insert and our look before that is odd.
 _LOOKS = 5
 LOWEST_PRIORITY, HIGHEST_PRIORITY = -32768, 32767
+MOST_ATTEMPTS = 32767
+#: Characters, up to four bytes each; queue and lane together have to fit into one index entry of 2,700 bytes.
+LONGEST_QUEUE, LONGEST_LANE, LONGEST_DEDUPE_KEY = 100, 500, 600
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,11 +53,17 @@ class NewJob:
             raise InvalidInput(f"run_at of {self.kind} has no time zone.")
         if not LOWEST_PRIORITY <= self.priority <= HIGHEST_PRIORITY:
             raise InvalidInput(f"priority must be from {LOWEST_PRIORITY} to {HIGHEST_PRIORITY}.")
-        if self.delay < 0:
-            raise InvalidInput("delay must not be negative.")
-        if self.max_attempts is not None and self.max_attempts < 1:
-            raise InvalidInput("max_attempts must be at least 1.")
-        _refuse_secrets(self.args, self.kind)
+        if not 0 <= self.delay <= LONGEST_DELAY_SECONDS:
+            raise InvalidInput(f"delay must be from 0 to {LONGEST_DELAY_SECONDS} seconds.")
+        if self.max_attempts is not None and not 1 <= self.max_attempts <= MOST_ATTEMPTS:
+            raise InvalidInput(f"max_attempts must be from 1 to {MOST_ATTEMPTS}.")
+        check_name(self.queue, "queue", LONGEST_QUEUE)
+        check_name(self.lane, "lane", LONGEST_LANE)
+        check_name(self.dedupe_key, "dedupe_key", LONGEST_DEDUPE_KEY)
+        try:
+            _refuse_secrets(self.args, self.kind)
+        except RecursionError:
+            raise InvalidInput(f"The arguments of {self.kind} are nested too deeply.") from None
 
 
 def _refuse_secrets(value: Any, kind: str) -> None:

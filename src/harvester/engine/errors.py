@@ -14,7 +14,10 @@ JobSignal               not an error: the handler's way to say how the job goes 
 └── LeaseLost           another worker owns the job now; nothing of this attempt may be written
 """
 
-from harvester.kernel.errors import Conflict, HarvesterError, TerminalError, TransientError
+from harvester.kernel.errors import Conflict, HarvesterError, InvalidInput, TerminalError, TransientError
+
+#: Ten years; what should wait longer was given in the wrong unit.
+LONGEST_DELAY_SECONDS = 10 * 366 * 24 * 60 * 60
 
 
 class JobTimeout(TransientError):
@@ -57,6 +60,8 @@ class Snooze(JobSignal):
     code = "SNOOZED"
 
     def __init__(self, seconds: float, reason: str = "") -> None:
+        if not isinstance(seconds, int | float) or not 0 <= seconds <= LONGEST_DELAY_SECONDS:
+            raise InvalidInput(f"A job cannot snooze for {seconds!r} s; from 0 to {LONGEST_DELAY_SECONDS} is possible.")
         super().__init__(reason)
         self.seconds = seconds
 

@@ -3,6 +3,8 @@
 from django.db import connection
 
 from harvester.engine import sql
+from harvester.engine.enqueue import LONGEST_LANE, LONGEST_QUEUE
+from harvester.engine.plain import check_name
 from harvester.kernel.errors import InvalidInput
 
 
@@ -10,5 +12,7 @@ def set_concurrency(queue: str, lane: str, concurrency: int) -> None:
     """Let up to `concurrency` jobs of this lane run at once; lanes nobody set have 1."""
     if concurrency < 1:
         raise InvalidInput("A lane needs a concurrency of at least 1; to stop its jobs, cancel them.")
+    check_name(queue, "queue", LONGEST_QUEUE)
+    check_name(lane, "lane", LONGEST_LANE)
     with connection.cursor() as cursor:
         cursor.execute(sql.SET_LANE_CONCURRENCY, {"queue": queue, "lane": lane, "concurrency": concurrency})
