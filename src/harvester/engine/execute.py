@@ -1,7 +1,9 @@
 """Running one handler, whatever it does."""
 
 import asyncio
+import inspect
 import json
+from typing import Any
 
 from django.db import connections
 
@@ -22,6 +24,7 @@ def execute(job: RunningJob) -> Ending | None:
         call = kind.bind(job, _decode(job))
         with log_context(job_id=job.id, job_kind=job.kind, attempt=job.attempt):
             result = kind.handler(*call.args, **call.kwargs)
+            _refuse_awaitable(kind, result)
         return None if job.finished else succeeded(job, result)
     except BaseException as error:  # noqa: BLE001 - the worker outlives whatever a handler raises
         return None if job.finished else ended_by(job, error, retry)
@@ -39,8 +42,8 @@ async def execute_async(job: RunningJob) -> Ending | None:
         with log_context(job_id=job.id, job_kind=job.kind, attempt=job.attempt):
             result = await kind.handler(*call.args, **call.kwargs)
         return None if job.finished else succeeded(job, result)
-    except asyncio.CancelledError:
-        return ended_by(job, _why_cancelled(job), retry)
+    except asyncio.CancelledError as error:
+        return None if job.finished else ended_by(job, _why_cancelled(job) or error, retry)
     except BaseException as error:  # noqa: BLE001 - the worker outlives whatever a handler raises
         return None if job.finished else ended_by(job, error, retry)
 
@@ -69,8 +72,19 @@ def _decode(job: RunningJob) -> object:
         raise BadArgs(f"The arguments of {job.kind} cannot be read.") from None
 
 
-def _why_cancelled(job: RunningJob) -> Exception:
-    return LeaseLost("the slot was given away") if job.abandoned or job.is_lost else JobCancelled("stopped as asked")
+def _why_cancelled(job: RunningJob) -> Exception | None:
+    """What the worker meant by interrupting the handler; None if it did not, and a task of the handler's own ended."""
+    if job.abandoned or job.is_lost:
+        return LeaseLost("the slot was given away")
+    return JobCancelled("stopped as asked") if job.cancel_requested else None
+
+
+def _refuse_awaitable(kind: Kind, result: Any) -> None:
+    """A function that hands out a coroutine has done nothing yet, and nobody would ever do it."""
+    if inspect.isawaitable(result):
+        if inspect.iscoroutine(result):
+            result.close()
+        raise TypeError(f"The handler of {kind.name} returned an awaitable; make the handler itself `async def`.")
 
 
 def _tidy_connections() -> None:

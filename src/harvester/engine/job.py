@@ -16,7 +16,9 @@ from harvester.engine.errors import JobCancelled, LeaseLost
 from harvester.engine.plain import to_json
 from harvester.engine.settle import AttemptKey, settle_in, succeeded
 from harvester.guards.redaction import redact
-from harvester.kernel.errors import InvalidInput
+
+#: Characters of JSON: two numbers and a line of text, written twice a second.
+LONGEST_PROGRESS = 10_000
 
 
 @dataclass(eq=False, kw_only=True)
@@ -142,6 +144,6 @@ class RunningJob:
         """What the handler said since the last call, as JSON."""
         said, self._progress = self._progress, None
         try:
-            return to_json(redact(said), "The progress") if said is not None else None
-        except InvalidInput:
+            return to_json(redact(said), "The progress", longest=LONGEST_PROGRESS) if said is not None else None
+        except BaseException:  # noqa: BLE001 - encoding calls the handler's objects, in the thread that beats for all
             return None

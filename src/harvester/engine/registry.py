@@ -33,7 +33,7 @@ class Kind:
 
     @cached_property
     def is_async(self) -> bool:
-        return inspect.iscoroutinefunction(self.handler)
+        return inspect.iscoroutinefunction(self.handler) or inspect.iscoroutinefunction(type(self.handler).__call__)
 
     @cached_property
     def _signature(self) -> inspect.Signature:
@@ -74,6 +74,8 @@ def job_kind(
     """Register the decorated function as the handler of a kind of job."""
 
     def register(handler: Handler) -> Handler:
+        if inspect.isgeneratorfunction(handler) or inspect.isasyncgenfunction(handler):
+            raise ValueError(f"The handler of {name} is a generator: nobody would run it.")
         known = _kinds.get(name)
         if known is not None and known.handler.__qualname__ != handler.__qualname__:
             raise ValueError(f"Two handlers want the kind {name}.")

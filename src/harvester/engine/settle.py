@@ -18,14 +18,19 @@ from harvester.engine.errors import JobCancelled, LeaseLost, Snooze
 from harvester.engine.plain import to_json
 from harvester.engine.states import JobState
 from harvester.guards.redaction import redact
-from harvester.kernel.errors import InvalidInput, TerminalError, TransientError
+from harvester.kernel.errors import TerminalError, TransientError
 from harvester.kernel.retry import RetryPolicy
 
 log = structlog.get_logger(__name__)
 
-#: Characters of a message and of a traceback that are kept: enough to understand, too little to fill a disk.
+#: Characters that are kept: enough to understand, too little to fill a disk.
+LONGEST_CODE = 200
 LONGEST_MESSAGE = 2_000
 LONGEST_TRACEBACK = 20_000
+#: A result is figures and ids; what is larger belongs into a table of its own.
+LONGEST_RESULT = 100_000
+#: How many times as much is searched for secrets: a text is cut before it is searched only far from what is kept.
+_SEARCHED = 10
 #: The database going away says nothing about the job.
 DATABASE_LOST = (OperationalError, InterfaceError, RawOperationalError, RawInterfaceError)
 
@@ -43,7 +48,7 @@ class Ending:
         state: where the job goes.
         delay: seconds until it may run again, where it does.
         refund: 1 to give the attempt back.
-        result: what the handler returned.
+        result: what the handler returned, as JSON.
         progress: the last thing the handler said of how far it is, as JSON; it may not have been written yet.
         error_type: stable code or class name of the error.
         error: its message, redacted.
@@ -57,7 +62,7 @@ class Ending:
     state: JobState
     delay: float | None = None
     refund: int = 0
-    result: Any = None
+    result: str | None = None
     progress: str | None = None
     error_type: str | None = None
     error: str | None = None
@@ -90,7 +95,13 @@ class Cursor(Protocol):
 
 
 def succeeded(job: Attempt, result: Any) -> Ending:
-    return Ending(job_id=job.id, lease=job.lease, state=JobState.SUCCEEDED, result=result, progress=job.take_progress())
+    return Ending(
+        job_id=job.id,
+        lease=job.lease,
+        state=JobState.SUCCEEDED,
+        result=_result(job, result),
+        progress=job.take_progress(),
+    )
 
 
 def handed_back(job: Attempt) -> Ending:
@@ -99,14 +110,14 @@ def handed_back(job: Attempt) -> Ending:
     return Ending(job_id=job.id, lease=job.lease, state=JobState.PENDING, delay=0, refund=1, detail=detail)
 
 
-def unwritable(ending: Ending, problem: Exception) -> Ending:
+def unwritable(ending: Ending, problem: BaseException) -> Ending:
     """The ending in the plainest words, because the database would not take it as it was."""
     return Ending(
         job_id=ending.job_id,
         lease=ending.lease,
         state=JobState.FAILED,
         error_type="ENDING_NOT_STORED",
-        error=_clean(f"The job ended as {ending.state}, but its details could not be stored: {problem}"),
+        error=f"The job ended as {ending.state}, but its details could not be stored: {_message(problem)}",
         unknown=True,
     )
 
@@ -127,12 +138,15 @@ def ended_by(job: Attempt, error: BaseException, retry: RetryPolicy) -> Ending |
             refund=1,
             detail=detail,
         )
-    return _failed(job, error, retry)
+    try:
+        return _failed(job, error, retry)
+    except BaseException as problem:  # noqa: BLE001 - an attempt that nobody ends would keep its slot for ever
+        unknown = Ending(job_id=job.id, lease=job.lease, state=JobState.FAILED)
+        return unwritable(unknown, problem)
 
 
 def _failed(job: Attempt, error: BaseException, retry: RetryPolicy) -> Ending:
     message = _message(error)
-    code = getattr(error, "code", None)
     again = not isinstance(error, TerminalError) and job.attempt < job.max_attempts
     return Ending(
         job_id=job.id,
@@ -140,12 +154,22 @@ def _failed(job: Attempt, error: BaseException, retry: RetryPolicy) -> Ending:
         state=JobState.RETRYABLE if again else JobState.FAILED,
         delay=retry.wait(job.attempt, random.random()) if again else None,  # noqa: S311 - jitter, not a secret
         progress=job.take_progress(),
-        error_type=code if isinstance(code, str) else type(error).__name__,
+        error_type=_code(error),
         error=message,
         traceback=_traceback(error),
         detail=message,
         unknown=not isinstance(error, (TerminalError, TransientError, *DATABASE_LOST)),
     )
+
+
+def _code(error: BaseException) -> str:
+    """The stable name of an error: its code if it has one, else its class."""
+    try:
+        code = getattr(error, "code", None)
+    except BaseException:  # noqa: BLE001 - a property may raise anything
+        code = None
+    name = code if isinstance(code, str) else type(error).__name__
+    return _clean(name[: LONGEST_CODE * _SEARCHED])[:LONGEST_CODE]
 
 
 def _message(error: BaseException) -> str:
@@ -154,7 +178,7 @@ def _message(error: BaseException) -> str:
         text = str(error) or type(error).__name__
     except BaseException:  # noqa: BLE001 - an error's own __str__ may raise anything
         text = f"{type(error).__name__} (its message cannot be printed)"
-    return _clean(text)[:LONGEST_MESSAGE]
+    return _clean(text[: LONGEST_MESSAGE * _SEARCHED])[:LONGEST_MESSAGE]
 
 
 def _traceback(error: BaseException) -> str | None:
@@ -162,7 +186,7 @@ def _traceback(error: BaseException) -> str | None:
         lines = traceback_module.format_exception(error, limit=-30)
     except BaseException:  # noqa: BLE001 - formatting calls the error's own code
         lines = traceback_module.format_tb(error.__traceback__, limit=-30)
-    return _clean("".join(lines))[-LONGEST_TRACEBACK:]
+    return _clean("".join(lines)[-LONGEST_TRACEBACK * _SEARCHED :])[-LONGEST_TRACEBACK:]
 
 
 def _clean(text: str) -> str:
@@ -170,15 +194,15 @@ def _clean(text: str) -> str:
     return str(redact(text.replace("\x00", "\ufffd").encode("utf-8", "replace").decode("utf-8")))
 
 
-def _json(ending: Ending) -> str | None:
+def _result(job: Attempt, result: Any) -> str | None:
     """The result as JSON. The work is done, so a result that cannot be stored is named, not made an error."""
-    if ending.result is None:
+    if result is None:
         return None
     try:
-        return to_json(redact(ending.result), "The result")
-    except InvalidInput as problem:
-        log.warning("JOB_RESULT_NOT_STORED", job_id=ending.job_id, reason=str(problem))
-        return to_json({"not_stored": type(ending.result).__name__}, "The result")
+        return to_json(redact(result), "The result", longest=LONGEST_RESULT)
+    except BaseException as problem:  # noqa: BLE001 - encoding calls the result's own code
+        log.warning("JOB_RESULT_NOT_STORED", job_id=job.id, reason=_message(problem))
+        return to_json({"not_stored": type(result).__name__}, "The result")
 
 
 def settle_in(cursor: Cursor, endings: Sequence[Ending], *, by_force: bool = False) -> dict[AttemptKey, str]:
@@ -203,7 +227,7 @@ def _row(ending: Ending) -> dict[str, Any]:
     """The ending as the statement reads it; what is left out is null there."""
     row = {"id": ending.job_id, "lease": str(ending.lease), "state": ending.state, "refund": ending.refund}
     if ending.result is not None:
-        row["result"] = _json(ending)
+        row["result"] = ending.result
     if ending.progress is not None:
         row["progress"] = ending.progress
     if ending.state is not JobState.SUCCEEDED:
