@@ -1,6 +1,7 @@
 """Where handlers run: a fixed number of slots, each a thread or a task of one event loop."""
 
 import asyncio
+import contextlib
 import queue
 import threading
 from collections.abc import Awaitable, Callable
@@ -13,6 +14,10 @@ from harvester.engine.settle import Ending
 Execute = Callable[[RunningJob], Ending | None]
 ExecuteAsync = Callable[[RunningJob], Awaitable[Ending | None]]
 Done = Callable[[RunningJob, Ending | None], None]
+
+
+#: How long interrupted coroutines have to put their things in order when the worker ends.
+FAREWELL_SECONDS = 1.0
 
 
 class Slots:
@@ -74,7 +79,8 @@ class Slots:
         """Interrupt a coroutine handler; a thread cannot be interrupted and has to ask by itself."""
         loop, task = self._loop, self._tasks.get(job)
         if loop is not None and task is not None:
-            loop.call_soon_threadsafe(task.cancel)
+            with contextlib.suppress(RuntimeError):  # the loop is closed, and the task with it
+                loop.call_soon_threadsafe(task.cancel)
 
     def close(self) -> None:
         """Let idle threads and the event loop end; busy threads end with their job."""
@@ -91,7 +97,7 @@ class Slots:
                 with self._lock:
                     self._waiting -= 1
                     self._idle -= 1
-                ending = self._execute(job)
+                ending = None if job.abandoned else self._execute(job)
                 if self._leave(job):
                     return
                 self._done(job, ending)
@@ -113,11 +119,20 @@ class Slots:
 
     @staticmethod
     def _run_loop(loop: asyncio.AbstractEventLoop) -> None:
-        loop.run_forever()
-        loop.close()
+        try:
+            loop.run_forever()
+            left = asyncio.all_tasks(loop)
+            for task in left:
+                task.cancel()
+            if left:
+                loop.run_until_complete(asyncio.wait(left, timeout=FAREWELL_SECONDS))
+            loop.run_until_complete(loop.shutdown_asyncgens())
+        finally:
+            loop.close()
 
     def _start_task(self, job: RunningJob) -> None:
-        self._tasks[job] = self._event_loop().create_task(self._task(job))
+        if not job.abandoned:
+            self._tasks[job] = self._event_loop().create_task(self._task(job))
 
     async def _task(self, job: RunningJob) -> None:
         ending = await self._execute_async(job)

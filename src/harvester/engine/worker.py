@@ -143,7 +143,7 @@ class Worker:
 
     def _idle(self, room: int) -> None:
         """Nothing was due: wait for news, or call it a day. With all slots taken, the next turn waits for them."""
-        if not room:
+        if not room or self._failures:
             return
         if self.options.until_idle and not self._held and not self._claimer.got_lanes:
             self._bell.stop()
