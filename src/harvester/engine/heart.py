@@ -7,6 +7,7 @@ from collections.abc import Callable
 import structlog
 
 from harvester.engine import sql
+from harvester.engine.bell import StopBell
 from harvester.engine.connect import Connection, connect
 from harvester.engine.job import RunningJob
 
@@ -28,7 +29,8 @@ class Heart:
         self._held = held
         self._interval = interval
         self._on_cancel = on_cancel
-        self._stop = threading.Event()
+        self._bell = StopBell()
+        self._hurried = False
         self._connection: Connection | None = None
         self._beat_at = time.monotonic()
         self._failing = False
@@ -38,12 +40,18 @@ class Heart:
         self._thread.start()
 
     def stop(self) -> None:
-        self._stop.set()
+        self._bell.stop()
         self._thread.join()
 
+    def hurry(self) -> None:
+        """Beat now, because there is news for one of the jobs."""
+        self._hurried = True
+        self._bell.ring()
+
     def _run(self) -> None:
-        while not self._stop.wait(min(PROGRESS_SECONDS, self._interval)):
+        while not self._bell.stopping:
             self.beat_if_due()
+            self._bell.wait(min(PROGRESS_SECONDS, self._interval))
         self._drop_connection()
 
     def beat_if_due(self) -> None:
@@ -62,7 +70,8 @@ class Heart:
         """A beat that fails stays due, so that the first moment at which the database is back is used."""
         jobs = self._held()
         now = time.monotonic()
-        due = now - self._beat_at >= self._interval
+        due = self._hurried or now - self._beat_at >= self._interval
+        self._hurried = False
         said = {job: job.take_progress() for job in jobs}
         speaking = jobs if due else [job for job in jobs if said[job] is not None]
         if speaking:

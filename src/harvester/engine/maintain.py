@@ -2,7 +2,6 @@
 
 import threading
 
-import psycopg
 import structlog
 
 from harvester.engine import sql
@@ -43,7 +42,7 @@ class Maintenance:
         while True:
             try:
                 self.once()
-            except psycopg.Error as problem:
+            except Exception as problem:  # noqa: BLE001 - who never looks again rescues nothing any more
                 log.warning("MAINTENANCE_FAILED", error=str(problem).strip())
                 self._drop_connection()
             if self._stop.wait(self._interval):

@@ -384,7 +384,7 @@ WITH lost AS (
 SELECT taken.state, told.pairs FROM taken, told
 """
 
-# A person asks a job to stop: at once while it waits, at its next check while it runs.
+# A person asks a job to stop: at once while it waits, at its next check while it runs; its worker is told.
 CANCEL = """
 WITH target AS (
     SELECT id, state AS before FROM jobs WHERE id = %(id)s AND state IN ('pending', 'running', 'retryable')
@@ -398,8 +398,10 @@ WITH target AS (
 ), logged AS (
     INSERT INTO job_events (job_id, state, attempt, detail)
     SELECT id, state, attempt, 'cancel requested' FROM asked
+), told AS (
+    SELECT count(pg_notify('harvester_cancels', id::text)) AS workers FROM asked WHERE state = 'running'
 )
-SELECT before, state FROM asked
+SELECT asked.before, asked.state, told.workers FROM asked, told
 """
 
 # A person drives an ended or waiting job again: now, with its attempts given back.

@@ -96,7 +96,7 @@ class Worker:
         self._slots = Slots(options.threads, execute, execute_async, self._ended)
         self._claimer = Claimer(worker=options.name, queues=list(options.queues))
         self._heart = Heart(self._held_jobs, options.heartbeat_seconds, self._cancel_async)
-        self._listener = Listener(self._notified)
+        self._listener = Listener(self._notified, self._asked_to_cancel)
         self._maintenance = Maintenance(options.stuck_seconds, options.stale_check_seconds)
         self._connection: Connection | None = None
         self._failures = 0
@@ -277,6 +277,10 @@ class Worker:
         else:
             return
         self._bell.ring()
+
+    def _asked_to_cancel(self, job_id: int) -> None:
+        if any(job.id == job_id for job in self._held_jobs()):
+            self._heart.hurry()
 
     def _cancel_async(self, job: RunningJob) -> None:
         self._slots.cancel_task(job)

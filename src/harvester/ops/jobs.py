@@ -33,7 +33,7 @@ def cancel(actor: Actor, job_id: int) -> str:
             asked = cursor.fetchone()
         if asked is None:
             raise Conflict(f"Job {job_id} is {_state(job_id)} already; there is nothing to cancel.")
-        before, state = asked
+        before, state, _ = asked
         audit.record(actor, "JOB_CANCELLED", "job", job_id, detail={"was": before})
     return str(state)
 
