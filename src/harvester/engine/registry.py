@@ -3,9 +3,11 @@
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
 
+from harvester.engine.cron import next_moment
 from harvester.engine.errors import BadArgs, UnknownKind
 from harvester.kernel.retry import RetryPolicy
 
@@ -86,7 +88,8 @@ def job_kind(
 
 
 def periodic(name: str, *, kind: str, cron: str) -> None:
-    """Have a job of this kind enqueued whenever the cron line comes due."""
+    """Have a job of this kind enqueued whenever the cron line comes due. A line that never does is refused here."""
+    next_moment(cron, datetime.now(UTC))
     _periodic[name] = Periodic(name=name, kind=kind, cron=cron)
 
 

@@ -1,18 +1,19 @@
 """Work by the clock: each due moment is taken once, whatever the number of schedulers."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 import structlog
-from cronsim import CronSim, CronSimError
 from django.db import close_old_connections, connection, transaction
 from django.db.utils import InterfaceError, OperationalError
 
 from harvester.engine import sql
 from harvester.engine.bell import StopBell
+from harvester.engine.cron import next_moment
 from harvester.engine.enqueue import enqueue
+from harvester.engine.events import EngineEvent, emit
 from harvester.engine.maintain import Maintenance
 from harvester.engine.registry import Periodic, all_periodic
-from harvester.kernel.errors import ConfigError
+from harvester.kernel.errors import HarvesterError
 
 log = structlog.get_logger(__name__)
 
@@ -20,14 +21,6 @@ log = structlog.get_logger(__name__)
 LONGEST_SLEEP_SECONDS = 30.0
 _AFTER_FAILURE_SECONDS = 2.0
 _CLOCK_WAS_WRONG = timedelta(days=1)
-
-
-def next_moment(cron: str, after: datetime) -> datetime:
-    """The first moment of a cron line after a time; UTC only."""
-    try:
-        return next(CronSim(cron, after.astimezone(UTC)))
-    except (CronSimError, StopIteration):
-        raise ConfigError(f"The cron line {cron!r} cannot be read; it needs five fields in UTC.") from None
 
 
 def register_all() -> None:
@@ -58,8 +51,14 @@ def tick() -> list[str]:
     return [row[0] for row in due]
 
 
-def _enqueue(item: Periodic, moment: datetime) -> int:
-    made = enqueue(item.kind, dedupe_key=f"periodic:{item.name}")
+def _enqueue(item: Periodic, moment: datetime) -> int | None:
+    """Enqueue the job of a moment. One that is refused is told and left out: the others must not wait for it."""
+    try:
+        made = enqueue(item.kind, dedupe_key=f"periodic:{item.name}")
+    except HarvesterError as problem:
+        log.error("PERIODIC_REFUSED", periodic=item.name, moment=moment.isoformat(), error=str(problem))
+        emit(EngineEvent(name="PERIODIC_REFUSED", fields={"periodic": item.name, "error": str(problem)}))
+        return None
     log.info(
         "PERIODIC_DUE",
         periodic=item.name,
@@ -103,6 +102,14 @@ class Scheduler:
     def run(self) -> None:
         log.info("SCHEDULER_STARTED", periodic=len(all_periodic()))
         self._maintenance.start()
+        try:
+            self._loop()
+        finally:
+            self._maintenance.stop()
+            connection.close()
+            log.info("SCHEDULER_STOPPED")
+
+    def _loop(self) -> None:
         registered = False
         while not self._bell.stopping:
             try:
@@ -118,9 +125,6 @@ class Scheduler:
                 wait = _AFTER_FAILURE_SECONDS
             close_old_connections()
             self._bell.pause(wait)
-        self._maintenance.stop()
-        connection.close()
-        log.info("SCHEDULER_STOPPED")
 
 
 def _until_next() -> float:
