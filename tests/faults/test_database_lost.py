@@ -81,3 +81,64 @@ def thieving_worker(marker, *arguments):
     """A worker that reaches the database through a thief of commits only."""
     with CommitThief(marker) as thief, worker_processes(1, "name=w", *arguments, **external_url(str(thief.place))):
         yield thief
+
+
+def test_while_the_database_restarts_again_and_again_every_acknowledged_enqueue_runs_once(own_database):
+    restarts = ["fast", "immediate", "crash", "immediate"]
+    with worker_processes(2, "threads=3", **own_database.env), enqueuing() as acknowledged:
+        for how in restarts:
+            before = len(acknowledged)
+            wait_for(lambda: len(acknowledged) > before + 40, "more jobs")  # noqa: B023
+            own_database.restart(how)
+    with worker_processes(2, "threads=3", **own_database.env):
+        wait_until_all_ended()
+    effects = dict(rows("SELECT key, count(*) FROM test_effects GROUP BY key"))
+    assert set(effects.values()) == {1}
+    assert not set(acknowledged) - set(effects)
+    assert set(states()) == {"succeeded"}
+
+
+def test_jobs_are_found_although_the_listening_session_was_ended(database):
+    """Polling alone would find them after an hour."""
+    with worker_thread(poll_seconds=3600):
+        [listening] = wait_for(lambda: sessions("listen"), "the listener")
+        rows("SELECT pg_terminate_backend(%s, 5000)", listening)
+        missed = enqueue("test.note").job_id
+        wait_until_ended(missed)
+        wait_until_ended(enqueue("test.note").job_id)
+
+
+@pytest.mark.parametrize("connections", [0, 2, 4])
+def test_a_worker_recovers_when_the_server_has_no_connection_left(database, connections):
+    job_id = enqueue("test.note", {"key": "k"}).job_id
+    with connection_limit(connections), worker_processes(1, TEST_LOG="yes"):
+        wait_for(lambda: "too many connections" in (heard("log") or ""), "a refused connection")
+        lift_connection_limit()
+        wait_until(job_id, "succeeded")
+    assert len(notes("k")) == 1
+
+
+@contextmanager
+def enqueuing():
+    """Enqueue without a pause and without giving up; answers the keys whose commit was answered."""
+    acknowledged = []
+    stop = threading.Event()
+
+    def go_on():
+        for number in count():
+            if stop.is_set():
+                break
+            with contextlib.suppress(OperationalError):
+                enqueue("test.write_once", {"key": f"job {number}"}, max_attempts=50)
+                acknowledged.append(f"job {number}")
+            close_old_connections()
+            time.sleep(0.002)
+        connections.close_all()
+
+    thread = threading.Thread(target=go_on)
+    thread.start()
+    try:
+        yield acknowledged
+    finally:
+        stop.set()
+        thread.join()

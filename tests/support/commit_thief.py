@@ -95,13 +95,19 @@ class _Session:
 
     def _answered(self, data: bytes) -> bool:
         if self._robbing:
-            self._thief.stolen.set()
-            return False
+            return self._rob(data)
         self._carried += data
         ready = data.rfind(READY)
         if ready >= 0:
             self._in_block = data[ready + len(READY) :][:1] == b"T"
         return True
+
+    def _rob(self, data: bytes) -> bool:
+        """Hold the answer back, and break the session when it is complete: only then was the commit carried out."""
+        while data[-len(READY) - 1 : -1] != READY:
+            data = self._server.recv(65536)
+        self._thief.stolen.set()
+        return False
 
 
 def _end(one: socket.socket) -> None:
