@@ -14,6 +14,7 @@ from harvester.engine.embedded.layout import PORT
 
 #: The message with which a client ends a batch of statements; outside a transaction block the server commits them.
 SYNC = b"S\x00\x00\x00\x04"
+FLUSH = b"H\x00\x00\x00\x04"
 #: The message with which the server is ready again; the byte behind it says whether a transaction block is open.
 READY = b"Z\x00\x00\x00\x05"
 
@@ -74,6 +75,7 @@ class _Session:
         self._carried = b""
         self._robbing = False
         self._in_block = False
+        self._lock = threading.Lock()
 
     def start(self) -> None:
         self._thief.begin(self._carry, self._client, self._server, self._asked)
@@ -87,19 +89,21 @@ class _Session:
         _end(self._server)
 
     def _asked(self, data: bytes) -> bool:
-        self._carried += data
-        if b"COMMIT" in data or (data.endswith(SYNC) and not self._in_block):
-            self._robbing = self._thief.wants(self._carried)
-            self._carried = b""
+        with self._lock:
+            self._carried += data
+            if b"COMMIT" in data or (data.removesuffix(FLUSH).endswith(SYNC) and not self._in_block):
+                self._robbing = self._thief.wants(self._carried)
+                self._carried = b""
         return True
 
     def _answered(self, data: bytes) -> bool:
-        if self._robbing:
-            return self._rob(data)
-        self._carried += data
-        ready = data.rfind(READY)
-        if ready >= 0:
-            self._in_block = data[ready + len(READY) :][:1] == b"T"
+        with self._lock:
+            if self._robbing:
+                return self._rob(data)
+            self._carried += data
+            ready = data.rfind(READY)
+            if ready >= 0:
+                self._in_block = data[ready + len(READY) :][:1] == b"T"
         return True
 
     def _rob(self, data: bytes) -> bool:

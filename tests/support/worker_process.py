@@ -31,6 +31,8 @@ def options(arguments: list[str]) -> WorkerOptions:
 
 
 def main() -> None:
+    if log := os.environ.get("TEST_LOG"):
+        os.dup2(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND), sys.stdout.fileno())
     worker = Worker(options(sys.argv[1:]))
 
     def stop(*_: object) -> None:
