@@ -1,7 +1,8 @@
 """A worker that freezes in the middle of a claim holds rows of jobs and lanes; nobody else waits for them."""
 
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
+import psycopg
 import pytest
 from tests.support.outcomes import job, wait_until
 from tests.support.tables import rows
@@ -48,6 +49,16 @@ def test_a_lane_that_somebody_else_holds_makes_nobody_ask_without_a_pause(lane):
         claimer = Claimer(worker="w", queues=[])
         assert claimer.claim(session, 1) == []
         assert claimer.next_in is None or claimer.next_in >= LANE_RETRY_SECONDS
+
+
+def test_what_a_worker_claimed_while_it_froze_is_claimed_by_others_after_the_stuck_time(database):
+    """No timeout of the server's fires: a client that has sent statements and no end of them counts as active."""
+    job_ids = [enqueue("test.noop").job_id, enqueue("test.noop", lane="shop").job_id]
+    with connect("dispatch") as session, suppress(psycopg.OperationalError), session.pipeline():
+        assert len(Claimer(worker="frozen", queues=[]).claim(session, 2)) == 2
+        with worker_thread():
+            ended = [wait_until(job_id, "succeeded") for job_id in job_ids]
+    assert [found.attempt for found in ended] == [1, 1]
 
 
 def test_wake_ups_of_a_lane_that_was_held_elsewhere_are_not_lost(lane):

@@ -8,6 +8,7 @@ from harvester.engine import sql
 from harvester.engine.connect import Connection, connect
 from harvester.engine.events import EngineEvent, emit
 from harvester.engine.rescue import Rescuer
+from harvester.engine.writers import end_frozen_dispatch
 
 log = structlog.get_logger(__name__)
 
@@ -23,6 +24,7 @@ class Maintenance:
     """Rescues stuck jobs and wakes lanes whose wake-up was lost, once per interval."""
 
     def __init__(self, stuck_seconds: float, interval: float) -> None:
+        self._stuck_seconds = stuck_seconds
         self._interval = interval
         between = max(interval, stuck_seconds / SHARE_BETWEEN_LOOKS)
         self._rescuer = Rescuer(stuck_seconds=stuck_seconds, between=between)
@@ -52,6 +54,7 @@ class Maintenance:
     def once(self) -> list[int]:
         if self._connection is None or self._connection.closed:
             self._connection = connect("maintenance")
+        end_frozen_dispatch(self._connection, self._stuck_seconds)
         taken = self._rescuer.look(self._connection)
         self._connection.execute(sql.LANES_REPAIR)
         self._watch_snapshots(self._connection)

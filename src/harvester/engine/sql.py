@@ -355,6 +355,15 @@ WHERE j.id = %(id)s AND j.lease = %(lease)s AND j.state = 'running'
   AND j.heartbeat_at = coalesce(%(heartbeat_at)s::timestamptz, j.heartbeat_at)
 """
 
+# Ends sessions that claim and settle and have been in one transaction for too long. It takes milliseconds unless its
+# process is frozen, and then the jobs and lanes it has locked would be passed by for ever: to the server a client
+# that has not ended its pipeline is active, so that no timeout fires.
+END_FROZEN_DISPATCH = """
+SELECT pid, pg_terminate_backend(pid, 5000) FROM pg_stat_activity
+WHERE application_name = 'harvester dispatch' AND datname = current_database() AND pid <> pg_backend_pid()
+  AND xact_start < clock_timestamp() - %(stuck)s * interval '1 second'
+"""
+
 # Takes a stuck job from its worker. The attempt was counted at claim, so none is added; a job that beats again,
 # or that a fenced transaction still holds, is passed by.
 RESCUE = f"""

@@ -1,6 +1,8 @@
-"""Ending the session in which a job writes, when the job's process cannot be trusted to do it."""
+"""Ending sessions of processes that cannot be trusted to do it themselves."""
 
+from collections.abc import Mapping
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 import psycopg
@@ -13,16 +15,26 @@ log = structlog.get_logger(__name__)
 
 
 def end_writer(connection: Connection, job_id: int, lease: UUID, heartbeat_at: datetime | None = None) -> None:
-    """End the session that writes for an attempt, if there is one.
+    """End the session that writes for an attempt, if there is one."""
+    _end(connection, sql.END_WRITER, {"id": job_id, "lease": lease, "heartbeat_at": heartbeat_at})
 
-    With one URL for everything, sessions log in as the owner and give up its rights by SET ROLE. The application's
-    role alone may not end them: for this one statement, the rights of the login are taken back.
+
+def end_frozen_dispatch(connection: Connection, stuck_seconds: float) -> None:
+    """End the sessions of workers that froze while they claimed."""
+    for pid in _end(connection, sql.END_FROZEN_DISPATCH, {"stuck": stuck_seconds}):
+        log.warning("FROZEN_DISPATCH_ENDED", backend=pid)
+
+
+def _end(connection: Connection, statement: str, values: Mapping[str, Any]) -> list[Any]:
+    """With one URL for everything, sessions log in as the owner and give up its rights by SET ROLE.
+
+    The application's role alone may not end them: for this one statement, the rights of the login are taken back.
     """
-    values = {"id": job_id, "lease": lease, "heartbeat_at": heartbeat_at}
     try:
         with connection.transaction():
             connection.execute("SET LOCAL ROLE NONE")
-            connection.execute(sql.END_WRITER, values)
+            return [row[0] for row in connection.execute(statement, values).fetchall()]
     except psycopg.errors.InsufficientPrivilege as problem:
-        # The job's row stays locked until the server ends that session; other jobs must not wait for it.
-        log.error("WRITER_NOT_ENDED", job_id=job_id, error=str(problem).strip())
+        # What the session has locked stays locked until the server ends it; other jobs must not wait for that.
+        log.error("SESSION_NOT_ENDED", error=str(problem).strip())
+        return []
