@@ -71,7 +71,7 @@ def test_the_answer_to_the_commit_of_effect_and_end_is_lost_and_nothing_is_done_
 
 def test_the_answer_to_the_commit_of_an_ending_is_lost_and_the_job_is_not_run_again(database):
     job_id = enqueue("test.note", {"key": "k"}).job_id
-    with thieving_worker(b"{succeeded}") as thief:
+    with thieving_worker(b'"state": "succeeded"') as thief:
         assert thief.stolen.wait(30)
         wait_until_ended(job_id)
         wait_until_ended(enqueue("test.note").job_id)
