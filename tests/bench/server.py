@@ -1,0 +1,92 @@
+"""The benchmark's own database server, with the settings that the embedded one has in production.
+
+Each contender's jobs are enqueued once and kept as a database of their own; every round works on a fresh copy of
+it, so that all rounds begin alike.
+"""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import psycopg
+
+WORKING = "harvester"
+
+
+class Server:
+    """A running cluster and the databases kept in it."""
+
+    def __init__(self, cluster: Any) -> None:
+        from harvester.engine.embedded import OWNER_ROLE
+
+        self.address = cluster.address(OWNER_ROLE, WORKING)
+        self._admin = psycopg.connect(**cluster.address(OWNER_ROLE, "postgres"), autocommit=True)
+
+    def keep(self, name: str) -> None:
+        """Keep the working database as it is now, vacuumed and analyzed as autovacuum would have left it."""
+        with self.connect() as connection:
+            connection.execute("VACUUM ANALYZE")
+        self._disconnect()
+        self._admin.execute(f"CREATE DATABASE {name} TEMPLATE {WORKING}")
+
+    def restore(self, name: str) -> None:
+        """Make the working database a copy of a kept one."""
+        self._disconnect()
+        self._admin.execute(f"DROP DATABASE {WORKING} WITH (FORCE)")
+        self._admin.execute(f"CREATE DATABASE {WORKING} TEMPLATE {name}")
+
+    def connect(self) -> psycopg.Connection:
+        return psycopg.connect(**self.address, autocommit=True)
+
+    def version(self) -> str:
+        return self._admin.execute("SHOW server_version").fetchone()[0]
+
+    def close(self) -> None:
+        self._admin.close()
+
+    @staticmethod
+    def _disconnect() -> None:
+        from django.db import connections
+
+        connections.close_all()
+
+
+@contextmanager
+def own_server() -> Iterator[Server]:
+    """Start a server in a temporary home, migrate it, and remove both at the end."""
+    home = _temporary_home()
+    try:
+        import django
+
+        django.setup()
+        from django.conf import settings
+
+        from harvester.engine.embedded import Cluster
+        from harvester.guards.logs import configure_logging
+        from harvester.ops.database import migrate
+
+        configure_logging("warning")
+        cluster = Cluster(settings.CONFIG.home, os_user=settings.CONFIG.database_os_user)
+        with cluster.hold():
+            migrate()
+            server = Server(cluster)
+            try:
+                yield server
+            finally:
+                server.close()
+    finally:
+        shutil.rmtree(home, ignore_errors=True)
+
+
+def _temporary_home() -> Path:
+    """Only what the benchmark says counts: a developer's own settings must not reach it."""
+    for name in [name for name in os.environ if name.startswith(("HARVESTER_", "CREDENTIAL_", "WORKER_ID"))]:
+        del os.environ[name]
+    home = Path(tempfile.mkdtemp(prefix="harvester-bench-"))
+    home.chmod(0o755)
+    os.environ |= {"HARVESTER_HOME": str(home), "DJANGO_SETTINGS_MODULE": "harvester.settings"}
+    return home
