@@ -1,5 +1,9 @@
 """The `harvester` command."""
 
+import sys
+
 
 def main() -> None:
-    raise SystemExit("not yet")
+    from harvester.cli.app import run
+
+    sys.exit(run())

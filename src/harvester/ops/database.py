@@ -103,10 +103,10 @@ def _ensure_role(cursor: Any) -> None:
         ) from problem
 
 
-def pending_migrations() -> list[str]:
+def pending_migrations(database: str = "default") -> list[str]:
     """Names of migrations that this version has and the database has not."""
     from django.db.migrations.executor import MigrationExecutor
 
-    executor = MigrationExecutor(connections["default"])
+    executor = MigrationExecutor(connections[database])
     plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
     return [f"{migration.app_label}.{migration.name}" for migration, _ in plan]

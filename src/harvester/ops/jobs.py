@@ -1,12 +1,29 @@
 """What a person may do to a job. Audited, in one transaction with the change."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from django.db import IntegrityError, connection, transaction
 
 from harvester.engine import sql
+from harvester.engine.enqueue import Enqueued
+from harvester.engine.enqueue import enqueue as put_in
 from harvester.engine.models import Job
+from harvester.engine.registry import all_kinds
 from harvester.kernel.actor import Actor
 from harvester.kernel.errors import Conflict, NotFound
 from harvester.ops import audit
+
+
+def enqueue(actor: Actor, kind: str, args: Mapping[str, Any], **options: Any) -> Enqueued:
+    """Put in a job by hand; options are those of `NewJob`. With a taken dedupe key the open job is the answer."""
+    if kind not in all_kinds():
+        raise NotFound(f"There is no kind of job {kind}; there are {', '.join(sorted(all_kinds()))}.")
+    with transaction.atomic():
+        made = put_in(kind, args, **options)
+        if made.created:
+            audit.record(actor, "JOB_ENQUEUED", "job", made.job_id, detail={"kind": kind})
+    return made
 
 
 def retry(actor: Actor, job_id: int) -> None:

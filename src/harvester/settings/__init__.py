@@ -24,6 +24,8 @@ LOGGING_CONFIG = None
 USE_TZ = True
 TIME_ZONE = "UTC"
 LANGUAGE_CODE = "en-us"
+# Logs are set up by each process through `harvester.guards.logs`; Django's own handlers would print past its redaction.
+LOGGING_CONFIG = None
 
 INSTALLED_APPS = [
     "harvester.guards",

@@ -51,8 +51,12 @@ class Processes:
         return pid if pid is not None and not self._is_ours(pid) and _exists(pid) else None
 
     def is_starting(self, pid: int) -> bool:
-        """Whether a process that was just launched lives, be it still the shell that becomes the server."""
-        return os.fsencode(self.layout.data) in _arguments(pid)
+        """Whether a process that was just launched lives, be it still the shell that becomes the server.
+
+        In the moment in which it does, it has no command line.
+        """
+        arguments = _arguments(pid)
+        return os.fsencode(self.layout.data) in arguments or (arguments == [b""] and _lives(pid))
 
     def end(self) -> None:
         """End the whole cluster and return only when no process of it is left."""
@@ -70,7 +74,8 @@ class Processes:
     def end_orphans(self) -> None:
         """End what a killed postmaster left: a busy child of it goes on for as long as its statement does."""
         for sign, seconds in ORPHAN_ENDINGS:
-            for pid in self.all():
+            # Without a command line it may just be becoming another cluster's server: that one is waited for only.
+            for pid in filter(self._is_ours, self.all()):
                 _send(pid, sign)
             if _wait(lambda: not self.all(), seconds):
                 return
@@ -122,12 +127,21 @@ def _owner(pid: int) -> int | None:
 
 
 def _is_dying_postgres(pid: int) -> bool:
-    """Not a zombie, which has let go of everything and waits for its parent, perhaps for ever."""
+    return _name_and_state(pid)[0] == "postgres" and _lives(pid)
+
+
+def _lives(pid: int) -> bool:
+    """Not so a zombie, which has let go of everything and waits for its parent, perhaps for ever."""
+    return _name_and_state(pid)[1] not in "ZX"
+
+
+def _name_and_state(pid: int) -> tuple[str, str]:
+    """As gone counts what is not to be seen."""
     try:
         name, _, rest = (PROC / str(pid) / "stat").read_text().partition("(")[2].rpartition(")")
     except OSError:
-        return False
-    return name == "postgres" and rest.split()[0] not in "ZX"
+        return "", "X"
+    return name, rest.split()[0]
 
 
 def _exists(pid: int) -> bool:

@@ -1,0 +1,15 @@
+"""Who sits at this terminal."""
+
+import os
+import pwd
+
+from harvester.kernel.actor import Actor
+
+
+def operator() -> Actor:
+    """The user of the operating system, as the audit trail names people who use the command line."""
+    try:
+        name = pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        name = f"user-{os.getuid()}"
+    return Actor(kind="person", id=f"cli:{name}", name=name)

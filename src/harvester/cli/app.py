@@ -1,0 +1,107 @@
+"""The `harvester` command as a whole. Nothing here imports Django, so that help answers at once."""
+
+import os
+import sys
+from importlib.metadata import version
+from typing import Annotated, Any
+
+import typer
+
+from harvester.cli import doctor, jobs, keys, migrate, processes, users
+from harvester.cli.commands import Json, section, want_json
+from harvester.cli.demo import command as demo
+from harvester.cli.exits import MEANINGS, Exit, Failure, failure_of
+from harvester.cli.output import OUT
+from harvester.cli.signals import end_cleanly
+
+_EXAMPLES = (
+    "harvester demo                           see it at work, in five minutes",
+    "harvester up                             run everything on this machine",
+    "harvester user add ann --role admin      make a login for the portal",
+    "harvester jobs list --state failed       what failed, and why",
+    "harvester doctor                         is everything as it must be?",
+)
+_EXIT_CODES = [f"{code.value:>3}  {meaning}" for code, meaning in MEANINGS.items()]
+_SETTINGS = ("come from the environment; harvester doctor --settings lists them all",)
+_BELOW = (("Examples", _EXAMPLES), ("Settings", _SETTINGS), ("Exit codes", _EXIT_CODES))
+
+app = typer.Typer(
+    name="harvester",
+    help="Collects product offers from the outside world and serves only what it can stand behind.",
+    epilog="\n\n".join(section(title, lines) for title, lines in _BELOW),
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    add_completion=True,
+)
+
+
+@app.callback(invoke_without_command=True)
+def root(
+    context: typer.Context,
+    *,
+    show_version: Annotated[bool, typer.Option("--version", help="Print the version and end.")] = False,
+    as_json: Json = False,
+) -> None:
+    want_json(as_json)
+    if show_version:
+        OUT.show({"version": version("harvester")}, lambda: f"harvester {version('harvester')}")
+        raise typer.Exit
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+demo.declare(app)
+processes.declare(app)
+app.add_typer(jobs.app, rich_help_panel="Operate")
+app.add_typer(users.app, rich_help_panel="Set up and look after")
+app.add_typer(keys.app, rich_help_panel="Set up and look after")
+migrate.declare(app)
+doctor.declare(app)
+
+
+def run(arguments: list[str] | None = None) -> int:
+    """Carry out one command; answers its exit code. Whatever goes wrong becomes one clear line."""
+    given = sys.argv[1:] if arguments is None else arguments
+    want_json("--json" in given)
+    end_cleanly()
+    try:
+        code: Any = typer.main.get_command(app).main(given, prog_name="harvester", standalone_mode=False)
+    except typer.TyperException as error:
+        code = _tell(_usage(error))
+    except typer.Abort:
+        code = Exit.INTERRUPTED
+    except SystemExit:
+        raise
+    except BaseException as error:  # noqa: BLE001 - whatever it is, people get one line
+        code = _tell(failure_of(error), error)
+    if code == Exit.INTERRUPTED:
+        OUT.fail(failure_of(KeyboardInterrupt()))
+    return int(code or Exit.OK)
+
+
+def _usage(error: typer.TyperException) -> Failure:
+    context = getattr(error, "ctx", None)
+    hint = f" Try: {context.command_path} --help" if context else ""
+    message = " ".join(error.format_message().split())
+    return Failure(exit_code=Exit.USAGE, code="USAGE", message=f"{message}{hint}")
+
+
+def _tell(failure: Failure, error: BaseException | None = None) -> Exit:
+    OUT.fail(failure)
+    if failure.unexpected and error is not None:
+        _tell_more(error)
+    return failure.exit_code
+
+
+def _tell_more(error: BaseException) -> None:
+    """The traceback goes through the log, which redacts it, and only to those who want it."""
+    import structlog
+
+    from harvester.guards.logs import configure_logging
+
+    wanted = os.environ.get("HARVESTER_LOG_LEVEL", "").strip().lower() == "debug"
+    if not structlog.is_configured():
+        configure_logging("debug" if wanted else "info")
+    structlog.get_logger(__name__).error("UNEXPECTED_ERROR", exc_info=error if wanted else None)
+    if not wanted:
+        OUT.hint("Set HARVESTER_LOG_LEVEL=debug to see the traceback.")

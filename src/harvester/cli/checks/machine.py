@@ -1,0 +1,108 @@
+"""What can be looked at without the database."""
+
+import http.client
+import json
+import os
+import platform
+import shutil
+import sys
+from pathlib import Path
+
+from harvester.cli.checks.finding import Finding, fail, fine, warn
+from harvester.cli.exits import one_line
+from harvester.kernel.config import Config
+from harvester.kernel.errors import HarvesterError
+
+OLDEST_PYTHON, FIRST_UNKNOWN_PYTHON = (3, 11), (3, 14)
+MEGABYTE = 1 << 20
+#: Below the first, PostgreSQL may soon stop writing; below the second, a large catalog may not fit.
+LEAST_DISK, ENOUGH_DISK = 256 * MEGABYTE, 2048 * MEGABYTE
+BROWSERS = ("chromium", "chromium-browser")
+ANSWER_SECONDS = 3
+
+
+def python() -> Finding:
+    version = platform.python_version()
+    if OLDEST_PYTHON <= sys.version_info[:2] < FIRST_UNKNOWN_PYTHON:
+        return fine("python", f"{version} in {sys.prefix}")
+    return fail("python", version, "Use Python 3.11, 3.12 or 3.13.")
+
+
+def chromium() -> Finding:
+    found = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if found:
+        return fine("chromium", found)
+    return warn("chromium", "not installed; only the browser tests need it", "To run them: apt-get install chromium")
+
+
+def home(config: Config) -> Finding:
+    place = _nearest(config.home)
+    if not os.access(place, os.W_OK | os.X_OK):
+        advice = "Give it to this user, or set HARVESTER_HOME to a directory of your own."
+        return fail("home", f"{config.home} cannot be written", advice)
+    return fine("home", str(config.home) if place == config.home else f"{config.home} (will be made)")
+
+
+def disk(config: Config) -> Finding:
+    free = shutil.disk_usage(_nearest(config.home)).free
+    told = f"{free / (1 << 30):.1f} GB free at {config.home}"
+    if free < LEAST_DISK:
+        return fail("disk", told, "Make room, or move HARVESTER_HOME.")
+    if free < ENOUGH_DISK:
+        return warn("disk", told, "Make room before large catalogs come in.")
+    return fine("disk", told)
+
+
+def key(config: Config) -> Finding:
+    from harvester.guards.vault import KEY_FILE_NAME, key_ring
+
+    source = "CREDENTIAL_ENCRYPTION_KEY_B64" if config.encryption_keys else str(config.home / KEY_FILE_NAME)
+    if not config.encryption_keys and not (config.home / KEY_FILE_NAME).exists():
+        return fine("encryption key", f"will be made in {source}")
+    ring = key_ring(config)
+    others = f", reads {', '.join(ring.key_ids[1:])} as well" if len(ring.key_ids) > 1 else ""
+    return fine("encryption key", f"{source}: writes with {ring.writing_id}{others}")
+
+
+def redis(config: Config) -> Finding:
+    from harvester.guards.redis_door import ping
+
+    if not config.redis_url:
+        return fine("redis", "not set; PostgreSQL keeps the rate limits")
+    try:
+        ping(config.redis_url)
+    except HarvesterError as error:
+        return fail("redis", one_line(error))
+    return fine("redis", "answers")
+
+
+def portal(config: Config) -> Finding:
+    from harvester.cli.portal_server import bind
+
+    try:
+        bind(config.listen).close()
+    except HarvesterError as error:
+        if _is_ours(config.listen):
+            return fine("portal", f"answers on {config.listen}")
+        return fail("portal", one_line(error))
+    return fine("portal", f"not running; {config.listen} is free")
+
+
+def _is_ours(listen: str) -> bool:
+    from harvester.cli.up import local_address
+
+    host, _, port = local_address(listen).rpartition(":")
+    asked = http.client.HTTPConnection(host.strip("[]"), int(port), timeout=ANSWER_SECONDS)
+    try:
+        asked.request("GET", "/healthz")
+        answer = asked.getresponse()
+        return bool(json.loads(answer.read(1000)).get("status") == "alive")
+    except (OSError, ValueError, AttributeError, http.client.HTTPException):
+        return False
+    finally:
+        asked.close()
+
+
+def _nearest(path: Path) -> Path:
+    """The path itself or, where it does not exist yet, the directory in which it would be made."""
+    return next(place for place in (path, *path.parents) if place.exists())

@@ -1,0 +1,110 @@
+"""Where the demo's data, login and log lie: apart from everything else on this machine."""
+
+import hashlib
+import os
+import secrets
+import tempfile
+from collections.abc import MutableMapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from harvester.engine.embedded.layout import Layout
+from harvester.engine.embedded.places import make_home
+from harvester.engine.embedded.users import server_user
+from harvester.kernel.config import KEY_VARIABLE
+from harvester.kernel.errors import Conflict
+
+USERNAME = "demo"
+LOGIN_FILE = "demo-login.txt"
+LOG_FILE = "demo.log"
+
+#: Where the demo goes if the server's user cannot reach the current directory.
+PLACES = (Path("/var/lib"), Path(tempfile.gettempdir()))
+#: A demo in a terminal that is set up for production must not touch production.
+NOT_FOR_THE_DEMO = (
+    "HARVESTER_DATABASE_URL", "HARVESTER_OWNER_DATABASE_URL", "HARVESTER_REDIS_URL", KEY_VARIABLE, "WORKER_ID",
+)  # fmt: skip
+#: A killed worker's job comes back within seconds instead of minutes, so that it can be watched.
+HURRIED = {
+    "HARVESTER_HEARTBEAT_SECONDS": "0.5",
+    "HARVESTER_STUCK_SECONDS": "3",
+    "HARVESTER_STALE_CHECK_SECONDS": "1",
+    "HARVESTER_POLL_SECONDS": "1",
+    "HARVESTER_GRACE_SECONDS": "5",
+    "HARVESTER_LOG_FORMAT": "console",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class DemoHome:
+    """The directory of one demo.
+
+    Attributes:
+        path: the directory.
+        password: of the login `demo`.
+        is_new: no earlier demo has been here.
+        remarks: what a person should know about the choice.
+    """
+
+    path: Path
+    password: str
+    is_new: bool
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def login_file(self) -> Path:
+        return self.path / LOGIN_FILE
+
+    @property
+    def log_file(self) -> Path:
+        return self.path / LOG_FILE
+
+
+def prepare_home(env: MutableMapping[str, str]) -> DemoHome:
+    """Choose and make the home, and point this process and its children to it."""
+    path, remarks = _choose(env)
+    ignored = [name for name in NOT_FOR_THE_DEMO if env.pop(name, "").strip()]
+    if ignored:
+        remarks.append(f"The demo has a database of its own; {', '.join(ignored)} is ignored.")
+    _refuse_foreign(path)
+    is_new = not (path / LOGIN_FILE).exists()
+    make_home(path)
+    env.update({**HURRIED, "HARVESTER_HOME": str(path)})
+    return DemoHome(path=path, password=_password(path / LOGIN_FILE), is_new=is_new, remarks=tuple(remarks))
+
+
+def _choose(env: MutableMapping[str, str]) -> tuple[Path, list[str]]:
+    if env.get("HARVESTER_HOME", "").strip():
+        return Path(env["HARVESTER_HOME"].strip()).expanduser().absolute(), []
+    here = Path.cwd() / ".demo"
+    if os.geteuid() != 0 or _reachable(here, env):
+        return here, []
+    digest = hashlib.sha256(os.fsencode(here)).hexdigest()[:8]
+    base = next((base for base in PLACES if base.is_dir() and _reachable(base / "demo", env)), PLACES[-1])
+    place = base / f"harvester-demo-{digest}"
+    return place, [f"As root, the database runs as an unprivileged user who cannot enter {here.parent}; using {place}."]
+
+
+def _reachable(home: Path, env: MutableMapping[str, str]) -> bool:
+    user = server_user(Layout.of(home).data, env.get("HARVESTER_DATABASE_OS_USER", "").strip())
+    return user.can_enter(home if home.is_dir() else home.parent)
+
+
+def _refuse_foreign(path: Path) -> None:
+    """The demo's jobs, some of which fail, do not belong among real ones."""
+    if Layout.of(path).data.exists() and not (path / LOGIN_FILE).exists():
+        raise Conflict(
+            f"{path} holds a database that no demo made; it was left alone. "
+            "Unset HARVESTER_HOME, or set it to an empty directory."
+        )
+
+
+def _password(file: Path) -> str:
+    """Random, made once, readable by this user alone."""
+    if not file.exists():
+        draft = file.with_name(f".{file.name}.{os.getpid()}")
+        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "w", encoding="ascii") as opened:
+            opened.write(f"{USERNAME} {secrets.token_urlsafe(12)}\n")
+        draft.replace(file)
+    return file.read_text(encoding="ascii").split()[1]

@@ -1,0 +1,158 @@
+"""What people and scripts get to read: tables and sentences, or JSON.
+
+With `--json`, stdout holds JSON and nothing else; errors are JSON too, on stderr.
+"""
+
+import functools
+import json
+import re
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
+from typing import Any
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console, Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from harvester.cli.exits import Failure
+
+#: Columns of a table that goes to a file or a pipe, where there is no screen to fit.
+WIDTH_WITHOUT_SCREEN = 200
+#: Job errors and names come from outside: printed raw, an escape sequence in them would steer the terminal.
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+STATE_STYLES = {
+    "pending": "cyan",
+    "running": "bold blue",
+    "retryable": "yellow",
+    "succeeded": "green",
+    "failed": "bold red",
+    "cancelled": "dim",
+    "ok": "green",
+    "warn": "yellow",
+    "fail": "bold red",
+}
+
+_MINUTE, _HOUR, _DAY = 60, 3600, 86400
+#: Up to which age in seconds a unit is used.
+_UNITS = ((2 * _MINUTE, 1, "s"), (2 * _HOUR, _MINUTE, "min"), (2 * _DAY, _HOUR, "h"), (float("inf"), _DAY, "d"))
+
+
+class Output:
+    """Where this process writes to, and in which form."""
+
+    def __init__(self) -> None:
+        self.as_json = False
+
+    @functools.cached_property
+    def screen(self) -> Console:
+        """One and the same for everybody: two would write over each other's moving parts."""
+        return _console(sys.stdout)
+
+    @functools.cached_property
+    def errors(self) -> Console:
+        return _console(sys.stderr)
+
+    def show(self, data: Any, render: Callable[[], RenderableType]) -> None:
+        """Print the data as JSON, or what people like to look at."""
+        if self.as_json:
+            self.print_json(data)
+        else:
+            self.screen.print(render())
+
+    def print_json(self, data: Any) -> None:
+        print(json.dumps(data, default=_plain_json, ensure_ascii=False), flush=True)  # noqa: T201 - the one door
+
+    def say(self, text: RenderableType) -> None:
+        """A line for people; with JSON it would be in the way."""
+        if not self.as_json:
+            self.screen.print(text, highlight=False)
+
+    def hint(self, text: str) -> None:
+        """A line beside the answer, on stderr, so that a pipe gets the answer alone."""
+        if not self.as_json:
+            self.errors.print(Text(text, style="dim"), soft_wrap=True)
+
+    def fail(self, failure: Failure) -> None:
+        if self.as_json:
+            print(json.dumps(failure.as_dict(), ensure_ascii=False), file=sys.stderr, flush=True)  # noqa: T201
+            return
+        line = Text.assemble(("error: ", "bold red"), clean(failure.message))
+        self.errors.print(line, soft_wrap=True)
+
+
+OUT = Output()
+
+
+def _console(stream: Any) -> Console:
+    width = None if stream.isatty() else WIDTH_WITHOUT_SCREEN
+    return Console(file=stream, width=width, highlight=False, markup=False, emoji=False)
+
+
+def _plain_json(value: Any) -> Any:
+    return value.isoformat() if isinstance(value, datetime) else str(value)
+
+
+def clean(text: object) -> str:
+    """Text that cannot steer a terminal."""
+    return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", str(text))
+
+
+def cell(value: Any) -> Text:
+    """One field of a table, as it is; states in their colours."""
+    if value is None:
+        return Text("")
+    if isinstance(value, Text):
+        return value
+    text = clean(value)
+    return Text(text, style=STATE_STYLES.get(text, ""))
+
+
+def table(
+    columns: Sequence[str], rows: Iterable[Sequence[Any]], *, title: str = "", right: Sequence[str] = ()
+) -> Table:
+    made = Table(
+        title=title or None,
+        title_justify="left",
+        title_style="bold",
+        header_style="bold",
+        box=SIMPLE_HEAD,
+        pad_edge=False,
+    )
+    for column in columns:
+        made.add_column(column, justify="right" if column in right else "left", overflow="fold")
+    for row in rows:
+        made.add_row(*(cell(value) for value in row))
+    return made
+
+
+def stacked(*parts: RenderableType | None) -> Group:
+    return Group(*(part for part in parts if part is not None))
+
+
+def pairs(rows: Iterable[tuple[str, Any]]) -> Table:
+    """Names and values, one below the other."""
+    made = Table.grid(padding=(0, 2))
+    made.add_column(style="bold")
+    made.add_column(overflow="fold")
+    for name, value in rows:
+        made.add_row(name, cell(value))
+    return made
+
+
+def span(seconds: float) -> str:
+    """A length of time, as exact as people need it."""
+    for limit, unit, name in _UNITS:
+        if seconds < limit:
+            return f"{seconds / unit:.0f} {name}" if seconds >= 10 or unit > 1 else f"{seconds:.1f} {name}"  # noqa: PLR2004
+    raise AssertionError("the last unit has no limit")
+
+
+def when(moment: datetime | None, now: datetime) -> str:
+    """A moment as seen from the database's present."""
+    if moment is None:
+        return ""
+    seconds = (moment - now).total_seconds()
+    return f"in {span(seconds)}" if seconds > 0 else f"{span(-seconds)} ago"

@@ -1,0 +1,118 @@
+"""`harvester user ...`: logins and roles, audited; passwords are typed or piped, never arguments."""
+
+import os
+import pty
+
+import pytest
+from tests.support.command import COMMAND, environment, harvester
+from tests.support.tables import rows
+
+from harvester.kernel.actor import system
+from harvester.ops import users
+from harvester.ops.models import Role, User
+
+pytestmark = pytest.mark.usefixtures("database")
+
+PASSWORD = "correct horse battery staple"
+
+
+def add(name, role="viewer", password=PASSWORD, *more):
+    return harvester("user", "add", name, "--role", role, "--password-stdin", *more, stdin=f"{password}\n")
+
+
+def known(name, role=Role.VIEWER):
+    """Somebody who is there already."""
+    return users.create(system("test"), name, PASSWORD, role)
+
+
+def audited():
+    return rows("SELECT verb, actor_kind, changed FROM audit_events WHERE actor_id LIKE 'cli:%%' ORDER BY id")
+
+
+def test_a_person_gets_a_login_and_the_trail_says_who_gave_it():
+    ran = add("ann", "admin")
+    assert ran.code == 0, ran.err
+    assert ran.out == "ann may log in as admin.\n"
+    assert User.objects.get(username="ann").check_password(PASSWORD)
+    assert audited() == [("USER_CREATED", "person", [])]
+
+
+def test_everything_that_can_be_done_to_a_person_is_audited():
+    known("ann", Role.ADMIN), known("bob")
+    steps = {
+        "USER_ROLE_CHANGED": ["role", "ann", "admin"],
+        "USER_DEACTIVATED": ["deactivate", "bob"],
+        "USER_ACTIVATED": ["activate", "bob"],
+        "USER_PASSWORD_CHANGED": ["password", "bob", "--password-stdin"],
+    }
+    for words in steps.values():
+        assert harvester("user", *words, stdin="another long password\n").code == 0
+    assert [row[0] for row in audited()] == list(steps)
+    assert User.objects.get(username="bob").check_password("another long password")
+    assert PASSWORD not in str(rows("SELECT detail FROM audit_events"))
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "hint"),
+    [
+        (["role", "nobody", "viewer"], 3, "harvester user list"),
+        (["role", "ann", "viewer"], 4, "last active admin"),
+        (["deactivate", "ann"], 4, "last active admin"),
+        (["role", "ann", "king"], 2, "operator"),
+        (["add", "ann", "--password-stdin"], 2, "exists"),
+        (["password", "ann"], 2, "--password-stdin"),
+    ],
+)
+def test_what_cannot_be_done_is_refused_with_a_code(words, code, hint):
+    known("ann", Role.ADMIN)
+    ran = harvester("user", *words, stdin=f"{PASSWORD}\n" if "--password-stdin" in words else "")
+    assert ran.code == code, ran.err
+    assert hint in ran.err
+    assert audited() == []
+
+
+def test_a_weak_password_is_refused_and_nobody_is_made():
+    ran = add("ann", "admin", "12345")
+    assert ran.code == 2
+    assert not User.objects.exists()
+
+
+def test_people_are_listed_without_anything_secret():
+    known("bob")
+    add("ann", "admin", PASSWORD, "--email", "ann@shop.example")
+    people = harvester("user", "list", "--json").json["users"]
+    assert [(person["username"], person["role"], person["is_active"]) for person in people] == [
+        ("ann", "admin", True),
+        ("bob", "viewer", True),
+    ]
+    assert "password" not in people[0]
+    table = harvester("user", "list").out
+    assert "ann@shop.example" in table
+    assert "never" in table
+
+
+def test_nobody_yet_says_how_to_begin():
+    assert "harvester user add" in harvester("user", "list").out
+
+
+def test_a_typed_password_is_asked_for_twice_and_not_shown():
+    pid, screen = pty.fork()
+    if pid == 0:
+        os.execve(COMMAND[0], [*COMMAND, "user", "add", "ann"], environment())
+    seen = ""
+    for question in ("Password", "again"):
+        seen += read_until(screen, question)
+        os.write(screen, f"{PASSWORD}\n".encode())
+    seen += read_until(screen, "may log in as viewer")
+    _, status = os.waitpid(pid, 0)
+    os.close(screen)
+    assert os.waitstatus_to_exitcode(status) == 0
+    assert PASSWORD not in seen
+
+
+def read_until(screen, words):
+    """What the terminal shows up to these words; fails when the command ends without them."""
+    seen = ""
+    while words not in seen:
+        seen += os.read(screen, 1000).decode()
+    return seen

@@ -1,0 +1,165 @@
+"""The real `harvester` command in a process of its own, on the database of this test run unless told otherwise."""
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.support.waiting import wait_for
+
+ROOT = Path(__file__).parents[2]
+COMMAND = [sys.executable, "-P", "-m", "harvester"]
+#: Threads of a service that ends may leave a connection to the interpreter's own clean-up.
+WARNINGS_OF_SERVICES = "error,ignore::ResourceWarning"
+#: Only ends a test that hangs.
+PATIENCE_SECONDS = 90
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What a command said, and how it ended."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+    @property
+    def error(self) -> dict[str, str]:
+        """The error in JSON."""
+        return json.loads(self.err)["error"]
+
+
+def environment(**changes: str | None) -> dict[str, str]:
+    """Nothing of the developer's own settings, and every warning an error; a change to None removes a variable."""
+    kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG", "HARVESTER_HOME") if name in os.environ}
+    kept |= {"PYTHONPATH": str(ROOT / "src"), "PYTHONWARNINGS": "error"}
+    return {name: value for name, value in {**kept, **changes}.items() if value is not None}
+
+
+def harvester(*arguments: object, stdin: str = "", cwd: Path | None = None, **env: str | None) -> Ran:
+    done = subprocess.run(
+        [*COMMAND, *map(str, arguments)],
+        env=environment(**env),
+        input=stdin,
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_SECONDS,
+        check=False,
+    )
+    assert "Traceback" not in done.stderr, done.stderr
+    return Ran(done.returncode, done.stdout, done.stderr)
+
+
+@contextmanager
+def running(*arguments: object, cwd: Path | None = None, **env: str | None) -> Iterator["Process"]:
+    """A command that is still at work; killed at the end if the test has not ended it."""
+    with tempfile.TemporaryDirectory(prefix="harvester-output-") as place:
+        out, err = Path(place, "out"), Path(place, "err")
+        with out.open("wb") as out_file, err.open("wb") as err_file:
+            process = subprocess.Popen(
+                [*COMMAND, *map(str, arguments)],
+                env=environment(**{"PYTHONWARNINGS": WARNINGS_OF_SERVICES, **env}),
+                cwd=cwd,
+                stdin=subprocess.DEVNULL,
+                stdout=out_file,
+                stderr=err_file,
+            )
+        try:
+            yield Process(process, out, err)
+        finally:
+            if process.poll() is None:
+                process.kill()
+            process.wait()
+
+
+@dataclass
+class Process:
+    """A command at work and what it has said so far."""
+
+    process: subprocess.Popen
+    out_file: Path
+    err_file: Path
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
+    @property
+    def out(self) -> str:
+        return self.out_file.read_text()
+
+    @property
+    def err(self) -> str:
+        return self.err_file.read_text()
+
+    def says(self, words: str) -> None:
+        """Wait until these words stand in its output or its log."""
+        wait_for(lambda: words in self.out + self.err or self._ended(), repr(words), PATIENCE_SECONDS)
+        assert words in self.out + self.err, f"ended without {words!r}: {self.out}{self.err}"
+
+    def _ended(self) -> bool:
+        return self.process.poll() is not None
+
+    def signal(self, number: signal.Signals) -> None:
+        self.process.send_signal(number)
+
+    def ends(self) -> Ran:
+        code = self.process.wait(PATIENCE_SECONDS)
+        assert "Traceback" not in self.err, self.err
+        return Ran(code, self.out, self.err)
+
+
+@contextmanager
+def empty_home() -> Iterator[Path]:
+    """A home that does not exist yet, in a place that the embedded server's user can reach."""
+    base = Path(tempfile.mkdtemp(prefix="harvester-home-"))
+    base.chmod(0o755)
+    try:
+        yield base / "home"
+    finally:
+        shutil.rmtree(base)
+
+
+@contextmanager
+def taken_port() -> Iterator[str]:
+    """An address of this machine on which somebody else listens."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield f"127.0.0.1:{server.getsockname()[1]}"
+
+
+def free_port() -> str:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return f"127.0.0.1:{server.getsockname()[1]}"
+
+
+def processes_of(home: Path) -> list[str]:
+    """Every process that works on a home: by its environment, or by its command line as the server's do."""
+    return [line for pid in _pids() if (line := _command_line(pid, str(home).encode()))]
+
+
+def _pids() -> list[int]:
+    return [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
+
+
+def _command_line(pid: int, home: bytes) -> str:
+    try:
+        words = Path(f"/proc/{pid}/cmdline").read_bytes()
+        around = Path(f"/proc/{pid}/environ").read_bytes() if os.access(f"/proc/{pid}/environ", os.R_OK) else b""
+    except OSError:
+        return ""
+    is_ours = home in words or b"HARVESTER_HOME=" + home in around
+    return f"{pid} {words.replace(bytes(1), b' ').decode(errors='replace')}" if is_ours and words else ""

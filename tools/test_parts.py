@@ -1,0 +1,68 @@
+"""Make sure that the parts that only tests need are there: a browser and a Redis server.
+
+On Debian and Ubuntu, as root, missing ones are installed. Elsewhere it is said plainly what the tests will skip;
+with CI=true that is a failure. Nothing is started: the tests start their own.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+#: Programs, any of which will do, and the Debian packages that bring one.
+PARTS = {
+    "a browser": (("chromium", "chromium-browser"), ("chromium", "fonts-dejavu-core")),
+    "a Redis server": (("redis-server",), ("redis-server",)),
+}
+SKIPPED = {"a browser": "the browser tests", "a Redis server": "the tests that need Redis"}
+#: What Debian asks before it starts a service: 101 forbids it.
+POLICY = Path("/usr/sbin/policy-rc.d")
+FORBID = "#!/bin/sh\nexit 101\n"
+
+
+def main() -> int:
+    missing = find_missing()
+    if missing and may_install():
+        install([package for part in missing for package in PARTS[part][1]])
+        missing = find_missing()
+    for part in missing:
+        packages = " ".join(PARTS[part][1])
+        print(f"Missing: {part}; {SKIPPED[part]} will be skipped. On Debian: apt-get install {packages}")
+    return 1 if missing and os.environ.get("CI", "").lower() == "true" else 0
+
+
+def find_missing() -> list[str]:
+    return [part for part, (programs, _) in PARTS.items() if not any(map(shutil.which, programs))]
+
+
+def may_install() -> bool:
+    return os.geteuid() == 0 and shutil.which("apt-get") is not None
+
+
+def install(packages: list[str]) -> None:
+    print(f"Installing what the tests need: {' '.join(packages)} ...", flush=True)
+    allowed = not POLICY.exists()
+    if allowed:
+        POLICY.write_text(FORBID, encoding="ascii")
+        POLICY.chmod(0o755)
+    try:
+        if apt("update"):
+            apt("install", "-y", "--no-install-recommends", *packages)
+    finally:
+        if allowed:
+            POLICY.unlink()
+
+
+def apt(*arguments: str) -> bool:
+    """Quiet unless it fails; a failure is told and leaves the part missing."""
+    env = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    program = shutil.which("apt-get") or "apt-get"
+    done = subprocess.run([program, "-q", *arguments], env=env, check=False, capture_output=True, text=True)
+    if done.returncode != 0:
+        print(f"apt-get {arguments[0]} failed: {done.stderr.strip()[-500:]}")
+    return done.returncode == 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
