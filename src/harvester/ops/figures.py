@@ -11,7 +11,16 @@ from harvester.engine.maintain import OLD_SNAPSHOT_SECONDS
 from harvester.engine.models import Job
 from harvester.engine.states import JobState
 
-__all__ = ["OLD_SNAPSHOT_SECONDS", "QueueFigures", "by_state", "last_day", "oldest_snapshot_seconds", "queues", "stuck"]
+__all__ = [
+    "OLD_SNAPSHOT_SECONDS",
+    "QueueFigures",
+    "by_state",
+    "last_day",
+    "oldest_snapshot_seconds",
+    "open_queues",
+    "queues",
+    "stuck",
+]
 
 #: Window over which the rate of finished jobs is taken.
 RATE_SECONDS = 300
@@ -71,6 +80,29 @@ def queues() -> list[QueueFigures]:
         rows = cursor.fetchall()
     names = tuple(QueueFigures.__dataclass_fields__)
     return [QueueFigures(**dict(zip(names, row, strict=True))) for row in rows]
+
+
+# Hops from one name to the next in each of the three small indexes, so that a long backlog costs nothing.
+_OPEN_QUEUES = " UNION ".join(
+    f"""
+SELECT queue FROM (
+    WITH RECURSIVE names AS (
+        (SELECT queue FROM jobs WHERE {among} ORDER BY queue LIMIT 1)
+        UNION ALL
+        SELECT (SELECT queue FROM jobs WHERE {among} AND queue > n.queue ORDER BY queue LIMIT 1)
+        FROM names n WHERE n.queue IS NOT NULL
+    ) SELECT queue FROM names
+) AS hop WHERE queue IS NOT NULL
+"""  # noqa: S608 - put together from constants
+    for among in (f"lane IS NULL AND {sql.READY}", f"lane IS NOT NULL AND {sql.READY}", "state = 'running'")
+)
+
+
+def open_queues() -> list[str]:
+    """Names of the queues in which something waits or runs."""
+    with connection.cursor() as cursor:
+        cursor.execute(_OPEN_QUEUES)
+        return sorted(row[0] for row in cursor.fetchall())
 
 
 def by_state() -> dict[str, int]:
