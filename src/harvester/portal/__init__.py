@@ -1,1 +1,1 @@
-"""The web interface."""
+"""The web interface: where operators live."""

@@ -7,7 +7,7 @@ from harvester.engine.embedded import Cluster
 from harvester.guards.vault import key_ring
 from harvester.kernel.config import Config, parse_database_url
 
-CONFIG = Config.from_env(os.environ, is_root=os.geteuid() == 0)
+CONFIG: Config = Config.from_env(os.environ, is_root=os.geteuid() == 0)
 APP_ROLE = "harvester_app"
 
 _keys = key_ring(CONFIG).derived_keys("django")
@@ -32,8 +32,8 @@ INSTALLED_APPS = [
     "harvester.engine",
     "harvester.ops",
     "harvester.portal",
-    "unfold",
-    "django.contrib.admin",
+    "unfold.apps.BasicAppConfig",
+    "django.contrib.admin.apps.SimpleAdminConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",

@@ -1,0 +1,106 @@
+"""The first page: what waits, what runs, what failed, what is stuck."""
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from django.conf import settings
+from django.contrib.admin import AdminSite
+from django.core.cache import cache
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+
+from harvester.engine.models import Job
+from harvester.engine.states import JobState
+from harvester.ops import figures
+from harvester.portal.display import duration
+from harvester.portal.requests import is_fragment
+
+FAILURES = 6
+STUCK = 6
+CACHE_KEY = "portal.dashboard"
+#: However many dashboards are open, the database is asked no more often than this, and the longer it takes with
+#: very many jobs, the less often: at most one twentieth of the time goes into it.
+FRESH_SECONDS = 2.0
+SHARE = 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class Snapshot:
+    """The engine at a moment.
+
+    Attributes:
+        states: number of jobs in each state.
+        queues: figures of each queue.
+        hours: what ended in each of the last 24 hours.
+        failures: the latest failed jobs.
+        stuck: running jobs without a sign of life, silent ones first.
+        snapshot_seconds: age of the oldest open transaction.
+    """
+
+    states: dict[str, int]
+    queues: list[figures.QueueFigures]
+    hours: list[dict[str, Any]]
+    failures: list[Job]
+    stuck: list[Job]
+    snapshot_seconds: float
+
+
+def take() -> Snapshot:
+    return Snapshot(
+        states=figures.by_state(),
+        queues=figures.queues(),
+        hours=figures.last_day(),
+        failures=_failures(),
+        stuck=figures.stuck(settings.CONFIG.stuck_seconds),
+        snapshot_seconds=figures.oldest_snapshot_seconds(),
+    )
+
+
+def _failures() -> list[Job]:
+    failed = Job.objects.filter(state=JobState.FAILED, finished_at__isnull=False)
+    return list(failed.defer("args", "result", "traceback").order_by("-finished_at")[:FAILURES])
+
+
+def latest() -> Snapshot:
+    """The last snapshot while it is fresh, else a new one."""
+    known = cache.get(CACHE_KEY)
+    if isinstance(known, Snapshot):
+        return known
+    started = time.monotonic()
+    taken = take()
+    cache.set(CACHE_KEY, taken, max(FRESH_SECONDS, SHARE * (time.monotonic() - started)))
+    return taken
+
+
+def page(site: AdminSite, request: HttpRequest, extra: dict[str, Any]) -> HttpResponse:
+    context = _words(latest())
+    if is_fragment(request):
+        return TemplateResponse(request, "portal/dashboard_body.html", context)
+    shell = {**site.each_context(request), "title": "Dashboard"}
+    return TemplateResponse(request, "portal/dashboard.html", {**shell, **context, **extra})
+
+
+def _words(now: Snapshot) -> dict[str, Any]:
+    waited = max((queue.oldest_waiting_seconds for queue in now.queues), default=0.0)
+    slow = now.snapshot_seconds > figures.OLD_SNAPSHOT_SECONDS
+    return {
+        "no_jobs": not any(now.states.values()),
+        "tiles": [{"state": state, "count": count} for state, count in now.states.items()],
+        "queues": now.queues,
+        "waiting": sum(queue.waiting for queue in now.queues),
+        "oldest_waiting": duration(waited) if any(queue.waiting for queue in now.queues) else None,
+        "failures": now.failures,
+        "stuck": now.stuck[:STUCK],
+        "stuck_count": len(now.stuck),
+        "old_snapshot": duration(now.snapshot_seconds) if slow else None,
+        "chart": _chart(now.hours),
+        "chart_total": sum(hour["succeeded"] + hour["failed"] + hour["cancelled"] for hour in now.hours),
+    }
+
+
+def _chart(hours: list[dict[str, Any]]) -> dict[str, Any]:
+    """What the page's script draws."""
+    names = ("succeeded", "failed", "cancelled")
+    labels = [f"{hour['hour']:%H:%M}" for hour in hours]
+    return {"labels": labels, **{name: [hour[name] for hour in hours] for name in names}}

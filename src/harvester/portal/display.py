@@ -1,0 +1,95 @@
+"""Values as people read them."""
+
+import json
+from datetime import datetime
+from typing import Any
+
+from django.utils import timezone
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from harvester.engine.models import Job
+
+NOTHING = SafeString('<span class="hv-none" aria-label="none">–</span>')  # noqa: RUF001 - an en dash is meant
+MINUTE, HOUR, DAY = 60, 3600, 86_400
+
+
+def badge(state: str) -> SafeString:
+    """A job's state, by word and colour."""
+    return format_html('<span class="hv-badge hv-{}">{}</span>', state, state.capitalize())
+
+
+def worker(name: str | None) -> SafeString:
+    """Workers are named after their hosts, and some hosts have long names."""
+    return format_html('<span class="hv-worker" title="{0}">{0}</span>', name) if name else NOTHING
+
+
+def when(moment: datetime | None) -> SafeString:
+    """How long ago, or how soon; the exact moment on hover. The page's script keeps the words true."""
+    if moment is None:
+        return NOTHING
+    exact = f"{moment:%Y-%m-%d %H:%M:%S} UTC"
+    words = distance((moment - timezone.now()).total_seconds())
+    return format_html(
+        '<time datetime="{}" title="{}" data-relative>{}</time>',
+        moment.isoformat(timespec="milliseconds"),
+        exact,
+        words,
+    )
+
+
+def distance(seconds: float) -> str:
+    """Seconds from now in words; negative ones are past. `relativeTime` in portal.js says the same."""
+    size = duration(abs(seconds))
+    if abs(seconds) < 1:
+        return "just now"
+    return f"in {size}" if seconds > 0 else f"{size} ago"
+
+
+def duration(seconds: float) -> str:
+    """A length of time in its largest unit, as far as anybody cares."""
+    for unit, name in ((DAY, "d"), (HOUR, "h"), (MINUTE, "min")):
+        if seconds >= unit:
+            return f"{int(seconds // unit)} {name}"
+    return f"{int(seconds)} s"
+
+
+def span(seconds: float) -> str:
+    """A measured length of time, precise where it is short."""
+    if seconds < 1:
+        return f"{seconds * 1000:.0f} ms"
+    if seconds < MINUTE:
+        return f"{seconds:.1f} s"
+    if seconds < HOUR:
+        return f"{int(seconds // MINUTE)} min {int(seconds % MINUTE)} s"
+    return f"{int(seconds // HOUR)} h {int(seconds % HOUR // MINUTE)} min"
+
+
+def verb(name: str) -> str:
+    """USER_LOGGED_IN reads: User logged in."""
+    return name.replace("_", " ").capitalize()
+
+
+def pretty(value: Any) -> str:
+    """JSON for people."""
+    return json.dumps(value, indent=2, ensure_ascii=False, sort_keys=True, default=str)
+
+
+def progress(job: Job) -> SafeString:
+    """How far a job is: a bar where the end is known, the number otherwise."""
+    said = job.progress if isinstance(job.progress, dict) else None
+    if not said or not isinstance(said.get("done"), int | float):
+        return NOTHING
+    done, total, note = said["done"], said.get("total"), str(said.get("note") or "")
+    if not isinstance(total, int | float) or total <= 0:
+        return format_html('<span class="hv-progress"><span class="hv-num">{}</span> {}</span>', _plain(done), note)
+    percent = max(0, min(100, round(100 * done / total)))
+    return format_html(
+        '<span class="hv-progress" title="{} of {} {}">'
+        '<progress max="100" value="{}" aria-label="Progress">{}%</progress><span class="hv-num">{}%</span></span>',
+        *(_plain(done), _plain(total), note, percent, percent, percent),
+    )
+
+
+def _plain(number: float) -> str:
+    return f"{number:,.0f}" if float(number).is_integer() else f"{number:,.2f}"

@@ -1,0 +1,52 @@
+"""Error pages. They say what to do next, and nothing of what went wrong inside."""
+
+from http import HTTPStatus
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.template.loader import get_template
+
+from harvester.portal.display import duration
+
+
+def _page(status: HTTPStatus, title: str, text: str, *, retry_after: int | None = None) -> HttpResponse:
+    """Rendered without a request: no session, no user, no database is asked."""
+    content = get_template("portal/error.html").render({"status": status.value, "title": title, "text": text})
+    response = HttpResponse(content, status=status)
+    if retry_after is not None:
+        response.headers["Retry-After"] = str(retry_after)
+    return response
+
+
+def bad_request(_request: HttpRequest, exception: Exception | None = None) -> HttpResponse:  # noqa: ARG001
+    return _page(HTTPStatus.BAD_REQUEST, "This request makes no sense here", "Go back and try it another way.")
+
+
+def forbidden(_request: HttpRequest, exception: Exception | None = None) -> HttpResponse:  # noqa: ARG001
+    text = "Your role does not allow this. An admin can change it; it takes effect at once."
+    return _page(HTTPStatus.FORBIDDEN, "You may not do this", text)
+
+
+def forged(_request: HttpRequest, reason: str = "") -> HttpResponse:  # noqa: ARG001
+    """The form did not come from a page of ours, or its page was older than the login."""
+    text = "The form was no longer valid, so nothing was changed. Go back, reload the page and try again."
+    return _page(HTTPStatus.FORBIDDEN, "This page is too old", text)
+
+
+def not_found(_request: HttpRequest, exception: Exception | None = None) -> HttpResponse:  # noqa: ARG001
+    text = "It may have been cleared away in the meantime, or the address is not quite right."
+    return _page(HTTPStatus.NOT_FOUND, "There is nothing here", text)
+
+
+def broken(_request: HttpRequest) -> HttpResponse:
+    text = "Something went wrong on our side. Nothing was half done; the log of the portal knows what it was."
+    return _page(HTTPStatus.INTERNAL_SERVER_ERROR, "That did not work", text)
+
+
+def too_many_tries(_request: HttpRequest) -> HttpResponse:
+    seconds = int(settings.AXES_COOLOFF_TIME.total_seconds())
+    text = (
+        f"There were {settings.AXES_FAILURE_LIMIT} failed logins with this name from here. "
+        f"Try again in {duration(seconds)}."
+    )
+    return _page(HTTPStatus.TOO_MANY_REQUESTS, "Too many failed logins", text, retry_after=seconds)

@@ -1,0 +1,41 @@
+"""The menu, and the tabs that belong together."""
+
+from typing import Any
+
+from django.http import HttpRequest
+from django.urls import reverse
+
+
+def _item(title: str, icon: str, name: str) -> dict[str, Any]:
+    return {"title": title, "icon": icon, "link": reverse(f"admin:{name}")}
+
+
+def menu(_request: HttpRequest) -> list[dict[str, Any]]:
+    """Only what operators need; everybody who is logged in may look at all of it."""
+    return [
+        {
+            "items": [
+                _item("Dashboard", "space_dashboard", "index"),
+                _item("Jobs", "stacks", "engine_job_changelist"),
+            ]
+        },
+        {
+            "title": "Operations",
+            "items": [
+                _item("Periodic jobs", "event_repeat", "engine_periodicjob_changelist"),
+                _item("Audit trail", "policy", "ops_auditevent_changelist"),
+                _item("Users", "group", "ops_user_changelist"),
+            ],
+        },
+    ]
+
+
+def job_tabs(request: HttpRequest) -> list[dict[str, Any]]:
+    """The ways to look at jobs."""
+    tabs = (
+        ("All jobs", "admin:engine_job_changelist"),
+        ("Recent", "admin:engine_job_recent"),
+        ("Stuck", "admin:engine_job_stuck"),
+        ("Events", "admin:engine_jobevent_changelist"),
+    )
+    return [{"title": title, "link": reverse(name), "active": request.path == reverse(name)} for title, name in tabs]

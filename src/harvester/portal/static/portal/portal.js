@@ -1,0 +1,178 @@
+// The portal's own behaviour: small things on top of Unfold, Alpine and htmx.
+
+// Alpine's build for a strict content security policy finds functions by registration, not by global name.
+document.addEventListener("alpine:init", () => {
+  // Set by theme.js before the first paint. Alpine only ever removes what it added itself, so it has to add it anew.
+  document.documentElement.classList.remove("dark");
+  Alpine.data("theme", theme);
+  Alpine.data("shell", (activeTab) => ({
+    activeTab,
+    sidebarMobileOpen: false,
+    sidebarDesktopOpen: true,
+    toggleMenu() {
+      this.sidebarMobileOpen = !this.sidebarMobileOpen;
+    },
+    closeMenu() {
+      this.sidebarMobileOpen = false;
+    },
+  }));
+});
+
+// How far the browser's clock is from the server's; taken from the page, and later from each fragment's Date header.
+let clockOffset = 0;
+
+function relativeTime(seconds) {
+  const away = Math.abs(seconds);
+  if (away < 1) return "just now";
+  const [unit, name] = [[86400, "d"], [3600, "h"], [60, "min"], [1, "s"]].find(([size]) => away >= size);
+  const size = `${Math.floor(away / unit)} ${name}`;
+  return seconds > 0 ? `in ${size}` : `${size} ago`;
+}
+
+function refreshTimes() {
+  const now = Date.now() + clockOffset;
+  for (const time of document.querySelectorAll("time[data-relative]")) {
+    const words = relativeTime((Date.parse(time.dateTime) - now) / 1000);
+    if (time.textContent !== words) time.textContent = words;
+  }
+}
+
+// Popovers are <details>: they work without this; with it they close when the eye moves on.
+function closePopovers(except) {
+  for (const open of document.querySelectorAll("details[data-popover][open]")) {
+    if (open !== except) open.open = false;
+  }
+}
+
+document.addEventListener("click", (event) => {
+  closePopovers(event.target.closest("details[data-popover]"));
+  const opener = event.target.closest("[data-dialog]");
+  if (opener) document.getElementById(opener.dataset.dialog).showModal();
+  const closer = event.target.closest("[data-close]");
+  if (closer) closer.closest("dialog").close();
+});
+
+document.addEventListener("toggle", (event) => {
+  if (event.target.matches("details[data-popover][open]")) {
+    event.target.querySelector("input:not([type=hidden])")?.focus();
+  }
+}, true);
+
+document.addEventListener("keydown", (event) => {
+  const open = document.querySelector("details[data-popover][open]");
+  if (event.key === "Escape" && open) {
+    open.open = false;
+    open.querySelector("summary").focus();
+  }
+  const typing = event.target.closest("input, textarea, select, [contenteditable]");
+  const search = document.querySelector("[data-search]");
+  if (event.key === "/" && search && !typing) {
+    event.preventDefault();
+    search.focus();
+  }
+});
+
+// A form that was sent is not sent again by an impatient click.
+document.addEventListener("submit", (event) => {
+  if (event.target.method !== "post") return;
+  if (event.target.dataset.sent) event.preventDefault();
+  event.target.dataset.sent = "yes";
+});
+window.addEventListener("pageshow", () => {
+  for (const form of document.querySelectorAll("form[data-sent]")) delete form.dataset.sent;
+});
+
+// Pieces of a page that refresh themselves.
+function isBusy(target) {
+  const selection = getSelection();
+  return Boolean(selection && !selection.isCollapsed && target.contains(selection.anchorNode));
+}
+
+document.addEventListener("htmx:beforeRequest", (event) => {
+  if (document.hidden) event.preventDefault();
+});
+
+document.addEventListener("htmx:beforeSwap", (event) => {
+  const { target, xhr } = event.detail;
+  if (xhr.status === 200 && isBusy(target)) event.detail.shouldSwap = false;
+});
+
+document.addEventListener("htmx:afterRequest", (event) => {
+  const answered = event.detail.successful;
+  document.querySelector("[data-stale]")?.toggleAttribute("hidden", answered);
+  const date = event.detail.xhr?.getResponseHeader("Date");
+  if (answered && date && Math.abs(Date.parse(date) - Date.now() - clockOffset) > 2000) {
+    clockOffset = Date.parse(date) - Date.now();
+  }
+});
+
+document.addEventListener("htmx:afterSettle", () => {
+  refreshTimes();
+  drawChart();
+});
+
+// The chart of the last day.
+let chart = null;
+
+function colour(name) {
+  return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+}
+
+function chartColours() {
+  return { succeeded: colour("--hv-succeeded"), failed: colour("--hv-failed"), cancelled: colour("--hv-cancelled") };
+}
+
+function chartOptions() {
+  const text = colour("--hv-text-quiet");
+  const line = colour("--hv-line");
+  return {
+    animation: false,
+    maintainAspectRatio: false,
+    interaction: { mode: "index", intersect: false },
+    scales: {
+      x: { stacked: true, grid: { display: false }, border: { color: line }, ticks: { color: text, maxRotation: 0, autoSkipPadding: 24 } },
+      y: { stacked: true, beginAtZero: true, border: { display: false }, grid: { color: line }, ticks: { color: text, precision: 0, maxTicksLimit: 5 } },
+    },
+    plugins: { legend: { position: "top", align: "end", labels: { color: text, boxWidth: 8, boxHeight: 8, usePointStyle: true, pointStyle: "circle" } } },
+  };
+}
+
+function drawChart() {
+  const canvas = document.getElementById("chart");
+  const source = document.getElementById("chart-data");
+  if (!canvas || !source || typeof Chart === "undefined") return;
+  const data = JSON.parse(source.textContent);
+  const colours = chartColours();
+  const datasets = ["succeeded", "failed", "cancelled"].map((name) => ({
+    label: name[0].toUpperCase() + name.slice(1),
+    data: data[name],
+    backgroundColor: colours[name],
+    borderRadius: 2,
+    maxBarThickness: 22,
+  }));
+  if (!chart) {
+    Chart.defaults.font.family = "Inter, sans-serif";
+    chart = new Chart(canvas, { type: "bar", data: { labels: data.labels, datasets }, options: chartOptions() });
+    return;
+  }
+  chart.data.labels = data.labels;
+  chart.data.datasets.forEach((dataset, place) => {
+    dataset.data = datasets[place].data;
+  });
+  chart.update("none");
+}
+
+// Colours of the canvas do not follow the page's by themselves.
+new MutationObserver(() => {
+  chart?.destroy();
+  chart = null;
+  drawChart();
+}).observe(document.documentElement, { attributes: true, attributeFilter: ["class"] });
+
+document.addEventListener("DOMContentLoaded", () => {
+  clockOffset = Date.parse(document.body.dataset.now) - Date.now();
+  if (Math.abs(clockOffset) < 2000) clockOffset = 0;
+  refreshTimes();
+  drawChart();
+  setInterval(refreshTimes, 1000);
+});

@@ -1,0 +1,21 @@
+"""The URL map."""
+
+from django.urls import path, register_converter
+
+from harvester.portal.converters import RowConverter
+
+register_converter(RowConverter, "row")
+
+from harvester.portal import admin, errors  # noqa: E402, F401 - the lists' addresses use the converter
+from harvester.portal.probes import PROBES  # noqa: E402
+from harvester.portal.site import site  # noqa: E402
+
+urlpatterns = [
+    *(path(address.lstrip("/"), view) for address, view in PROBES.items()),
+    path("", site.urls),
+]
+
+handler400 = "harvester.portal.errors.bad_request"
+handler403 = "harvester.portal.errors.forbidden"
+handler404 = "harvester.portal.errors.not_found"
+handler500 = "harvester.portal.errors.broken"
