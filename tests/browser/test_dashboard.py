@@ -1,0 +1,46 @@
+"""The dashboard, as a person sees it."""
+
+import pytest
+from playwright.sync_api import expect
+from tests.support.portal import job
+
+pytestmark = pytest.mark.browser
+CHARTED = "() => Chart.getChart('chart').data.datasets.map((set) => set.data.at(-1))"
+
+
+def tile(visit, state):
+    return visit.page.locator(f'.hv-tile[href*="state={state}"] strong')
+
+
+def test_it_shows_figures_failures_and_the_chart(viewer):
+    job("succeeded")
+    job("succeeded")
+    failed = job("failed", error="The catalog was cut off.")
+    viewer.go("/")
+    expect(tile(viewer, "succeeded")).to_have_text("2", timeout=20_000)
+    expect(tile(viewer, "failed")).to_have_text("1")
+    viewer.page.wait_for_function("() => Chart.getChart('chart')")
+    expect(viewer.page.locator("#chart-empty")).to_be_hidden()
+    viewer.page.wait_for_function(f"() => ({CHARTED})().join() === '2,1,0'")
+    viewer.page.get_by_role("link", name="The catalog was cut off.").click()
+    viewer.page.wait_for_url(f"**/jobs/{failed}/")
+
+
+def test_it_refreshes_itself_without_a_reload(viewer):
+    viewer.page.evaluate("() => { window.stayed = document.getElementById('chart'); }")
+    expect(viewer.page.get_by_text("No jobs yet.")).to_be_visible()
+    job("failed", error="The catalog was cut off.")
+    expect(tile(viewer, "failed")).to_have_text("1", timeout=20_000)
+    expect(viewer.page.get_by_text("The catalog was cut off.")).to_be_visible()
+    viewer.page.wait_for_function(f"() => ({CHARTED})().join() === '0,1,0'")
+    assert viewer.page.evaluate("() => window.stayed === document.getElementById('chart')")
+
+
+def test_it_says_when_it_can_no_longer_refresh(viewer):
+    viewer.expected += ["ERR_INTERNET_DISCONNECTED", "htmx:"]
+    told = viewer.page.get_by_text("This page no longer updates itself")
+    expect(told).to_be_hidden()
+    viewer.page.context.set_offline(True)
+    expect(told).to_be_visible(timeout=20_000)
+    viewer.page.context.set_offline(False)
+    expect(told).to_be_hidden(timeout=20_000)

@@ -1,0 +1,112 @@
+"""What holds on every page: a quiet console, no other host, dark and light, wide and narrow, mouse and keyboard."""
+
+import pytest
+from playwright.sync_api import expect
+from tests.support.portal import job
+
+from harvester.ops.models import AuditEvent, User
+
+pytestmark = pytest.mark.browser
+
+BRIGHTNESS = """() => {
+    const canvas = document.createElement("canvas").getContext("2d");
+    canvas.fillStyle = getComputedStyle(document.body).backgroundColor;
+    canvas.fillRect(0, 0, 1, 1);
+    return canvas.getImageData(0, 0, 1, 1).data[0];
+}"""
+
+
+def pages() -> list[str]:
+    failed = job(
+        "failed", error="A long error text. " * 20, traceback="line\n" * 50, args={"key": "x" * 300}, kind="test.note"
+    )
+    running = job(
+        "running", progress='{"done": 1, "total": 3, "note": "rows"}', worker="worker-" + "x" * 60, silent=400
+    )
+    return [
+        *("/", "/jobs/", "/jobs/?state=failed&queue=default&q=test", "/jobs/recent/", "/jobs/stuck/"),
+        *(
+            f"/jobs/{failed}/",
+            f"/jobs/{running}/",
+            "/job-events/",
+            "/periodic-jobs/",
+            "/audit/",
+            "/users/",
+            "/users/add/",
+        ),
+        *(f"/audit/{AuditEvent.objects.latest('id').pk}/", f"/users/{User.objects.get().pk}/", "/account/password/"),
+    ]
+
+
+def test_every_page_has_a_quiet_console_and_stays_at_home(admin):
+    for path in pages():
+        admin.go(path)
+        expect(admin.page.get_by_role("heading", level=1)).to_be_visible()
+        admin.page.wait_for_load_state("networkidle")
+    assert admin.unexpected() == []
+
+
+def test_the_page_for_nothing_is_ours(viewer):
+    viewer.expected.append("404")
+    viewer.go("/nothing-here/")
+    expect(viewer.page.get_by_role("heading", name="There is nothing here")).to_be_visible()
+    viewer.page.get_by_role("link", name="Go to the dashboard").click()
+    viewer.page.wait_for_url(f"{viewer.base}/")
+
+
+def test_dark_is_dark_and_stays_so(viewer):
+    assert viewer.page.evaluate(BRIGHTNESS) > 200
+    viewer.page.get_by_role("button", name="Dark").click()
+    expect(viewer.page.locator("html.dark")).to_have_count(1)
+    for path in ("/", "/jobs/", "/audit/"):
+        viewer.go(path)
+        assert viewer.page.evaluate(BRIGHTNESS) < 60
+    viewer.page.get_by_role("button", name="Light").click()
+    expect(viewer.page.locator("html.dark")).to_have_count(0)
+    assert viewer.page.evaluate(BRIGHTNESS) > 200
+
+
+def test_no_page_is_wider_than_a_narrow_screen(admin):
+    paths = pages()
+    admin.page.set_viewport_size({"width": 360, "height": 740})
+    for path in paths:
+        admin.go(path)
+        assert admin.page.evaluate("() => document.documentElement.scrollWidth") <= 360, path
+
+
+def test_the_menu_opens_and_closes_on_a_narrow_screen(viewer):
+    viewer.page.set_viewport_size({"width": 360, "height": 740})
+    link = viewer.page.get_by_role("link", name="Audit trail")
+    expect(link).to_be_hidden()
+    viewer.page.get_by_role("button", name="Menu").click()
+    expect(link).to_be_visible()
+    viewer.page.keyboard.press("Escape")
+    expect(link).to_be_hidden()
+    viewer.page.get_by_role("button", name="Menu").click()
+    link.click()
+    viewer.page.wait_for_url(f"{viewer.base}/audit/")
+
+
+def test_everything_is_reached_by_keyboard(operator):
+    job_id = job("failed")
+    operator.go("/jobs/")
+    operator.page.keyboard.press("Tab")
+    expect(operator.page.get_by_role("link", name="Skip to the content")).to_be_focused()
+    operator.page.locator("summary", has_text="State").focus()
+    operator.page.keyboard.press("Enter")
+    failed = operator.page.get_by_role("link", name="Failed", exact=True)
+    expect(failed).to_be_visible()
+    operator.page.keyboard.press("Escape")
+    expect(failed).to_be_hidden()
+    operator.go(f"/jobs/{job_id}/")
+    operator.page.get_by_role("button", name="Retry").focus()
+    operator.page.keyboard.press("Enter")
+    expect(operator.page.get_by_role("dialog")).to_be_visible()
+    expect(operator.page.get_by_role("dialog").get_by_role("button", name="Retry")).to_be_focused()
+
+
+def test_times_tell_the_exact_moment_on_hover(viewer):
+    job("succeeded")
+    viewer.go("/jobs/")
+    expect(viewer.page.locator("time[title$=' UTC']").first).to_have_text("just now", timeout=5_000)
+    expect(viewer.page.locator("time").first).to_contain_text("s ago", timeout=10_000)

@@ -1,0 +1,105 @@
+"""Every address, asked by everybody, in every way: the answers are written here, and nothing may be missing."""
+
+from collections.abc import Iterator
+
+import pytest
+from django.test import Client
+from django.urls import URLPattern, URLResolver, get_resolver
+from tests.support.portal import job, person
+
+from harvester.ops import users
+from harvester.ops.models import AuditEvent, Role
+
+pytestmark = pytest.mark.django_db
+
+LOGIN = 302
+#: Address -> method -> answers to nobody, a viewer, an operator, an admin.
+SEEN_BY_ALL = {"GET": (LOGIN, 200, 200, 200), "POST": (LOGIN, 405, 405, 405), "DELETE": (LOGIN, 405, 405, 405)}
+PROBE = {"GET": (200, 200, 200, 200), "POST": (405, 405, 405, 405), "DELETE": (405, 405, 405, 405)}
+OPERATORS_ACT = {"GET": (LOGIN, 405, 405, 405), "POST": (LOGIN, 403, 302, 302), "DELETE": (LOGIN, 405, 405, 405)}
+ADMINS_ACT = {"GET": (LOGIN, 405, 405, 405), "POST": (LOGIN, 403, 403, 302), "DELETE": (LOGIN, 405, 405, 405)}
+MATRIX = {
+    "/healthz": PROBE,
+    "/readyz": PROBE,
+    "/metrics": PROBE,
+    "/": SEEN_BY_ALL,
+    "/login/": {"GET": (200, 302, 302, 302), "POST": (200, 200, 200, 200), "DELETE": (405, 405, 405, 405)},
+    "/logout/": {"GET": (302, 405, 405, 405), "POST": (302, 302, 302, 302), "DELETE": (302, 405, 405, 405)},
+    "/account/password/": {
+        "GET": (LOGIN, 200, 200, 200),
+        "POST": (LOGIN, 200, 200, 200),
+        "DELETE": (LOGIN, 405, 405, 405),
+    },
+    "/jobs/": SEEN_BY_ALL,
+    "/jobs/recent/": SEEN_BY_ALL,
+    "/jobs/stuck/": SEEN_BY_ALL,
+    "/jobs/<row:job_id>/": SEEN_BY_ALL,
+    "/jobs/<row:job_id>/retry/": OPERATORS_ACT,
+    "/jobs/<row:job_id>/cancel/": OPERATORS_ACT,
+    "/job-events/": SEEN_BY_ALL,
+    "/periodic-jobs/": SEEN_BY_ALL,
+    "/audit/": SEEN_BY_ALL,
+    "/audit/<row:event_id>/": SEEN_BY_ALL,
+    "/users/": SEEN_BY_ALL,
+    "/users/add/": {"GET": (LOGIN, 403, 403, 200), "POST": (LOGIN, 403, 403, 200), "DELETE": (LOGIN, 405, 405, 405)},
+    "/users/<uuid:user_id>/": SEEN_BY_ALL,
+    "/users/<uuid:user_id>/role/": ADMINS_ACT,
+    "/users/<uuid:user_id>/active/": ADMINS_ACT,
+    "/users/<uuid:user_id>/password/": ADMINS_ACT,
+}
+ROLES = (None, Role.VIEWER, Role.OPERATOR, Role.ADMIN)
+
+
+def addresses(patterns, prefix="/") -> Iterator[str]:
+    for pattern in patterns:
+        here = f"{prefix}{pattern.pattern}"
+        if isinstance(pattern, URLResolver):
+            yield from addresses(pattern.url_patterns, here)
+        elif isinstance(pattern, URLPattern):
+            yield here
+
+
+def test_the_matrix_names_every_address_and_no_other():
+    assert sorted(addresses(get_resolver().url_patterns)) == sorted(MATRIX)
+
+
+@pytest.fixture
+def people():
+    known = {role: person(f"the-{role}", role) for role in Role}
+    known["other"] = person("other", Role.VIEWER)
+    return known
+
+
+def concrete(address, people):
+    users.set_role(people[Role.ADMIN].actor, "other", Role.VIEWER)
+    event = AuditEvent.objects.order_by("-id").first()
+    known = {"<row:job_id>": job("failed"), "<row:event_id>": event.pk, "<uuid:user_id>": people["other"].pk}
+    for part, value in known.items():
+        address = address.replace(part, str(value))
+    return address
+
+
+@pytest.mark.parametrize("address", MATRIX)
+def test_each_role_gets_the_answer_that_the_matrix_says(address, people):
+    told = {}
+    for method in MATRIX[address]:
+        answers = []
+        for role in ROLES:
+            client = Client()
+            if role:
+                client.force_login(people[role])
+            answers.append(client.generic(method, concrete(address, people)).status_code)
+        told[method] = tuple(answers)
+    assert told == MATRIX[address]
+
+
+@pytest.mark.parametrize("address", [a for a in MATRIX if "POST" in MATRIX[a] and MATRIX[a]["POST"][3] in (200, 302)])
+def test_a_write_without_its_token_is_refused(address, people):
+    before = AuditEvent.objects.count()
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(people[Role.ADMIN])
+    answer = client.post(concrete(address, people))
+    assert answer.status_code == 403
+    assert "This page is too old" in answer.content.decode()
+    assert not AuditEvent.objects.filter(verb__in=["JOB_RETRIED", "JOB_CANCELLED", "USER_CREATED"]).exists()
+    assert AuditEvent.objects.count() - before == 2

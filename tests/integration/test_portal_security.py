@@ -1,0 +1,133 @@
+"""Headers, error pages, static files: what holds on every page."""
+
+import re
+
+import pytest
+from django.contrib.staticfiles import finders
+from django.core.cache import cache
+from django.test import Client
+from tests.support.portal import PASSWORD, job, person
+
+from harvester.ops.models import AuditEvent, Role
+from harvester.portal import dashboard
+
+POLICY = {
+    "default-src": "'self'",
+    "script-src": "'self'",
+    "style-src": "'self'",
+    "img-src": "'self' data:",
+    "connect-src": "'self'",
+    "object-src": "'none'",
+    "base-uri": "'self'",
+    "form-action": "'self'",
+    "frame-ancestors": "'none'",
+}
+SECRET = "canary-55d1"
+
+
+def pages(client) -> dict[str, str]:
+    """Every page that a person can look at, by address."""
+    ada = person("ada", Role.ADMIN)
+    client.force_login(ada)
+    job_id = job("failed", error="x", traceback="y")
+    client.post(f"/jobs/{job_id}/retry/")
+    event = AuditEvent.objects.latest("id").pk
+    addresses = [
+        *("/", "/jobs/", "/jobs/?state=pending&q=test", "/jobs/recent/", "/jobs/stuck/", f"/jobs/{job_id}/"),
+        *("/job-events/", "/periodic-jobs/", "/audit/", f"/audit/{event}/", "/users/", "/users/add/"),
+        *(f"/users/{ada.pk}/", "/account/password/", "/nothing-here/"),
+    ]
+    shown = {address: client.get(address).content.decode() for address in addresses}
+    return {**shown, "/login/": Client().get("/login/").content.decode()}
+
+
+@pytest.mark.parametrize("address", ["/login/", "/", "/healthz", "/nothing-here/", "/static/portal/portal.css"])
+def test_every_answer_carries_the_headers(client, db, address):
+    answer = client.get(address)
+    answer.close()
+    headers = answer.headers
+    policy = dict(part.strip().split(" ", 1) for part in headers["Content-Security-Policy"].split(";"))
+    assert policy == POLICY
+    assert headers["X-Content-Type-Options"] == "nosniff"
+    assert headers["Referrer-Policy"] == "same-origin"
+    assert "camera=()" in headers["Permissions-Policy"]
+
+
+def test_no_page_holds_what_the_policy_forbids(client, db):
+    for address, page in pages(client).items():
+        inline = re.findall(r"<script(?![^>]*(?:\ssrc=|application/json))[^>]*>", page)
+        assert not inline, address
+        assert not re.findall(r"<style|\sstyle=|\son\w+=|javascript:", page), address
+
+
+def test_no_page_asks_for_anything_from_elsewhere(client, db):
+    for address, page in pages(client).items():
+        for found in re.findall(r'(?:src|href|action|hx-get)="([^"]*)"', page):
+            assert re.match(r"[?#]|/(?!/)", found), (address, found)
+
+
+def test_no_page_speaks_of_django(client, db):
+    for address, page in pages(client).items():
+        assert "django" not in page.lower(), address
+
+
+def test_every_asset_that_a_page_names_is_served(client, db):
+    named = {found for page in pages(client).values() for found in re.findall(r'(?:src|href)="(/static/[^"]+)"', page)}
+    assert len(named) >= 10
+    for address in named:
+        answer = client.get(address)
+        assert answer.status_code == 200, address
+        assert "max-age=86400" in answer.headers["Cache-Control"]
+        answer.close()
+
+
+def test_vendored_files_come_with_their_licence():
+    for name in ("portal/vendor/alpine-csp.js", "portal/vendor/alpine-csp.LICENSE"):
+        assert finders.find(name), name
+
+
+def test_pages_are_not_stored_by_anybody(client, db):
+    client.force_login(person("vera", Role.VIEWER))
+    assert "no-store" in client.get("/jobs/").headers["Cache-Control"]
+
+
+def test_a_broken_page_says_nothing_of_what_broke(db, monkeypatch):
+    def break_it():
+        raise RuntimeError(f"the password is {SECRET}")
+
+    cache.clear()
+    monkeypatch.setattr(dashboard, "take", break_it)
+    client = Client(raise_request_exception=False)
+    client.force_login(person("vera", Role.VIEWER))
+    answer = client.get("/")
+    assert answer.status_code == 500
+    page = answer.content.decode()
+    assert "That did not work" in page
+    assert SECRET not in page
+    assert "RuntimeError" not in page
+    assert "Content-Security-Policy" in answer.headers
+
+
+@pytest.mark.parametrize("status", ["bad_request", "forbidden", "forged", "not_found", "broken", "too_many_tries"])
+def test_error_pages_need_no_database(rf, status):
+    from harvester.portal import errors
+
+    answer = getattr(errors, status)(rf.get("/"))
+    assert answer.status_code >= 400
+    assert "Harvester" in answer.content.decode()
+
+
+def test_a_host_that_is_not_ours_is_refused(client, db):
+    answer = client.get("/login/", headers={"Host": "evil.example"})
+    assert answer.status_code == 400
+    assert "evil.example" not in answer.content.decode()
+
+
+def test_cookies_are_out_of_reach_for_scripts(client, db):
+    person("vera", Role.VIEWER)
+    client.get("/login/")
+    client.post("/login/", {"username": "vera", "password": PASSWORD})
+    assert set(client.cookies) == {"harvester_csrf", "harvester_session"}
+    for cookie in client.cookies.values():
+        assert cookie["httponly"]
+        assert cookie["samesite"] == "Lax"
