@@ -2,7 +2,6 @@
 
 import os
 import sys
-from importlib.metadata import version
 from typing import Annotated, Any
 
 import typer
@@ -44,10 +43,17 @@ def root(
 ) -> None:
     want_json(as_json)
     if show_version:
-        OUT.show({"version": version("harvester")}, lambda: f"harvester {version('harvester')}")
+        _show_version()
         raise typer.Exit
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
+
+
+def _show_version() -> None:
+    from importlib.metadata import version
+
+    number = version("harvester")
+    OUT.show({"version": number}, lambda: f"harvester {number}")
 
 
 demo.declare(app)

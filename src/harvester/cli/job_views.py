@@ -105,8 +105,7 @@ def _remark(job: dict[str, Any]) -> str:
         return progress_text(job["progress"])
     if not job["error"]:
         return ""
-    text = " ".join(job["error"].split())
-    return f"{job['error_type']}: {text}"[:ERROR_IN_LIST]
+    return _shortened(f"{job['error_type']}: {job['error']}")
 
 
 def progress_text(progress: Any) -> str:
@@ -207,14 +206,16 @@ def _event_table(events: list[dict[str, Any]], now: datetime) -> RenderableType 
 
 
 def _shortened(text: str | None) -> str:
-    return " ".join((text or "").split())[:ERROR_IN_LIST]
+    words = " ".join((text or "").split())
+    return words if len(words) <= ERROR_IN_LIST else f"{words[: ERROR_IN_LIST - 4]} ..."
 
 
 def _trouble(job: dict[str, Any]) -> RenderableType | None:
     if not job["error"]:
         return None
     error = Text.assemble((f"{job['error_type']}: ", "bold red"), cell(job["error"]))
-    return stacked(error, cell(job["traceback"]) if job["traceback"] else None)
+    again = Text(f"Drive it again: harvester jobs retry {job['id']}") if job["state"] == JobState.FAILED else None
+    return stacked(error, cell(job["traceback"]) if job["traceback"] else None, again)
 
 
 # -- figures ----------------------------------------------------------------------------------------------------

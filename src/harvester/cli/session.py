@@ -6,8 +6,6 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from enum import Enum
 from typing import TextIO
 
-import structlog
-
 from harvester.kernel.config import Config
 from harvester.kernel.errors import ConfigError
 
@@ -66,6 +64,7 @@ def database_of(config: Config) -> AbstractContextManager[object]:
 
 def revive_database(config: Config) -> None:
     """Start the embedded server again if it has died under this process, which goes on holding it."""
+    import structlog
     from psycopg import conninfo, pq
 
     from harvester.engine.embedded import APP_ROLE, Cluster

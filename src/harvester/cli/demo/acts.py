@@ -59,15 +59,19 @@ class Act:
 
 
 def all_acts() -> dict[str, Act]:
-    """Enqueue the jobs of every act."""
-    now = database_now()
+    """Enqueue the jobs of every act; the one that takes longest comes first."""
+    killed = Act(
+        "loses its worker to kill -9",
+        "the job is rescued, and another worker finishes it",
+        [enqueue("demo.long_import").job_id],
+        proof=_was_rescued,
+    )
+    return {"killed": killed, **_endings(), **_ways()}
+
+
+def _endings() -> dict[str, Act]:
+    """How a job can end."""
     return {
-        "killed": Act(
-            "loses its worker to kill -9",
-            "the job is rescued, and another worker finishes it",
-            [enqueue("demo.long_import").job_id],
-            proof=_was_rescued,
-        ),
         "succeeds": Act("succeeds", "the plain case", [enqueue("demo.greet", {"name": "world"}).job_id]),
         "retried": Act(
             "fails once",
@@ -82,17 +86,24 @@ def all_acts() -> dict[str, Act]:
             JobState.FAILED,
             lambda jobs: len(jobs[0]["attempts"]) == 1,
         ),
-        "snoozed": Act(
-            "asks to come back later",
-            "waits without a slot and without losing an attempt",
-            [enqueue("demo.polite_fetch", {"put_in_at": now.timestamp()}, run_at=now).job_id],
-            proof=lambda jobs: _has_event(jobs[0], "snoozed") and jobs[0]["attempt"] == 1,
-        ),
         "cancelled": Act(
             "is cancelled while it runs",
             "stops at its next check",
             [enqueue("demo.endless_crawl").job_id],
             JobState.CANCELLED,
+        ),
+    }
+
+
+def _ways() -> dict[str, Act]:
+    """What can happen to a job on its way."""
+    now = database_now()
+    return {
+        "snoozed": Act(
+            "asks to come back later",
+            "waits without a slot and without losing an attempt",
+            [enqueue("demo.polite_fetch", {"put_in_at": now.timestamp()}, run_at=now).job_id],
+            proof=lambda jobs: _has_event(jobs[0], "snoozed") and jobs[0]["attempt"] == 1,
         ),
         "progress": Act(
             "says how far it is",

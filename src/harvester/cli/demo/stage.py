@@ -100,9 +100,10 @@ def _children(listen: str, log: Path) -> tuple[Child, list[Child]]:
 
 
 def _play(supervisor: Supervisor, doomed: Child, stop: StopRequest, listen: str) -> None:
-    from harvester.cli.demo.story import Story
+    from harvester.cli.demo.story import Story, cancel_leftovers
     from harvester.cli.demo.telling import event_line, going_on, summary
 
+    cancel_leftovers()
     supervisor.start()
     story = Story(supervisor, doomed, stop)
     with OUT.screen.status("waiting for the workers") as status:

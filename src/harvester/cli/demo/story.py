@@ -8,7 +8,8 @@ from harvester.cli.actor import operator
 from harvester.cli.demo.acts import Act, all_acts
 from harvester.cli.signals import StopRequest
 from harvester.cli.supervise import Child, Supervisor
-from harvester.engine.states import JobState
+from harvester.engine.models import Job
+from harvester.engine.states import OPEN, JobState
 from harvester.kernel.errors import TerminalError
 from harvester.ops import jobs
 
@@ -65,6 +66,13 @@ class Story:
         if wrong:
             told = "; ".join(f"a job that {act.title}: {', '.join(job['state'] for job in act.jobs)}" for act in wrong)
             raise TerminalError(f"The story did not come out ({told}). {self._doomed.log_file} says more.")
+
+
+def cancel_leftovers() -> None:
+    """Jobs of a demo that was broken off would take the slots of this one."""
+    left = Job.objects.filter(kind__startswith="demo.", state__in=OPEN).exclude(kind="demo.nightly_report")
+    for job_id in left.values_list("id", flat=True):
+        jobs.cancel(operator(), job_id)
 
 
 def _runs(act: Act) -> bool:
