@@ -10,6 +10,7 @@ from django.utils import timezone
 from harvester.engine import sql
 from harvester.engine.job import RunningJob
 from harvester.engine.registry import job_kind, periodic
+from harvester.kernel.retry import RetryPolicy
 
 log = structlog.get_logger(__name__)
 
@@ -18,10 +19,12 @@ BATCH = 1_000
 #: Partitions are made this many months ahead, so that a scheduler may be away for a season.
 MONTHS_AHEAD = 3
 PARTITIONED = ("job_events", "audit_events")
+#: To drop a month needs a moment in which nobody writes, which may take some tries.
+RETRY = RetryPolicy(base=60.0, factor=3.0, attempts=5)
 
 
 def register() -> None:
-    job_kind(CLEAN_UP, queue="maintenance")(clean_up)
+    job_kind(CLEAN_UP, queue="maintenance", retry=RETRY)(clean_up)
     periodic("daily clean-up", kind=CLEAN_UP, cron="17 3 * * *")
 
 

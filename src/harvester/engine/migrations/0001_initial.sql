@@ -7,8 +7,10 @@ END $$;
 
 -- Makes the monthly partitions of a table, from this month up to `ahead` months from now. The application's role
 -- owns nothing, so this runs with its owner's rights; it can only ever add partitions to partitioned tables.
+-- A month is attached, because CREATE TABLE ... PARTITION OF would wait for, and hold up, everybody who writes.
+-- A month that already has rows in the default partition (nobody made it in time) stays there.
 CREATE FUNCTION make_partitions(parent regclass, ahead integer) RETURNS integer
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp SET lock_timeout = '2s' AS $$
 DECLARE
     first date;
     child text;
@@ -22,8 +24,13 @@ BEGIN
         first := date_trunc('month', now() AT TIME ZONE 'UTC')::date + make_interval(months => step);
         child := parent::text || to_char(first, '_YYYYMM');
         CONTINUE WHEN to_regclass(child) IS NOT NULL;
-        EXECUTE format('CREATE TABLE %I PARTITION OF %s FOR VALUES FROM (%L) TO (%L)', child, parent,
-                       first::text || ' 00:00:00+00', (first + interval '1 month')::date::text || ' 00:00:00+00');
+        BEGIN
+            EXECUTE format('CREATE TABLE %I (LIKE %s INCLUDING DEFAULTS INCLUDING CONSTRAINTS)', child, parent);
+            EXECUTE format('ALTER TABLE %s ATTACH PARTITION %I FOR VALUES FROM (%L) TO (%L)', parent, child,
+                           first::text || ' 00:00:00+00', (first + interval '1 month')::date::text || ' 00:00:00+00');
+        EXCEPTION WHEN check_violation THEN
+            CONTINUE;
+        END;
         IF guarded THEN
             EXECUTE format('CREATE TRIGGER refuse_truncate BEFORE TRUNCATE ON %I EXECUTE FUNCTION refuse_change()',
                            child);
@@ -33,9 +40,10 @@ BEGIN
     RETURN made;
 END $$;
 
--- Drops the months of job_events that ended before a moment, and of no other table.
+-- Drops the months of job_events that ended before a moment, and of no other table. That needs a moment in which
+-- nobody writes; whoever comes meanwhile waits behind it, so it gives up soon.
 CREATE FUNCTION drop_old_job_events(before timestamptz) RETURNS integer
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp SET lock_timeout = '2s' AS $$
 DECLARE
     child text;
     dropped integer := 0;
@@ -121,6 +129,7 @@ CREATE TRIGGER refuse_change BEFORE UPDATE OR DELETE ON job_events
 CREATE TRIGGER refuse_truncate BEFORE TRUNCATE ON job_events EXECUTE FUNCTION refuse_change();
 -- Nothing is ever refused for want of a partition: what no month takes, this one does.
 CREATE TABLE job_events_default PARTITION OF job_events DEFAULT;
+CREATE TRIGGER refuse_truncate BEFORE TRUNCATE ON job_events_default EXECUTE FUNCTION refuse_change();
 SELECT make_partitions('job_events', 3);
 
 -- A lane: jobs that share a key share a concurrency. wake_at is when a claimer should look at it next;

@@ -19,4 +19,5 @@ CREATE TRIGGER refuse_change BEFORE UPDATE OR DELETE ON audit_events
     FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER refuse_truncate BEFORE TRUNCATE ON audit_events EXECUTE FUNCTION refuse_change();
 CREATE TABLE audit_events_default PARTITION OF audit_events DEFAULT;
+CREATE TRIGGER refuse_truncate BEFORE TRUNCATE ON audit_events_default EXECUTE FUNCTION refuse_change();
 SELECT make_partitions('audit_events', 3);

@@ -1,0 +1,160 @@
+"""The tables are what the models say, and facts cannot be changed by anybody."""
+
+from pathlib import Path
+
+import psycopg
+import pytest
+from django.apps import apps
+from django.core.management import call_command
+from django.db import connections, transaction
+from importlinter.cli import lint_imports
+from tests.support.tables import rows
+
+from harvester.engine.connect import connect
+from harvester.engine.enqueue import enqueue
+from harvester.engine.states import ENDED, OPEN, JobState
+from harvester.kernel.actor import system
+from harvester.ops import audit
+
+FACTS = ("job_events", "audit_events")
+REFUSED = psycopg.errors.InsufficientPrivilege
+
+
+@pytest.fixture
+def facts(database):
+    """One row in each table of facts."""
+    with transaction.atomic():
+        enqueue("test.note")
+        audit.record(system("test"), "TESTED", "thing", 1)
+
+
+@pytest.fixture
+def owner(facts):
+    """A session of the role that owns the tables."""
+    parameters = connections["owner"].get_connection_params()
+    for name in ("cursor_factory", "context", "prepare_threshold"):
+        parameters.pop(name, None)
+    with psycopg.connect(**parameters, autocommit=True) as session:
+        yield session
+
+
+def partitions(table: str) -> list[str]:
+    found = rows("SELECT inhrelid::regclass::text FROM pg_inherits WHERE inhparent = %s::regclass", table)
+    return sorted(name for (name,) in found)
+
+
+def with_partitions() -> list[str]:
+    return [name for table in FACTS for name in (table, *partitions(table))]
+
+
+CHANGES = ("UPDATE {} SET at = at", "DELETE FROM {}", "TRUNCATE {}")
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_the_application_cannot_change_facts(facts, change):
+    with connect("test") as session:
+        for name in with_partitions():
+            with pytest.raises(REFUSED):
+                session.execute(change.format(name))
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_not_even_the_owner_can_change_facts(owner, change):
+    for name in with_partitions():
+        [count] = owner.execute(f"SELECT count(*) FROM {name}").fetchone()
+        if count or "TRUNCATE" in change:
+            with pytest.raises(REFUSED):
+                owner.execute(change.format(name))
+
+
+def test_the_application_appends_facts_to_the_table_and_not_to_its_months(facts):
+    with connect("test") as session:
+        session.execute("INSERT INTO job_events (job_id, state, attempt) VALUES (1, 'failed', 1)")
+        for name in (partition for table in FACTS for partition in partitions(table)):
+            with pytest.raises(REFUSED):
+                session.execute(f"INSERT INTO {name} SELECT * FROM {name}")
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "DROP TABLE {}",
+        "ALTER TABLE {} DISABLE TRIGGER ALL",
+        "DROP TRIGGER refuse_change ON {}",
+        "ALTER TABLE {} ADD COLUMN x int",
+        "CREATE TABLE loophole (LIKE {})",
+        "SET session_replication_role = replica",
+        "CREATE OR REPLACE FUNCTION refuse_change() RETURNS trigger LANGUAGE sql AS 'SELECT 1'",
+    ],
+)
+def test_the_application_cannot_open_a_way_around(facts, statement):
+    with connect("test") as session, pytest.raises((REFUSED, psycopg.errors.InvalidFunctionDefinition)):
+        session.execute(statement.format("audit_events"))
+
+
+def test_a_month_that_is_made_later_is_guarded_like_the_others(owner):
+    [name] = owner.execute("SELECT 'audit_events_' || to_char(now() + interval '4 months', 'YYYYMM')").fetchone()
+    try:
+        assert owner.execute("SELECT make_partitions('audit_events', 4)").fetchone() == (1,)
+        owner.execute(
+            "INSERT INTO audit_events (at, actor_kind, actor_id, actor_name, verb, object_type, object_id) "
+            "VALUES (now() + interval '4 months', 'system', 'x', 'x', 'TESTED', 'thing', '1')"
+        )
+        for change in CHANGES:
+            with connect("test") as session, pytest.raises(REFUSED):
+                session.execute(change.format(name))
+            with pytest.raises(REFUSED):
+                owner.execute(change.format(name))
+    finally:
+        owner.execute(f"DROP TABLE IF EXISTS {name}")
+
+
+def test_every_table_with_facts_carries_the_guard(database):
+    guarded = rows(
+        "SELECT DISTINCT c.relname FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid "
+        "WHERE t.tgfoid = 'refuse_change'::regproc AND NOT c.relispartition ORDER BY 1"
+    )
+    assert [name for (name,) in guarded] == sorted(FACTS)
+
+
+def test_the_application_may_do_what_it_must_with_every_other_table(database):
+    missing = rows(
+        "SELECT c.relname FROM pg_class c WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p') "
+        "AND NOT c.relispartition AND NOT has_table_privilege(c.oid, 'SELECT') "
+    )
+    assert missing == []
+
+
+def test_no_model_has_changed_without_a_migration(database):
+    call_command("makemigrations", check=True, dry_run=True, verbosity=0)
+
+
+@pytest.mark.parametrize("model", [model for model in apps.get_models() if not model._meta.managed], ids=str)
+def test_a_model_written_by_hand_has_the_columns_of_its_table(database, model):
+    columns = rows(
+        "SELECT attname, NOT attnotnull FROM pg_attribute "
+        "WHERE attrelid = %s::regclass AND attnum > 0 AND NOT attisdropped",
+        model._meta.db_table,
+    )
+    declared = [(field.column, field.null) for field in model._meta.local_fields]
+    assert sorted(declared) == sorted(columns)
+
+
+def test_every_state_is_on_the_diagram(database):
+    [(check,)] = rows("SELECT pg_get_constraintdef(oid) FROM pg_constraint WHERE conname = 'jobs_state'")
+    assert all(f"'{state}'" in check for state in JobState)
+    assert set(OPEN) | set(ENDED) == set(JobState)
+
+
+def test_heartbeats_touch_no_index(database):
+    """A beat that touches an index is written twice and cleaned up twice."""
+    indexed = rows(
+        "SELECT DISTINCT a.attname FROM pg_index i JOIN pg_attribute a ON a.attrelid = i.indrelid "
+        "AND a.attnum = ANY (i.indkey) WHERE i.indrelid = 'jobs'::regclass"
+    )
+    assert not {"heartbeat_at", "progress", "writer_pid", "writer_started"} & {name for (name,) in indexed}
+
+
+def test_imports_go_down_only(monkeypatch):
+    monkeypatch.chdir(Path(__file__).parents[2])
+    assert lint_imports(config_filename="pyproject.toml", no_cache=True) == 0
