@@ -25,6 +25,10 @@ class Gate:
     def open(self) -> None:
         self._opened.set()
 
+    @property
+    def is_open(self) -> bool:
+        return self._opened.is_set()
+
     def next_job(self) -> RunningJob:
         """The next job that enters."""
         return self.entered.get(timeout=LIMIT_SECONDS)

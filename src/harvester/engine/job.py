@@ -72,7 +72,7 @@ class RunningJob:
 
     def progress(self, done: float, total: float | None = None, note: str = "") -> None:
         """Say how far the job is; shown to people within about a second. Never blocks, never fails."""
-        self._progress = {"done": done, "total": total, "note": note}
+        self._progress = {"done": done, "total": total, "note": note[:LONGEST_PROGRESS]}
 
     @contextmanager
     def transaction(self) -> Iterator[BaseDatabaseWrapper]:
