@@ -7,6 +7,7 @@ from pathlib import Path
 
 import django
 import pytest
+from hypothesis import settings as hypothesis_settings
 
 # Only what the tests say counts: a developer's own settings must not reach them.
 for _name in [name for name in os.environ if name.startswith(("HARVESTER_", "CREDENTIAL_", "WORKER_ID"))]:
@@ -17,6 +18,9 @@ HOME.chmod(0o755)
 os.environ["HARVESTER_HOME"] = str(HOME)
 os.environ["DJANGO_SETTINGS_MODULE"] = "harvester.settings"
 django.setup()
+# A busy machine is no finding.
+hypothesis_settings.register_profile("house", deadline=None)
+hypothesis_settings.load_profile("house")
 
 
 def pytest_unconfigure():

@@ -13,11 +13,11 @@ from harvester.engine.plain import check_name, to_json
 from harvester.engine.registry import kind_of
 from harvester.guards.redaction import is_secret_name, redact_text
 from harvester.kernel.errors import InvalidInput
+from harvester.kernel.retry import MOST_ATTEMPTS
 
 #: How often an open job with the same key may vanish between our insert and our look before that is odd.
 _LOOKS = 5
 LOWEST_PRIORITY, HIGHEST_PRIORITY = -32768, 32767
-MOST_ATTEMPTS = 32767
 #: Characters, up to four bytes each; queue and lane together have to fit into one index entry of 2,700 bytes.
 LONGEST_QUEUE, LONGEST_LANE, LONGEST_DEDUPE_KEY = 100, 500, 600
 
