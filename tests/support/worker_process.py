@@ -10,6 +10,7 @@ django.setup()
 
 from harvester.engine.worker import Worker, WorkerOptions  # noqa: E402
 from tests.support import fault_kinds, kinds  # noqa: E402, F401 - registers the kinds
+from tests.support.chaos import kinds as chaos_kinds  # noqa: E402, F401 - registers more of them
 from tests.support.signals import say  # noqa: E402
 from tests.support.workers import QUICK  # noqa: E402
 
@@ -32,7 +33,9 @@ def options(arguments: list[str]) -> WorkerOptions:
 
 def main() -> None:
     if log := os.environ.get("TEST_LOG"):
-        os.dup2(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND), sys.stdout.fileno())
+        descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        os.dup2(descriptor, sys.stdout.fileno())
+        os.dup2(descriptor, sys.stderr.fileno())
     worker = Worker(options(sys.argv[1:]))
 
     def stop(*_: object) -> None:
