@@ -92,3 +92,13 @@ def test_the_rescuer_passes_by_a_job_that_beat_after_it_was_suspected(database):
         session.execute("UPDATE jobs SET heartbeat_at = clock_timestamp()")
         assert not rescuer._take(session, suspect, "gone")
     assert job(silent).state == "running"
+
+
+def test_the_two_looks_that_make_a_job_stuck_are_on_one_unbroken_connection(database):
+    """A broken one means that the database was away, and then every living job looks stuck at first."""
+    silent = silent_job()
+    rescuer = Rescuer(stuck_seconds=0, between=1, clock=count(step=2).__next__)
+    with connect("test") as before, connect("test") as after:
+        assert rescuer.look(before) == []
+        assert rescuer.look(after) == []
+        assert rescuer.look(after) == [silent]
