@@ -8,7 +8,7 @@ from tests.support.outcomes import job, wait_until
 from tests.support.tables import rows
 from tests.support.workers import run_until_idle, worker_thread
 
-from harvester.engine.claim import LANE_RETRY_SECONDS, Claimer
+from harvester.engine.claim import RETRY_SECONDS, Claimer
 from harvester.engine.connect import connect
 from harvester.engine.enqueue import NewJob, enqueue, enqueue_many
 
@@ -48,7 +48,7 @@ def test_a_lane_that_somebody_else_holds_makes_nobody_ask_without_a_pause(lane):
     with frozen_claim(), connect("test") as session:
         claimer = Claimer(worker="w", queues=[])
         assert claimer.claim(session, 1) == []
-        assert claimer.next_in is None or claimer.next_in >= LANE_RETRY_SECONDS
+        assert claimer.next_in is None or claimer.next_in >= RETRY_SECONDS
 
 
 def test_what_a_worker_claimed_while_it_froze_is_claimed_by_others_after_the_stuck_time(database):
