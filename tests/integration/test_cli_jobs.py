@@ -67,7 +67,7 @@ def test_a_job_is_shown_with_its_attempts_its_history_and_its_error():
     assert "TransientError" in found["traceback"]
     assert "lease" not in found
     shown = harvester("jobs", "show", job_id).out
-    for words in ("Attempts", "History", "TRANSIENT: not now", "3 of 3"):
+    for words in ("Attempts", "History", "TRANSIENT: not now", "3 of 3", f"harvester jobs retry {job_id}"):
         assert words in shown
 
 
