@@ -1,7 +1,9 @@
 """`harvester up`: everything together, restarted when it crashes, stopped by one Ctrl-C, and nothing left over."""
 
+import contextlib
 import os
 import signal
+import urllib.error
 import urllib.request
 from pathlib import Path
 
@@ -56,6 +58,17 @@ def test_it_tells_where_the_portal_is_and_how_to_begin(up, home):
     told = {finding["check"]: finding["finding"] for finding in found}
     assert told["portal"] == f"answers on {up.listen}"
     assert told["workers"].startswith("1 connected")
+
+
+def test_requests_are_logged_without_what_they_carry(up):
+    asked = urllib.request.Request(
+        f"http://{up.listen}/nowhere?password=canary-in-query",
+        headers={"Authorization": "Bearer canary-in-header", "Cookie": "sessionid=canary-in-cookie"},
+    )
+    with contextlib.suppress(urllib.error.HTTPError), urllib.request.urlopen(asked):
+        pass
+    up.says('"path": "/nowhere"')
+    assert "canary" not in up.err
 
 
 def test_a_process_that_crashes_is_started_again(up):
