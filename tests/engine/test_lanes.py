@@ -10,7 +10,7 @@ from tests.support.tables import rows
 from tests.support.waiting import wait_for
 from tests.support.workers import run_until_idle, worker_thread
 
-from harvester.engine.claim import Claimer
+from harvester.engine.claim import RETRY_SECONDS, Claimer
 from harvester.engine.connect import Connection, connect
 from harvester.engine.enqueue import NewJob, enqueue, enqueue_many
 from harvester.engine.errors import Snooze
@@ -316,3 +316,16 @@ def test_a_claim_from_a_long_lane_reads_only_what_it_takes(database):
         before = rows_read(session)
         assert {claimed.lane for claimed in claimer.claim(session, 5)} == {"long"}
         assert rows_read(session) - before < 100
+
+
+def test_a_lane_whose_job_somebody_holds_is_asked_for_again_without_haste(database):
+    held = enqueue("test.note", lane="x").job_id
+    claimer = Claimer(worker="test", queues=[])
+    with connect("person") as person, connect("test") as session, person.transaction():
+        person.execute("SELECT FROM jobs WHERE id = %s FOR UPDATE", [held])
+        for _ in range(3):
+            with session.transaction():
+                assert claimer.claim(session, 1) == []
+        assert claimer.next_in == RETRY_SECONDS
+    with connect("test") as session, session.transaction():
+        assert [claimed.id for claimed in claimer.claim(session, 1)] == [held]

@@ -142,6 +142,25 @@ def test_a_handler_that_ends_within_the_grace_time_is_recorded(database):
     assert [state(job_id) for job_id in ids] == ["succeeded"] * 3
 
 
+def test_a_handler_that_returns_at_the_last_moment_is_recorded(database, monkeypatch):
+    """It returns after the last endings were written and before the rest is handed back."""
+    with gate("slow") as slow, stopping(grace_seconds=0.0) as (worker, thread):
+        made = enqueue("test.gated", {"gate": "slow"}).job_id
+        slow.next_job()
+        still_active = worker._slots.active
+
+        def active() -> list[RunningJob]:
+            if worker._bell.stopping:
+                slow.open()
+                wait_for(lambda: not worker._slots.busy and worker._endings, "the handler returned")
+            return still_active()
+
+        monkeypatch.setattr(worker._slots, "active", active)
+        worker.stop()
+        thread.join(30)
+    assert history(made) == ["pending", "running", "succeeded"]
+
+
 def test_a_coroutine_past_the_grace_time_is_interrupted_and_tidies_up(database, caplog):
     with gate("slow") as slow, stopping(grace_seconds=0.0) as (worker, thread):
         made = enqueue("test.tidy_async", {"gate": "slow"}).job_id

@@ -1,7 +1,6 @@
 """Choosing the next jobs: priority, then first in, first out, and no lane beyond its concurrency."""
 
 import time
-from collections import deque
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -34,13 +33,13 @@ class Claimer:
     queues: list[str]
     #: Something happened to a lane since it was last looked at.
     lanes_stirred: bool = True
-    #: The last look found lanes that were due; more may be, also when none of these had a job.
-    got_lanes: bool = False
     #: Seconds until the next job that is known to come due; None when none is known.
     next_in: float | None = None
     #: Queues and priorities of jobs that were announced since the last claim.
-    _announced: deque[tuple[str, int]] = field(default_factory=deque)
+    _announced: set[tuple[str, int]] = field(default_factory=set)
     _places: dict[tuple[str, int], tuple[datetime, int]] = field(default_factory=dict)
+    #: The lanes that the last look found due; more may be, also when none of these had a job.
+    _lanes: list[tuple[str, str]] = field(default_factory=list)
     _wakeups_read: int = 0
     _wakeups_left: bool = False
     _looked_at: float = float("-inf")
@@ -57,17 +56,23 @@ class Claimer:
             self._hear()
             jobs = self._take(connection, most, lease)
         if len(jobs) < most:
+            before = self._lanes
             coming = self._look(connection)
             jobs += self._take(connection, most - len(jobs), lease)
-            self.next_in = self._plan(connection, coming, filled=len(jobs) == most)
+            more_lanes = bool(jobs) or self._lanes != before
+            self.next_in = self._plan(connection, coming, filled=len(jobs) == most, more_lanes=more_lanes)
         return jobs
+
+    @property
+    def got_lanes(self) -> bool:
+        return bool(self._lanes)
 
     def announce(self, queue: str, priority: int) -> None:
         """A job was enqueued; may be called from any thread.
 
         Without this a priority that nobody waited in before would be noticed only by the next full look.
         """
-        self._announced.append((queue, priority))
+        self._announced.add((queue, priority))
         self.lanes_stirred = True
 
     def forget(self) -> None:
@@ -77,7 +82,7 @@ class Claimer:
 
     def _hear(self) -> None:
         while self._announced:
-            self._places.setdefault(self._announced.popleft(), _BEGINNING)
+            self._places.setdefault(self._announced.pop(), _BEGINNING)
 
     def _look(self, connection: Connection) -> float | None:
         """Find the pairs in which jobs are due; answers when the next one is."""
@@ -90,16 +95,16 @@ class Claimer:
         self._looked_at = time.monotonic()
         return min((row[3] for row in rows if row[3] is not None), default=None)
 
-    def _plan(self, connection: Connection, job_in: float | None, *, filled: bool) -> float | None:
+    def _plan(self, connection: Connection, job_in: float | None, *, filled: bool, more_lanes: bool) -> float | None:
         """When to look again without being woken.
 
         Read after the claim, because that is what lists new lanes. What is due and was not to be had is locked by
-        somebody else, perhaps for long.
+        somebody else, perhaps for long: so is a lane that comes again and again without a job.
         """
         coming = [] if job_in is None else [job_in]
         row = connection.execute(sql.LANES_NEXT, {"queues": self.queues}).fetchone()
         if row is not None:
-            coming.append(max(row[0], 0.0 if self.got_lanes else RETRY_SECONDS))
+            coming.append(max(row[0], 0.0 if self.got_lanes and more_lanes else RETRY_SECONDS))
         if self._wakeups_left or (self._places and not filled):
             coming.append(RETRY_SECONDS)
         return min(coming, default=None)
@@ -138,11 +143,10 @@ class Claimer:
         newest, left = connection.execute(sql.LANES_WAKE, values).fetchone() or (None, 0)
         self._wakeups_read = self._wakeups_read if newest is None else newest
         self._wakeups_left = left > 0
-        lanes = connection.execute(sql.LANES_LOCK, values).fetchall()
-        self.got_lanes = bool(lanes)
-        if lanes:
+        self._lanes = connection.execute(sql.LANES_LOCK, values).fetchall()
+        if self._lanes:
             self.lanes_stirred = True
-        return [(queue, lane) for queue, lane in lanes]
+        return self._lanes
 
     def _remember(self, jobs: list[RunningJob]) -> None:
         for job in jobs:

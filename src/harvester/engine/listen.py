@@ -59,7 +59,8 @@ class Listener:
 
     def _tell(self, notification: Notify) -> None:
         if notification.channel == CANCELS:
-            self._cancelled(int(notification.payload))
+            if notification.payload.isdecimal():
+                self._cancelled(int(notification.payload))
         else:
             self._heard(_read(notification.payload))
 

@@ -200,6 +200,8 @@ class Worker:
                 claimed = self._claimer.claim(connection, room, lease) if room else []
                 settled = read_settled(settling) if endings else {}
         except psycopg.DataError as problem:
+            if not endings:
+                self._database_lost(problem)
             self._settle_one_by_one(endings, problem)
             return []
         except psycopg.Error as problem:
@@ -342,6 +344,8 @@ class Worker:
         for job in left:
             log.warning("JOB_HANDED_BACK", job_id=job.id, job_kind=job.kind)
         self._end_by_force([(job, handed_back(job)) for job in left])
+        if self._endings:
+            self._exchange(0)
 
 
 _ENDED_EVENTS = {
