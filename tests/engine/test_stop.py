@@ -147,15 +147,18 @@ def test_a_handler_that_returns_at_the_last_moment_is_recorded(database, monkeyp
     with gate("slow") as slow, stopping(grace_seconds=0.0) as (worker, thread):
         made = enqueue("test.gated", {"gate": "slow"}).job_id
         slow.next_job()
-        still_active = worker._slots.active
+        hand_back, still_active = worker._hand_back, worker._slots.active
 
         def active() -> list[RunningJob]:
-            if worker._bell.stopping:
-                slow.open()
-                wait_for(lambda: not worker._slots.busy and worker._endings, "the handler returned")
+            slow.open()
+            wait_for(lambda: worker._endings, "the handler returned")
             return still_active()
 
-        monkeypatch.setattr(worker._slots, "active", active)
+        def hand_back_late() -> None:
+            monkeypatch.setattr(worker._slots, "active", active)
+            hand_back()
+
+        monkeypatch.setattr(worker, "_hand_back", hand_back_late)
         worker.stop()
         thread.join(30)
     assert history(made) == ["pending", "running", "succeeded"]
