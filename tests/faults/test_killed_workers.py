@@ -75,7 +75,7 @@ def test_the_rescuer_never_overwrites_a_job_that_ended_after_it_was_suspected(da
     with connect("test") as session:
         assert rescuer.look(session) == []
         [suspect] = rescuer._suspects
-        ending = Ending(job_id=silent, lease=suspect.lease, state=JobState.SUCCEEDED, result="in time")
+        ending = Ending(job_id=silent, lease=suspect.lease, state=JobState.SUCCEEDED, result='"in time"')
         with session.cursor() as cursor:
             settle_in(cursor, [ending])
         assert rescuer.look(session) == []
