@@ -39,15 +39,15 @@ def test_twenty_processes_enqueue_one_dedupe_key_and_one_job_results(database):
 
 def test_a_lane_is_serial_across_processes(database):
     """Fewer slots than lanes, so that a lane goes from one process to the next."""
-    lanes = [f"lane {number}" for number in range(4)]
-    with worker_processes(3, "threads=1"):
+    lanes = [f"lane {number}" for number in range(8)]
+    with worker_processes(3, "threads=2"):
         wait_for_workers(3)
-        enqueue_many([NewJob(kind="test.step", args={"key": lane}, lane=lane) for lane in lanes * 10])
+        enqueue_many([NewJob(kind="test.step", args={"key": lane}, lane=lane) for lane in lanes * 6])
         wait_until_all_ended()
     assert len(rows("SELECT DISTINCT lane, worker FROM jobs")) > len(lanes)
     for lane in lanes:
         steps = [note for (note,) in rows("SELECT note FROM test_effects WHERE key = %s ORDER BY at, note DESC", lane)]
-        assert steps == ["begin", "end"] * 10
+        assert steps == ["begin", "end"] * 6
 
 
 def test_a_busy_lane_holds_up_no_other_lane_and_no_job_without_one(database):
