@@ -145,13 +145,15 @@ def test_arguments_that_cannot_be_stored_are_refused_before_the_database_sees_th
         {"headers": [{"Authorization": "Bearer x"}]},
         {"accessToken": None},
         {"pairs": ({"secret": 1},)},
+        {"url": "sftp://shop:hunter2secret@files.example/feed.csv"},
+        {"note": "Authorization: Bearer hunter2secret"},
     ],
     ids=lambda args: next(iter(args)),
 )
-def test_an_argument_named_like_a_secret_is_refused(database, args):
+def test_an_argument_that_is_named_or_looks_like_a_secret_is_refused(database, args):
     with pytest.raises(SecretInArgs) as refused:
         enqueue("test.note", args)
-    assert "Bearer" not in str(refused.value)
+    assert "hunter2" not in str(refused.value)
     assert not Job.objects.exists()
 
 

@@ -113,12 +113,13 @@ class Claimer:
         lanes = self._lock_lanes(connection, most) if self._lanes_wanted() else []
         if not lanes and not self._places:
             return []
-        pairs = sorted(self._places.items(), key=lambda item: -item[0][1])
+        pairs = list(self._places.items())
         values: dict[str, Any] = {
             "worker": self.worker,
             "most": most,
             "lease": lease,
             "pair_queues": [queue for (queue, _), _ in pairs],
+            "levels": sorted({priority for _, priority in self._places}, reverse=True),
             "pair_priorities": [priority for (_, priority), _ in pairs],
             "after_at": [at for _, (at, _) in pairs],
             "after_id": [job_id for _, (_, job_id) in pairs],

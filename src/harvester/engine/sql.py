@@ -200,8 +200,7 @@ RETURNING id, kind, queue, lane, args::text AS args, priority, run_at, attempt, 
 
 _WITHOUT_LANE = f"""
 SELECT j.id, j.priority, j.run_at
-FROM (SELECT DISTINCT priority FROM unnest(%(pair_priorities)s::smallint[]) AS u(priority)
-      ORDER BY priority DESC) AS level
+FROM unnest(%(levels)s::smallint[]) AS level(priority)
 CROSS JOIN LATERAL (
     SELECT c.id, c.priority, c.run_at
     FROM unnest(%(pair_queues)s::text[], %(pair_priorities)s::smallint[], %(after_at)s::timestamptz[],
