@@ -39,7 +39,7 @@ demo: $(VENV)/.runtime ## Show Harvester at work (ARGS=--once ends after the sum
 up: $(VENV)/.runtime ## Run portal, worker and scheduler until Ctrl-C
 	@$(BIN)/harvester up $(ARGS)
 
-parts: $(VENV)/.dev
+parts: $(VENV)/.dev ## Make sure that the tests have a browser and a Redis server
 	@$(BIN)/python tools/test_parts.py
 
 lint: $(VENV)/.dev ## Check style, types and layers

@@ -24,6 +24,11 @@ WARNINGS_OF_SERVICES = "error,ignore::ResourceWarning"
 PATIENCE_SECONDS = 90
 
 
+def _hear_interrupts() -> None:
+    """A shell starts what it runs in the background deaf to Ctrl-C, and the tests may be such a thing."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 @dataclass(frozen=True)
 class Ran:
     """What a command said, and how it ended."""
@@ -77,6 +82,7 @@ def running(*arguments: object, cwd: Path | None = None, **env: str | None) -> I
                 stdin=subprocess.DEVNULL,
                 stdout=out_file,
                 stderr=err_file,
+                preexec_fn=_hear_interrupts,  # noqa: PLW1509 - one system call, and no thread is about to fork
             )
         try:
             yield Process(process, out, err)

@@ -17,7 +17,7 @@ import structlog
 from gunicorn.config import Config as GunicornConfig
 
 from harvester.guards.gunicorn_logs import GunicornLogger
-from harvester.guards.logs import _OneStream, bind, configure_logging, log_context, unbind
+from harvester.guards.logs import _OneStream, bind, configure_logging, log_context
 from harvester.guards.redaction import forget_all, remember
 
 CANARY = "c4n4ry-0f-4-s3cr3t"
@@ -88,7 +88,7 @@ def test_a_value_never_begins_a_line(log, stream, value):
     assert lines[2] == ""
     assert stream.getvalue().isascii()
     assert records(stream)[0]["title"] == value
-    assert records(stream)[1]["event"] == f"said {value}"
+    assert records(stream)[1]["message"] == f"said {value}"
 
 
 def test_values_that_json_does_not_know_are_told_in_text(log, stream):
@@ -114,7 +114,7 @@ def test_less_severe_events_are_left_out(stream):
     logging.getLogger("b").info("quiet")
     structlog.get_logger("a").warning("LOUD")
     logging.getLogger("b").warning("loud")
-    assert [record["event"] for record in records(stream)] == ["LOUD", "loud"]
+    assert [record.get("message", record["event"]) for record in records(stream)] == ["LOUD", "loud"]
 
 
 def test_the_last_configuration_counts(stream):
@@ -131,7 +131,7 @@ def test_context_is_bound_once_for_all_events_of_a_block(log, stream):
     with log_context(job_id=5):
         log.info("INSIDE")
         logging.getLogger("django.request").error("also inside")
-    unbind("worker")
+    structlog.contextvars.unbind_contextvars("worker")
     log.info("OUTSIDE")
     inside, also_inside, outside = records(stream)
     assert (inside["worker"], inside["job_id"]) == ("w1", 5)
@@ -198,7 +198,7 @@ def test_loggers_that_had_handlers_of_their_own_print_nowhere_else(stream, name,
     library.propagate = False
     configure_logging("info", "json", stream=stream)
     library.error("token=%s", CANARY)
-    assert only_record(stream)["event"] == "token=[redacted]"
+    assert only_record(stream)["message"] == "token=[redacted]"
     assert capfd.readouterr() == ("", "")
 
 
@@ -214,8 +214,8 @@ def test_objects_are_told_by_their_text(log, stream):
         def __str__(self):
             return f"<Request '/login?token={CANARY}&next=/'>"
 
-    logging.getLogger("django.request").warning("Bad Request", extra={"request": Request()})
-    assert only_record(stream)["request"] == "<Request '/login?token=[redacted]&next=/'>"
+    logging.getLogger("library").warning("Bad Request", extra={"about": Request()})
+    assert only_record(stream)["about"] == "<Request '/login?token=[redacted]&next=/'>"
 
 
 class Unprintable:
@@ -257,7 +257,7 @@ def test_warnings_are_logged(stream):
         warnings.simplefilter("default")
         configure_logging("info", "json", stream=stream)
         warnings.warn("password=" + CANARY, UserWarning, stacklevel=1)
-    assert "UserWarning: password=[redacted]" in only_record(stream)["event"]
+    assert "UserWarning: password=[redacted]" in only_record(stream)["message"]
 
 
 def test_gunicorn_logs_the_same_way(log, stream, capfd):
@@ -265,8 +265,8 @@ def test_gunicorn_logs_the_same_way(log, stream, capfd):
     gunicorn.info("Listening at: %s", f"http://bob:{CANARY}@127.0.0.1:8000")
     gunicorn.access_log.info("%s", f'127.0.0.1 "GET /feeds/?token={CANARY} HTTP/1.1" 200')
     listening, access = records(stream)
-    assert listening["event"] == "Listening at: http://[redacted]@127.0.0.1:8000"
-    assert access["event"] == '127.0.0.1 "GET /feeds/?token=[redacted] HTTP/1.1" 200'
+    assert listening["message"] == "Listening at: http://[redacted]@127.0.0.1:8000"
+    assert access["message"] == '127.0.0.1 "GET /feeds/?token=[redacted] HTTP/1.1" 200'
     assert capfd.readouterr() == ("", "")
 
 
@@ -364,3 +364,22 @@ def test_an_interrupt_by_the_user_prints_no_traceback():
     ended = run_uncaught("raise KeyboardInterrupt")
     assert ended.returncode != 0
     assert ended.stderr == ""
+
+
+def test_what_a_library_says_has_a_constant_name_and_no_request(log, stream):
+    request = object()
+    logging.getLogger("django.request").warning(
+        "Not Found: %s", "/nope", extra={"request": request, "status_code": 404}
+    )
+    record = only_record(stream)
+    assert (record["event"], record["message"], record["status_code"]) == ("LIBRARY_MESSAGE", "Not Found: /nope", 404)
+    assert "request" not in record
+
+
+def test_a_host_that_is_not_allowed_is_one_line_without_what_was_sent(log, stream):
+    problem = ValueError("Invalid HTTP_HOST header: 'evil'")
+    logging.getLogger("django.security.DisallowedHost").error("Invalid HTTP_HOST header: 'evil'", exc_info=problem)
+    record = only_record(stream)
+    assert (record["event"], record["level"]) == ("HOST_NOT_ALLOWED", "warning")
+    assert "evil" not in str(record)
+    assert "exception" not in record

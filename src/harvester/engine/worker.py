@@ -40,8 +40,6 @@ from harvester.kernel.retry import RetryPolicy
 
 log = structlog.get_logger(__name__)
 
-#: How long endings may gather before they are written together.
-GATHER_SECONDS = 0.005
 #: How long a forced ending waits for a fenced transaction that is just being broken off.
 FORCE_LOCK_TIMEOUT_MS = 5_000
 #: How long a stopping worker waits between two tries to reach the database.
@@ -365,7 +363,8 @@ def _report(ending: Ending, state: str | None, job: RunningJob | None) -> None:
         log.debug("JOB_SUCCEEDED", job_id=ending.job_id)
         return
     kind = job.kind if job else None
-    log.info(_ENDED_EVENTS[JobState(state)], job_id=ending.job_id, job_kind=kind, error_type=ending.error_type)
+    tell = log.warning if state == JobState.FAILED else log.info
+    tell(_ENDED_EVENTS[JobState(state)], job_id=ending.job_id, job_kind=kind, error_type=ending.error_type)
     fields = {"kind": kind, "error_type": ending.error_type, "error": ending.error}
     if state == JobState.FAILED:
         emit(EngineEvent(name="JOB_FAILED", job_id=ending.job_id, fields=fields))

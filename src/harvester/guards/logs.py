@@ -75,11 +75,6 @@ def bind(**ids: Any) -> None:
     structlog.contextvars.bind_contextvars(**ids)
 
 
-def unbind(*names: str) -> None:
-    """Drop fields that were bound."""
-    structlog.contextvars.unbind_contextvars(*names)
-
-
 def log_context(**ids: Any) -> AbstractContextManager[None]:
     """Bind these fields inside the block only."""
     return structlog.contextvars.bound_contextvars(**ids)
@@ -115,9 +110,24 @@ def _annotations() -> list[Processor]:
     ]
 
 
+def _name_foreign(_: Any, __: str, event_dict: EventDict) -> EventDict:
+    """Give what a library said a constant name; its words become a field.
+
+    Django attaches the whole request, whose query may hold anything. A host that the portal does not answer to is
+    everybody's to send: one line, without the traceback and without what was sent.
+    """
+    event_dict["message"] = event_dict.pop("event", "")
+    event_dict["event"] = "LIBRARY_MESSAGE"
+    event_dict.pop("request", None)
+    if event_dict.get("logger") == "django.security.DisallowedHost":
+        event_dict.pop("exc_info", None)
+        event_dict.update(event="HOST_NOT_ALLOWED", level="warning", message="see HARVESTER_ALLOWED_HOSTS")
+    return event_dict
+
+
 def _formatter(renderer: Processor, *, escape: bool) -> logging.Formatter:
     return structlog.stdlib.ProcessorFormatter(
-        foreign_pre_chain=[structlog.stdlib.ExtraAdder(), *_annotations()],
+        foreign_pre_chain=[structlog.stdlib.ExtraAdder(), *_annotations(), _name_foreign],
         processors=[
             structlog.stdlib.ProcessorFormatter.remove_processors_meta,
             structlog.processors.format_exc_info,

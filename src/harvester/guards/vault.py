@@ -232,11 +232,11 @@ def load_or_create_key_file(path: Path) -> KeyRing:
 def _parse_entry(entry: str, position: int, source: str) -> tuple[str, bytes]:
     key_id, colon, encoded = entry.rpartition(":")
     if colon and not _KEY_ID.fullmatch(key_id):
-        raise InvalidKey(f"{source}: the id of key {position} must be 1 to 32 letters, digits or any of . _ -")
+        raise InvalidKey(f"{source}, entry {position}: an id must be 1 to 32 letters, digits or any of . _ -")
     key = _decode_key(encoded.strip())
     if key is None:
         raise InvalidKey(
-            f"{source}: key {position} is not {KEY_BYTES} bytes in standard base64 (44 characters). "
+            f"{source} must hold {KEY_BYTES} bytes in standard base64 (44 characters); its entry {position} does not. "
             "A new one is made by: harvester keys generate"
         )
     return (key_id if colon else DEFAULT_KEY_ID), key

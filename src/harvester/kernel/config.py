@@ -18,6 +18,11 @@ KEY_VARIABLE = "CREDENTIAL_ENCRYPTION_KEY_B64"
 PREFIX = "HARVESTER_"
 UNSET_HOME = Path()
 HIGHEST_PORT = 65_535
+#: What may stand behind the question mark of a database URL.
+URL_OPTIONS = frozenset({
+    "application_name", "channel_binding", "connect_timeout", "gssencmode", "host", "options", "port", "sslcert",
+    "sslkey", "sslmode", "sslrootcert", "target_session_attrs", "user",
+})  # fmt: skip
 
 
 def setting(variable: str, help_text: str, default: Any = None, **limits: Any) -> Any:
@@ -239,8 +244,8 @@ def _check(config: Config) -> None:
             f"{KEY_VARIABLE} is missing; with an external database every process needs the same key. "
             "Make one with: harvester keys generate"
         )
-    if config.redis_url and urlsplit(config.redis_url).scheme not in ("redis", "rediss", "unix"):
-        raise ConfigError("HARVESTER_REDIS_URL must begin with redis://, rediss:// or unix://.")
+    if config.redis_url:
+        _check_redis_url(config.redis_url)
     if not re.fullmatch(r".+:\d{1,5}", config.listen) or not 0 <= config.listen_address[1] <= HIGHEST_PORT:
         raise ConfigError(f"HARVESTER_LISTEN is {config.listen!r}; it must look like 127.0.0.1:8000.")
     if config.stuck_seconds <= config.heartbeat_seconds * 2:
@@ -250,9 +255,22 @@ def _check(config: Config) -> None:
         )
 
 
+def _check_redis_url(url: str) -> None:
+    shape = "HARVESTER_REDIS_URL must look like redis://HOST:6379/0, rediss://HOST:6379/0 or unix:///PATH"
+    try:
+        parts = urlsplit(url)
+        readable = parts.scheme == "unix" or (bool(parts.hostname) and (parts.port is None or parts.port > 0))
+    except ValueError:
+        readable = False
+    if not readable or parts.scheme not in ("redis", "rediss", "unix"):
+        raise ConfigError(f"{shape}.")
+    if parts.scheme != "unix" and not re.fullmatch(r"/?\d*", parts.path):
+        raise ConfigError(f"{shape}; the database must be a number.")
+
+
 def parse_database_url(url: str, variable: str = "HARVESTER_DATABASE_URL") -> dict[str, Any]:
     """Split a database URL into psycopg's connection parameters, without ever printing its password."""
-    shape = f"{variable} must look like postgresql://user:password@host:5432/name"
+    shape = f"{variable} must look like postgresql://USER@HOST:5432/NAME, with the password behind USER"
     try:
         parts = urlsplit(url)
         port = parts.port
@@ -264,6 +282,11 @@ def parse_database_url(url: str, variable: str = "HARVESTER_DATABASE_URL") -> di
     if not name:
         raise ConfigError(f"{shape}; the name of the database is missing.")
     options = dict(parse_qsl(parts.query))
+    unknown = sorted(set(options) - URL_OPTIONS)
+    if unknown:
+        raise ConfigError(f"{variable} has the option {unknown[0]!r}; known are {', '.join(sorted(URL_OPTIONS))}.")
+    if "\x00" in unquote(url):
+        raise ConfigError(f"{shape}; it holds a NUL character.")
     found = {
         "dbname": name,
         "user": unquote(parts.username or ""),

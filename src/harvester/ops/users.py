@@ -15,7 +15,7 @@ def create(actor: Actor, username: str, password: str, role: Role, *, email: str
     user = User(username=username.strip(), email=email.strip(), role=role, is_staff=True)
     _set_password(user, password)
     try:
-        user.full_clean(exclude=["password"])
+        user.full_clean(exclude=["password"], validate_unique=False)
     except ValidationError as problem:
         raise InvalidInput(" ".join(problem.messages)) from None
     try:
