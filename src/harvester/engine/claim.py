@@ -13,9 +13,10 @@ from harvester.engine.job import RunningJob
 #: Seconds between two looks from the very beginning while remembered places keep all slots busy. A job that was
 #: committed late, or handed back by a rolled-back claim, waits no longer than this.
 FULL_LOOK_SECONDS = 5.0
-#: While jobs without a lane fill all slots, lanes are looked at no more often than this: each look costs as much
-#: as a claim. When slots stay free, lanes are looked at right away.
-LANE_PACE_SECONDS = 0.02
+#: While jobs without a lane fill all slots faster than they can be claimed, lanes are looked at no more often than
+#: this: each look costs more than a claim. When slots stay free, or the worker waits for one, that does not matter and
+#: lanes are looked at right away.
+LANE_PACE_SECONDS = 0.1
 #: What is due but locked by another claimer is asked for again after this long: that one may leave it.
 RETRY_SECONDS = 0.05
 _BEGINNING = (datetime.min.replace(tzinfo=UTC), 0)
@@ -79,6 +80,10 @@ class Claimer:
         """Start from the beginning, after the connection was lost."""
         self._places.clear()
         self._looked_at = float("-inf")
+
+    def rested(self) -> None:
+        """The worker had to wait, so it has the time for another look at the lanes."""
+        self._lanes_looked_at = float("-inf")
 
     def _hear(self) -> None:
         while self._announced:

@@ -151,6 +151,7 @@ class Worker:
     def _wait(self, seconds: float) -> None:
         if not self._bell.stopping or self._slots.busy:
             self._bell.wait(seconds)
+            self._claimer.rested()
 
     def _room(self) -> int:
         if self._bell.stopping:
