@@ -12,7 +12,7 @@ from tests.support.chaos.kinds import BEFORE, FINISHING, INSIDE, KEYED
 
 #: The share of the time in which jobs are enqueued; the rest is left for the last of them.
 SHARE_OF_TIME = 0.8
-LONGEST_JOB_SECONDS = 0.4
+LONGEST_JOB_SECONDS = 0.8
 LANES = 5
 
 

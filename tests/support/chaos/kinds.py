@@ -1,4 +1,7 @@
-"""Jobs whose effects are rows written through `job.transaction()`."""
+"""Jobs whose effects are rows written through `job.transaction()`.
+
+Half of their time they spend before it and half inside, so that faults catch them in both.
+"""
 
 import time
 
@@ -30,9 +33,10 @@ def make_tables() -> None:
 def finishing(job: RunningJob, key: str, seconds: float, fails: str = "") -> None:
     """The effect and the end of the job are one transaction: no constraint is needed for exactly once."""
     _fail(job, fails, BEFORE)
+    time.sleep(seconds / 2)
     with job.transaction():
         _write("INSERT INTO chaos_finishing VALUES (%s, %s, %s, %s)", job, key)
-        time.sleep(seconds)
+        time.sleep(seconds / 2)
         _fail(job, fails, INSIDE)
         job.finish()
 
@@ -41,9 +45,10 @@ def finishing(job: RunningJob, key: str, seconds: float, fails: str = "") -> Non
 def keyed(job: RunningJob, key: str, seconds: float, fails: str = "") -> None:
     """The effect has a key, and the job ends by returning: it may run again and find its effect there."""
     _fail(job, fails, BEFORE)
+    time.sleep(seconds / 2)
     with job.transaction():
         _write("INSERT INTO chaos_keyed VALUES (%s, %s, %s, %s) ON CONFLICT (key) DO NOTHING", job, key)
-        time.sleep(seconds)
+        time.sleep(seconds / 2)
         _fail(job, fails, INSIDE)
 
 

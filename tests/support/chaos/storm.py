@@ -5,7 +5,6 @@ import signal
 import subprocess
 import time
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -15,12 +14,16 @@ from tests.support.workers import start_worker_process
 
 OPTIONS = ("heartbeat_seconds=0.3", "stuck_seconds=3", "stale_check_seconds=0.6", "grace_seconds=2")
 
+#: Enough workers must be left to take over, so that frozen ones come back when their jobs were done by others.
+MOST_FROZEN = 3
+
 
 @dataclass(eq=False)
 class Victim:
     """A worker process, and what is going to happen to it."""
 
     process: subprocess.Popen
+    log: Path
     frozen_until: float | None = None
     thaws: bool = False
 
@@ -33,7 +36,7 @@ class Storm:
     seed: int
     logs: Path
     workers: int = 4
-    threads: int = 4
+    threads: int = 6
     counts: Counter[str] = field(default_factory=Counter)
     unexplained: list[str] = field(default_factory=list)
 
@@ -45,9 +48,9 @@ class Storm:
         until = time.monotonic() + seconds
         self._replace()
         while time.monotonic() < until:
-            time.sleep(self._random.uniform(0.2, 1.6))
+            time.sleep(self._random.uniform(0.3, 2.5))
             self._end_freezes()
-            self._random.choices([self._kill, self._freeze, self._stop, self._restart], [4, 3, 1, 1])[0]()
+            self._random.choices([self._kill, self._freeze, self._stop, self._restart], [4, 4, 1, 1])[0]()
             self._replace()
 
     def calm_down(self) -> None:
@@ -60,6 +63,7 @@ class Storm:
     def end(self) -> None:
         """Have all workers stop as asked."""
         for victim in self._victims:
+            wait_for(lambda: "WORKER_STARTED" in victim.log.read_text(), "the start of a worker", 60)  # noqa: B023
             victim.process.send_signal(signal.SIGTERM)
         for victim in self._victims:
             if victim.process.wait(60) != 0:
@@ -75,24 +79,29 @@ class Storm:
         for victim in [victim for victim in self._victims if victim.process.poll() is not None]:
             self._victims.remove(victim)
             self.unexplained.append(f"a worker ended by itself with {victim.process.returncode}")
-        while len(self._victims) < self.workers:
+        while len(self._awake()) < self.workers:
             self.counts["workers started"] += 1
             number = self.counts["workers started"]
-            log = {"TEST_LOG": str(self.logs / f"worker-{number}.log")}
+            log = self.logs / f"worker-{number}.log"
+            log.touch()
             arguments = (f"name=w{number}", f"threads={self.threads}", *OPTIONS)
-            self._victims.append(Victim(start_worker_process(*arguments, **log, **self.cluster.env)))
+            process = start_worker_process(*arguments, TEST_LOG=str(log), **self.cluster.env)
+            self._victims.append(Victim(process, log))
 
-    def _one(self, wanted: Callable[[Victim], bool]) -> Victim | None:
-        fitting = [victim for victim in self._victims if wanted(victim)]
-        return self._random.choice(fitting) if fitting else None
+    def _awake(self) -> list[Victim]:
+        return [victim for victim in self._victims if victim.frozen_until is None]
+
+    def _one_awake(self) -> Victim | None:
+        awake = self._awake()
+        return self._random.choice(awake) if awake else None
 
     def _kill(self) -> None:
-        victim = self._one(lambda victim: True)
+        victim = self._one_awake()
         if victim:
             self._bury(victim, signal.SIGKILL, "killed (-9)")
 
     def _stop(self) -> None:
-        victim = self._one(lambda victim: victim.frozen_until is None)
+        victim = self._one_awake()
         if victim:
             self._bury(victim, signal.SIGTERM, "stopped (SIGTERM)")
 
@@ -103,11 +112,11 @@ class Storm:
         self.counts[how] += 1
 
     def _freeze(self) -> None:
-        victim = self._one(lambda victim: victim.frozen_until is None)
-        if victim:
+        victim = self._one_awake()
+        if victim and len(self._victims) - len(self._awake()) < MOST_FROZEN:
             victim.process.send_signal(signal.SIGSTOP)
-            victim.frozen_until = time.monotonic() + self._random.uniform(0.5, 10)
-            victim.thaws = self._random.random() < 0.7
+            victim.frozen_until = time.monotonic() + self._random.uniform(0.5, 15)
+            victim.thaws = self._random.random() < 0.8
             self.counts["frozen (SIGSTOP)"] += 1
 
     def _end_freezes(self) -> None:

@@ -27,6 +27,8 @@ SELECT lane, job_id FROM leases WHERE began < busy_until
 def violations(acknowledged: Iterable[str]) -> Iterator[str]:
     left = rows("SELECT id, state, error_type FROM jobs WHERE state <> 'succeeded' ORDER BY id")
     yield from (f"job {job_id} is {state} ({error})" for job_id, state, error in left)
+    twice = rows("SELECT job_id FROM job_events WHERE state = 'succeeded' GROUP BY job_id HAVING count(*) > 1")
+    yield from (f"job {job_id} ended more than once" for (job_id,) in twice)
     for kind, table in TABLES.items():
         yield from _wrong_effects(kind, table, set(acknowledged))
     yield from (f"{lane} was given to job {job_id} while it was taken" for lane, job_id in rows(OVERLAPS))
