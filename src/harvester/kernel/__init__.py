@@ -1,1 +1,4 @@
-"""Pure things that everything else stands on: errors, settings, retry arithmetic, ids. No Django, no I/O."""
+"""Pure things that everything else stands on: errors, settings, retry arithmetic, ids, money, addresses, identities.
+
+No Django, no I/O.
+"""

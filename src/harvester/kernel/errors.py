@@ -5,6 +5,7 @@ HarvesterError
 ├── TerminalError       the same call can only fail again: never retried
 │   ├── ConfigError     a setting, a key or a credential is wrong: a person has to change it
 │   ├── InvalidInput    what was asked for is not possible as it was put
+│   │   └── Rejected    a value of a row cannot be used: counted, see `kernel.rejects`
 │   ├── NotFound        there is no such thing
 │   └── Conflict        the thing is in a state that forbids this
 └── (anything else)     unknown: retried like a transient error, and reported

@@ -1,0 +1,239 @@
+"""Exact money out of text.
+
+When a text has two readings it is refused; a wrong price is worse than a missing one. What can tell the readings apart
+is said by the caller: the currency column, the feed's default currency, the decimal separator of the document.
+"""
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import partial
+from typing import NamedTuple
+
+from harvester.kernel.currencies import MINOR_UNITS, agreed_currency, currency_code, named_currencies
+from harvester.kernel.numerals import DecimalStyle, Shape, shapes_of, style_of
+from harvester.kernel.rejects import Fault, RejectCode, Rejected, WarningCode
+from harvester.kernel.text import BLANKS, HYPHENS, SPACES, trim
+
+#: No price with its currency needs more, and nothing below has to fear a megabyte.
+LONGEST_PRICE = 64
+#: A column of numeric(12,2) holds ten digits before the point.
+WHOLE_DIGITS = 10
+
+_APOSTROPHES = "'\u2018\u2019\u02bc\u2032`\u00b4"
+_DIRECTIONS = "\u200e\u200f\u061c"
+#: Spellings of the same thing, made one before anything is looked at.
+ONE_SPELLING = {
+    **dict.fromkeys(map(ord, SPACES), " "),
+    **dict.fromkeys(map(ord, HYPHENS), "-"),
+    **dict.fromkeys(map(ord, _APOSTROPHES), "'"),
+}
+#: Nothing beside the number; inside it a blank separates, and what cannot be seen makes it unreadable.
+UNSEEN = dict.fromkeys(map(ord, BLANKS + _DIRECTIONS))
+#: What stands before the first digit, from the first to the last digit, and what stands after it.
+PARTS = "([^0-9]*)([0-9](?:.*[0-9])?)([^0-9]*)"
+#: A separator with nothing but a sign or a blank before it belongs to the number: "$.99", but not "kr.99".
+LEADING_SEPARATOR = "(|.*[^A-Za-z\u00c0-\u024f\u0400-\u04ff])([.,])"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Price:
+    """An amount above zero with exactly the decimals that its currency has.
+
+    Attributes:
+        amount: finite, above zero.
+        currency: ISO 4217 code.
+    """
+
+    amount: Decimal
+    currency: str
+
+    def __post_init__(self) -> None:
+        if self.currency not in MINOR_UNITS:
+            raise ValueError("a price needs an ISO 4217 code")
+        if not self.amount.is_finite() or not 0 < self.amount < 10**WHOLE_DIGITS:
+            raise ValueError(f"an amount is above zero and has at most {WHOLE_DIGITS} digits before the point")
+        if self.amount.as_tuple().exponent != -MINOR_UNITS[self.currency]:
+            raise ValueError("an amount has exactly the decimals of its currency")
+
+    def __str__(self) -> str:
+        return f"{self.amount:f} {self.currency}"
+
+
+class Offered(NamedTuple):
+    """What one row says about its price.
+
+    Attributes:
+        price: what a customer pays now.
+        original: what it cost before, only if that is more.
+        warnings: counted, never a reason to refuse the row.
+    """
+
+    price: Price
+    original: Price | None
+    warnings: tuple[WarningCode, ...]
+
+
+class _Cell(NamedTuple):
+    """A price cell taken apart; `currencies` is None when the cell names none."""
+
+    number: str
+    currencies: frozenset[str] | None
+
+
+def parse_price(
+    text: str | None,
+    *,
+    currency: str | None = None,
+    default_currency: str | None = None,
+    decimal_style: DecimalStyle | None = None,
+) -> Price:
+    """Read a price cell.
+
+    Args:
+        text: the cell.
+        currency: the row's own currency column.
+        default_currency: what the feed says for rows that name none.
+        decimal_style: the document's decimal separator, used only where the text alone has two readings.
+
+    Raises:
+        Rejected: with the code to count and the sentence to show.
+    """
+    cell = _take_apart(text)
+    code = agreed_currency(cell.currencies, currency_code(currency), currency_code(default_currency))
+    shape = _only_shape(cell.number, decimal_style, MINOR_UNITS[code])
+    amount = _exact(shape.plain(cell.number), MINOR_UNITS[code])
+    if amount == 0:
+        raise Rejected(Fault.PRICE_ZERO)
+    return Price(amount=amount, currency=code)
+
+
+def effective_price(
+    sale: str | None,
+    listed: str | None,
+    *,
+    currency: str | None = None,
+    default_currency: str | None = None,
+    decimal_style: DecimalStyle | None = None,
+) -> Price:
+    """What a customer pays now: the sale price, or the list price if there is no sale.
+
+    A sale price of zero beside a list price above zero means "not on sale". A sale price that cannot be read refuses
+    the row: the list price may be far from what is asked at the till.
+    """
+    read = partial(parse_price, currency=currency, default_currency=default_currency, decimal_style=decimal_style)
+    return _effective(sale, listed, read)[0]
+
+
+def offered_prices(
+    sale: str | None,
+    listed: str | None,
+    original: str | None,
+    *,
+    currency: str | None = None,
+    default_currency: str | None = None,
+    decimal_style: DecimalStyle | None = None,
+) -> Offered:
+    """The effective price, and the original price: its own column, else the list price if the sale price was taken."""
+    read = partial(parse_price, currency=currency, decimal_style=decimal_style)
+    price, on_sale = _effective(sale, listed, partial(read, default_currency=default_currency))
+    # A bare original price is in the currency of the price beside it.
+    read_original = partial(read, default_currency=price.currency)
+    try:
+        before = _first_price(read_original, original, listed if on_sale else None)
+    except Rejected:
+        return Offered(price, None, (WarningCode.BAD_ORIGINAL_PRICE,))
+    return _with_original(price, before)
+
+
+def decimal_style_of(texts: Iterable[str | None]) -> DecimalStyle | None:
+    """The decimal separator of a document, if some of its prices give one away and none gives away the other."""
+    found = {style for style in map(_style_of_cell, texts) if style}
+    return found.pop() if len(found) == 1 else None
+
+
+def _effective(sale: str | None, listed: str | None, read: Callable[[str | None], Price]) -> tuple[Price, bool]:
+    """The price, and whether it is the sale price."""
+    try:
+        return read(sale), True
+    except Rejected as refusal:
+        if refusal.code is RejectCode.MISSING_PRICE:
+            return read(listed), False
+        if refusal.code is not RejectCode.PRICE_WITHHELD:
+            raise
+        try:
+            return read(listed), False
+        except Rejected:
+            raise refusal from None
+
+
+def _first_price(read: Callable[[str | None], Price], *texts: str | None) -> Price | None:
+    """The first of the texts that is neither empty nor zero."""
+    for text in texts:
+        try:
+            return read(text)
+        except Rejected as refusal:
+            if refusal.code not in (RejectCode.MISSING_PRICE, RejectCode.PRICE_WITHHELD):
+                raise
+    return None
+
+
+def _with_original(price: Price, before: Price | None) -> Offered:
+    if before is None or before == price:
+        return Offered(price, None, ())
+    if before.currency != price.currency or before.amount < price.amount:
+        return Offered(price, None, (WarningCode.BAD_ORIGINAL_PRICE,))
+    return Offered(price, before, ())
+
+
+def _take_apart(text: str | None) -> _Cell:
+    trimmed = trim(text)
+    if not trimmed:
+        raise Rejected(Fault.NO_PRICE)
+    if len(trimmed) > LONGEST_PRICE:
+        raise Rejected(Fault.PRICE_TOO_LONG)
+    parts = re.fullmatch(PARTS, trimmed.translate(ONE_SPELLING))
+    if not parts:
+        raise Rejected(Fault.PRICE_UNREADABLE)
+    before, number, after = parts.groups()
+    if leading := re.fullmatch(LEADING_SEPARATOR, before):
+        before, number = leading[1], leading[2] + number
+    before, after = before.translate(UNSEEN), after.translate(UNSEEN)
+    if "-" in before or after == "-" or (before.startswith("(") and after.endswith(")")):
+        raise Rejected(Fault.PRICE_NEGATIVE)
+    if not shapes_of(number):
+        raise Rejected(Fault.PRICE_UNREADABLE)
+    return _Cell(number, named_currencies(before, after))
+
+
+def _only_shape(number: str, style: DecimalStyle | None, decimals: int) -> Shape:
+    shapes = shapes_of(number)
+    if len(shapes) > 1 and style:
+        shapes = tuple(shape for shape in shapes if shape.style == style)
+    elif len(shapes) > 1 and decimals == 0:
+        # Nobody writes three decimals in a currency that has none: "1,226 JPY" can only be thousands.
+        shapes = tuple(shape for shape in shapes if not shape.decimal)
+    if len(shapes) != 1:
+        raise Rejected(Fault.PRICE_AMBIGUOUS)
+    return shapes[0]
+
+
+def _exact(plain: str, decimals: int) -> Decimal:
+    """The amount with exactly so many decimals; zeros may be left out or too many, other digits may not."""
+    whole, _, fraction = plain.partition(".")
+    fraction = fraction.rstrip("0")
+    if len(fraction) > decimals:
+        raise Rejected(Fault.PRICE_TOO_FINE)
+    whole = whole.lstrip("0")
+    if len(whole) > WHOLE_DIGITS:
+        raise Rejected(Fault.PRICE_TOO_LARGE)
+    digits = (whole + fraction.ljust(decimals, "0")) or "0"
+    return Decimal(f"{digits}E-{decimals}")
+
+
+def _style_of_cell(text: str | None) -> DecimalStyle | None:
+    try:
+        return style_of(_take_apart(text).number)
+    except Rejected:
+        return None

@@ -1,0 +1,80 @@
+"""How people write amounts: every shape there is, so that a text with two readings is seen to have two.
+
+A shape is one way to read digits and separators. "1,299.00" has one shape; "1.226" has two, one thousand and one and a
+bit, and nothing in the text says which. Texts come here without signs and currency, with plain blanks and apostrophes.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Final, Literal
+
+DecimalStyle = Literal[".", ","]
+
+_GROUP_SEPARATORS = (".", ",", " ", "'")
+_DECIMAL_SEPARATORS: tuple[DecimalStyle, ...] = (".", ",")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shape:
+    """One way to read a number.
+
+    Attributes:
+        pattern: matches the whole number.
+        group: separator of thousands, or empty.
+        decimal: separator of decimals, or empty.
+        style: the decimal separator that a document with such a number uses, if the number tells.
+    """
+
+    pattern: str
+    group: str = ""
+    decimal: str = ""
+    style: DecimalStyle | None = None
+
+    def matches(self, number: str) -> bool:
+        return re.fullmatch(self.pattern, number) is not None
+
+    def plain(self, number: str) -> str:
+        """The number as this shape reads it: digits, and a point if there are decimals."""
+        ungrouped = number.replace(self.group, "") if self.group else number
+        return ungrouped.replace(self.decimal, ".") if self.decimal else ungrouped
+
+
+def _grouped(group: str) -> str:
+    return f"[1-9][0-9]{{0,2}}(?:{re.escape(group)}[0-9]{{3}})+"
+
+
+def _style(group: str, decimal: str) -> DecimalStyle | None:
+    if decimal == "." or group == ",":
+        return "."
+    if decimal == "," or group == ".":
+        return ","
+    return None
+
+
+SHAPES: Final = (
+    Shape(pattern="[0-9]+"),
+    *(Shape(pattern=_grouped(group), group=group, style=_style(group, "")) for group in _GROUP_SEPARATORS),
+    *(
+        Shape(pattern=f"[0-9]*{re.escape(decimal)}[0-9]+", decimal=decimal, style=decimal)
+        for decimal in _DECIMAL_SEPARATORS
+    ),
+    *(
+        Shape(pattern=f"{_grouped(group)}{re.escape(decimal)}[0-9]+", group=group, decimal=decimal, style=decimal)
+        for decimal in _DECIMAL_SEPARATORS
+        for group in _GROUP_SEPARATORS
+        if group != decimal
+    ),
+    # Cents set small beside the amount arrive as "68 50" once the markup is gone.
+    Shape(pattern="[0-9]+ [0-9]{2}", decimal=" "),
+)
+
+
+def shapes_of(number: str) -> tuple[Shape, ...]:
+    """Every way to read the number: none if it is no number, several if it is ambiguous."""
+    return tuple(shape for shape in SHAPES if shape.matches(number))
+
+
+def style_of(number: str) -> DecimalStyle | None:
+    """The decimal separator that the number gives away, if all its readings agree."""
+    styles = {shape.style for shape in shapes_of(number)}
+    return styles.pop() if len(styles) == 1 else None

@@ -1,0 +1,484 @@
+"""A price is read exactly or refused with a reason; nothing is guessed."""
+
+from decimal import Decimal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harvester.kernel.currencies import CODES_LIKE_WORDS, DOLLARS, MINOR_UNITS, SIGN_ALONE, SIGNS, currency_code
+from harvester.kernel.money import Offered, Price, decimal_style_of, effective_price, offered_prices, parse_price
+from harvester.kernel.numerals import shapes_of
+from harvester.kernel.rejects import Fault, RejectCode, Rejected, WarningCode
+
+
+def usd(amount):
+    return Price(amount=Decimal(amount), currency="USD")
+
+
+def refusal(text, **said):
+    with pytest.raises(Rejected) as refused:
+        parse_price(text, **said)
+    return refused.value
+
+
+#: text, and the price in a feed whose default currency is the dollar of the United States
+READ = [
+    ("19.99", "19.99 USD"),
+    ("19", "19.00 USD"),
+    ("19.9", "19.90 USD"),
+    (".99", "0.99 USD"),
+    (",99", "0.99 USD"),
+    ("$.99", "0.99 USD"),
+    ("$ .99", "0.99 USD"),
+    ("0019.99", "19.99 USD"),
+    ("0.01", "0.01 USD"),
+    # thousands and decimals
+    ("$1,299.00", "1299.00 USD"),
+    ("1.299,00 EUR", "1299.00 EUR"),
+    ("1.299,00EUR", "1299.00 EUR"),
+    ("1,299.00", "1299.00 USD"),
+    ("1.299,00", "1299.00 USD"),
+    ("1,234,567.89", "1234567.89 USD"),
+    ("1.234.567,89", "1234567.89 USD"),
+    ("1,234,567", "1234567.00 USD"),
+    ("1.234.567", "1234567.00 USD"),
+    ("12,12", "12.12 USD"),
+    ("12,1", "12.10 USD"),
+    ("1234,50", "1234.50 USD"),
+    ("1 299", "1299.00 USD"),
+    ("1 299.00", "1299.00 USD"),
+    ("1 234 567,89", "1234567.89 USD"),
+    ("1'299.00", "1299.00 USD"),
+    ("1'299", "1299.00 USD"),
+    ("1\u2019299,50", "1299.50 USD"),
+    ("\u20ac 1 299,00", "1299.00 EUR"),
+    ("1\u00a0299,00\u00a0\u20ac", "1299.00 EUR"),
+    ("1\u202f299,00\u202f\u20ac", "1299.00 EUR"),
+    ("1\u2009299,00 EUR", "1299.00 EUR"),
+    ("68 50", "68.50 USD"),
+    # zeros beyond the cents, as databases export them
+    ("289.5000", "289.50 USD"),
+    ("1,299.000", "1299.00 USD"),
+    # currencies
+    ("19.99 USD", "19.99 USD"),
+    ("GBP 349.00", "349.00 GBP"),
+    ("GBP349.00", "349.00 GBP"),
+    ("349.00 gbp", "349.00 GBP"),
+    ("\u00a3349", "349.00 GBP"),
+    ("349\u20ac", "349.00 EUR"),
+    ("US$ 19.99", "19.99 USD"),
+    ("US $19.99", "19.99 USD"),
+    ("C$19.99", "19.99 CAD"),
+    ("$19.99 CAD", "19.99 CAD"),
+    ("CAD $19.99", "19.99 CAD"),
+    ("$19.99 USD", "19.99 USD"),
+    ("R$ 1.299,00", "1299.00 BRL"),
+    ("1 299,00 z\u0142", "1299.00 PLN"),
+    ("1 299 K\u010d", "1299.00 CZK"),
+    ("kr. 50 DKK", "50.00 DKK"),
+    ("kr.50 DKK", "50.00 DKK"),
+    ("5.00 ALL", "5.00 ALL"),
+    # decimals of the currency
+    ("1226 JPY", "1226 JPY"),
+    ("1226.00 JPY", "1226 JPY"),
+    ("1,226 JPY", "1226 JPY"),
+    ("1.226 JPY", "1226 JPY"),
+    ("19.990 CLP", "19990 CLP"),
+    ("0.226 KWD", "0.226 KWD"),
+    ("12.5 KWD", "12.500 KWD"),
+    ("1234.567 KWD", "1234.567 KWD"),
+    ("1,234.567 KWD", "1234.567 KWD"),
+    # what surrounds the number
+    ("  19.99\t", "19.99 USD"),
+    ("\ufeff19.99", "19.99 USD"),
+    ("\u200e$19.99\u200f", "19.99 USD"),
+    ("USD\n19.99", "19.99 USD"),
+    # the edge of numeric(12,2)
+    ("9999999999.99", "9999999999.99 USD"),
+    ("9,999,999,999.99", "9999999999.99 USD"),
+    ("000000000009999999999.99", "9999999999.99 USD"),
+]
+
+
+@pytest.mark.parametrize(("text", "price"), READ)
+def test_a_price_with_one_reading_is_read_exactly(text, price):
+    assert str(parse_price(text, default_currency="USD")) == price
+
+
+#: text, and why it is refused in a feed whose default currency is the dollar of the United States
+REFUSED = [
+    (None, Fault.NO_PRICE),
+    ("", Fault.NO_PRICE),
+    (" \u00a0\t\n", Fault.NO_PRICE),
+    ("0", Fault.PRICE_ZERO),
+    ("0.00", Fault.PRICE_ZERO),
+    ("$0.00", Fault.PRICE_ZERO),
+    ("0,00 EUR", Fault.PRICE_ZERO),
+    ("0.000", Fault.PRICE_ZERO),
+    # two readings
+    ("1.226", Fault.PRICE_AMBIGUOUS),
+    ("1,226", Fault.PRICE_AMBIGUOUS),
+    ("1.226 EUR", Fault.PRICE_AMBIGUOUS),
+    ("1.000", Fault.PRICE_AMBIGUOUS),
+    ("999,000", Fault.PRICE_AMBIGUOUS),
+    ("1.226 KWD", Fault.PRICE_AMBIGUOUS),
+    # below zero
+    ("-5.00", Fault.PRICE_NEGATIVE),
+    ("\u22125.00", Fault.PRICE_NEGATIVE),
+    ("-$5.00", Fault.PRICE_NEGATIVE),
+    ("$-5.00", Fault.PRICE_NEGATIVE),
+    ("5.00-", Fault.PRICE_NEGATIVE),
+    ("(5.00)", Fault.PRICE_NEGATIVE),
+    ("($5.00)", Fault.PRICE_NEGATIVE),
+    ("-.50", Fault.PRICE_NEGATIVE),
+    ("-0.00", Fault.PRICE_NEGATIVE),
+    # too fine, too large
+    ("0.226", Fault.PRICE_TOO_FINE),
+    ("19.9901", Fault.PRICE_TOO_FINE),
+    ("1234.567", Fault.PRICE_TOO_FINE),
+    ("1,299.005", Fault.PRICE_TOO_FINE),
+    ("12.50 JPY", Fault.PRICE_TOO_FINE),
+    ("0.2261 KWD", Fault.PRICE_TOO_FINE),
+    ("10000000000", Fault.PRICE_TOO_LARGE),
+    ("10,000,000,000.00", Fault.PRICE_TOO_LARGE),
+    ("10000000000 KWD", Fault.PRICE_TOO_LARGE),
+    ("9" * 60, Fault.PRICE_TOO_LARGE),
+    ("9" * 65, Fault.PRICE_TOO_LONG),
+    # no number, or several
+    ("NaN", Fault.PRICE_UNREADABLE),
+    ("Infinity", Fault.PRICE_UNREADABLE),
+    ("1e309", Fault.PRICE_UNREADABLE),
+    ("1E+05", Fault.PRICE_UNREADABLE),
+    ("0x1F", Fault.PRICE_UNREADABLE),
+    ("1_000", Fault.PRICE_UNREADABLE),
+    ("+5.00", Fault.PRICE_UNREADABLE),
+    ("12.", Fault.PRICE_UNREADABLE),
+    ("12,-", Fault.PRICE_UNREADABLE),
+    ("1,2,3", Fault.PRICE_UNREADABLE),
+    ("1,29,900", Fault.PRICE_UNREADABLE),
+    ("0,123,456", Fault.PRICE_UNREADABLE),
+    ("1.299.00", Fault.PRICE_UNREADABLE),
+    ("1.299,00.50", Fault.PRICE_UNREADABLE),
+    ("1,299 50", Fault.PRICE_UNREADABLE),
+    ("1 299 50", Fault.PRICE_UNREADABLE),
+    ("1  299", Fault.PRICE_UNREADABLE),
+    ("12'50", Fault.PRICE_UNREADABLE),
+    ("12\u20ac50", Fault.PRICE_UNREADABLE),
+    ("10.00 - 20.00", Fault.PRICE_UNREADABLE),
+    ("2 for 10.00", Fault.PRICE_UNREADABLE),
+    ("19.99 (was 29.99)", Fault.PRICE_UNREADABLE),
+    ("from 19.99", Fault.PRICE_UNREADABLE),
+    ("19.99 each", Fault.PRICE_UNREADABLE),
+    ("all 19.99", Fault.PRICE_UNREADABLE),
+    ("No.5", Fault.PRICE_UNREADABLE),
+    ("EUR.50", Fault.PRICE_UNREADABLE),
+    ("call", Fault.PRICE_UNREADABLE),
+    ("10%", Fault.PRICE_UNREADABLE),
+    ("\u0661\u0662", Fault.PRICE_UNREADABLE),
+    ("5\u00b2", Fault.PRICE_UNREADABLE),
+    ("12\u200b99", Fault.PRICE_UNREADABLE),
+    ("12\n99", Fault.PRICE_UNREADABLE),
+    ("12\x0099", Fault.PRICE_UNREADABLE),
+    ("\ud8005", Fault.PRICE_UNREADABLE),
+    # currencies
+    ("19.99 XYZ", Fault.CURRENCY_UNKNOWN),
+    ("19.99 XAU", Fault.CURRENCY_UNKNOWN),
+    ("$19.99 EUR", Fault.CURRENCY_CONTRADICTED),
+    ("EUR 19.99 USD", Fault.CURRENCY_CONTRADICTED),
+    ("\u00a5500", Fault.CURRENCY_CONTRADICTED),
+]
+
+
+@pytest.mark.parametrize(("text", "fault"), REFUSED)
+def test_a_price_that_cannot_be_known_is_refused(text, fault):
+    refused = refusal(text, default_currency="USD")
+    assert (refused.fault, refused.code) == (fault, fault.code)
+
+
+def test_every_refusal_of_a_price_has_its_code():
+    codes = {fault: fault.code for fault in Fault if fault.name.startswith(("NO_PRICE", "PRICE", "NO_CURR", "CURR"))}
+    assert codes == {
+        Fault.NO_PRICE: "MISSING_PRICE",
+        Fault.PRICE_TOO_LONG: "INVALID_PRICE",
+        Fault.PRICE_UNREADABLE: "INVALID_PRICE",
+        Fault.PRICE_AMBIGUOUS: "INVALID_PRICE",
+        Fault.PRICE_NEGATIVE: "INVALID_PRICE",
+        Fault.PRICE_TOO_FINE: "INVALID_PRICE",
+        Fault.PRICE_TOO_LARGE: "INVALID_PRICE",
+        Fault.PRICE_ZERO: "PRICE_WITHHELD",
+        Fault.NO_CURRENCY: "MISSING_CURRENCY",
+        Fault.CURRENCY_AMBIGUOUS: "MISSING_CURRENCY",
+        Fault.CURRENCY_UNKNOWN: "INVALID_CURRENCY",
+        Fault.CURRENCY_CONTRADICTED: "INVALID_CURRENCY",
+    }
+
+
+#: text, currency column, default currency, outcome
+CURRENCIES = [
+    ("5", None, None, Fault.NO_CURRENCY),
+    ("5", " ", "", Fault.NO_CURRENCY),
+    ("5", "eur", None, "5.00 EUR"),
+    ("5", " EUR ", "USD", "5.00 EUR"),
+    ("5", None, "eur", "5.00 EUR"),
+    ("5 EUR", None, "USD", "5.00 EUR"),
+    ("5 EUR", "EUR", "USD", "5.00 EUR"),
+    ("5 EUR", "USD", None, Fault.CURRENCY_CONTRADICTED),
+    ("5", "dollars", "USD", Fault.CURRENCY_UNKNOWN),
+    ("5", "XXX", "USD", Fault.CURRENCY_UNKNOWN),
+    ("5", "u\u017fd", "USD", Fault.CURRENCY_UNKNOWN),
+    # a dollar sign is one of many dollars: only the column or the default can say which
+    ("$5", None, None, Fault.CURRENCY_AMBIGUOUS),
+    ("$5", "USD", None, "5.00 USD"),
+    ("$5", "CAD", None, "5.00 CAD"),
+    ("$5", None, "AUD", "5.00 AUD"),
+    ("$5", "CAD", "USD", "5.00 CAD"),
+    ("$5", "EUR", "USD", Fault.CURRENCY_CONTRADICTED),
+    ("$5", None, "EUR", Fault.CURRENCY_CONTRADICTED),
+    ("US$5", None, "CAD", "5.00 USD"),
+    ("US$5", "CAD", None, Fault.CURRENCY_CONTRADICTED),
+    # a bare pound sign is sterling unless another pound is named
+    ("\u00a35", None, None, "5.00 GBP"),
+    ("\u00a35", None, "USD", "5.00 GBP"),
+    ("\u00a35", None, "EGP", "5.00 EGP"),
+    ("\u00a35", "USD", None, Fault.CURRENCY_CONTRADICTED),
+    ("\u00a5500", None, None, Fault.CURRENCY_AMBIGUOUS),
+    ("\u00a5500", None, "JPY", "500 JPY"),
+    ("\u00a5500", "CNY", None, "500.00 CNY"),
+    ("500 kr", None, None, Fault.CURRENCY_AMBIGUOUS),
+    ("500 kr", None, "SEK", "500.00 SEK"),
+    ("\u20ac5", None, "USD", "5.00 EUR"),
+]
+
+
+@pytest.mark.parametrize(("text", "column", "default", "outcome"), CURRENCIES)
+def test_the_currency_is_what_everything_said_agrees_on(text, column, default, outcome):
+    said = {"currency": column, "default_currency": default}
+    if isinstance(outcome, Fault):
+        assert refusal(text, **said).fault is outcome
+    else:
+        assert str(parse_price(text, **said)) == outcome
+
+
+#: text, decimal separator of the document, outcome in US dollars
+STYLES = [
+    ("1.226", ",", "1226.00 USD"),
+    ("1,226", ".", "1226.00 USD"),
+    ("1.226", ".", Fault.PRICE_TOO_FINE),
+    ("1,226", ",", Fault.PRICE_TOO_FINE),
+    ("1.220", ".", "1.22 USD"),
+    ("1.226 JPY", ".", Fault.PRICE_TOO_FINE),
+    ("1.226 JPY", ",", "1226 JPY"),
+    ("1.226 KWD", ".", "1.226 KWD"),
+    ("1.226 KWD", ",", "1226.000 KWD"),
+    # a text with one reading keeps it
+    ("12,12", ".", "12.12 USD"),
+    ("1,299.00", ",", "1299.00 USD"),
+]
+
+
+@pytest.mark.parametrize(("text", "style", "outcome"), STYLES)
+def test_the_documents_decimal_separator_decides_between_two_readings(text, style, outcome):
+    said = {"default_currency": "USD", "decimal_style": style}
+    if isinstance(outcome, Fault):
+        assert refusal(text, **said).fault is outcome
+    else:
+        assert str(parse_price(text, **said)) == outcome
+
+
+@pytest.mark.parametrize(
+    ("texts", "style"),
+    [
+        ([], None),
+        ([None, "", "call", "5", "1 299", "1'299", "68 50"], None),
+        (["1.226", "1,226"], None),
+        (["1.226", "19.99"], "."),
+        (["1.226", "19,99 EUR"], ","),
+        (["$1,299.00", "1,226"], "."),
+        (["1.299.000"], ","),
+        (["1,299,000"], "."),
+        (["19.99", "19,99"], None),
+    ],
+)
+def test_a_document_gives_its_decimal_separator_away_unless_it_contradicts_itself(texts, style):
+    assert decimal_style_of(texts) == style
+
+
+#: sale, list, effective price
+EFFECTIVE = [
+    ("15.99", "18.99", "15.99"),
+    ("15.99", "", "15.99"),
+    ("", "18.99", "18.99"),
+    (None, "18.99", "18.99"),
+    ("0.00", "18.99", "18.99"),
+    ("0", "$18.99", "18.99"),
+    ("18.99", "15.99", "18.99"),
+    ("15.99", "call", "15.99"),
+]
+
+
+@pytest.mark.parametrize(("sale", "listed", "amount"), EFFECTIVE)
+def test_the_effective_price_is_the_sale_price_unless_there_is_no_sale(sale, listed, amount):
+    assert effective_price(sale, listed, default_currency="USD") == usd(amount)
+
+
+@pytest.mark.parametrize(
+    ("sale", "listed", "code"),
+    [
+        ("", "", RejectCode.MISSING_PRICE),
+        (None, None, RejectCode.MISSING_PRICE),
+        ("0.00", "", RejectCode.PRICE_WITHHELD),
+        ("0.00", "0.00", RejectCode.PRICE_WITHHELD),
+        ("0.00", "call", RejectCode.PRICE_WITHHELD),
+        ("", "0.00", RejectCode.PRICE_WITHHELD),
+        ("call", "18.99", RejectCode.INVALID_PRICE),
+        ("-1", "18.99", RejectCode.INVALID_PRICE),
+        ("", "call", RejectCode.INVALID_PRICE),
+    ],
+)
+def test_an_unreadable_sale_price_is_not_replaced_by_the_list_price(sale, listed, code):
+    with pytest.raises(Rejected) as refused:
+        effective_price(sale, listed, default_currency="USD")
+    assert refused.value.code is code
+
+
+BAD = (WarningCode.BAD_ORIGINAL_PRICE,)
+
+
+@pytest.mark.parametrize(
+    ("sale", "listed", "original", "offered"),
+    [
+        ("15.99", "18.99", "", ("15.99", "18.99", ())),
+        ("15.99", "18.99", "21.00", ("15.99", "21.00", ())),
+        ("15.99", "18.99", "0.00", ("15.99", "18.99", ())),
+        ("15.99", "", "", ("15.99", None, ())),
+        ("15.99", "15.99", "", ("15.99", None, ())),
+        ("", "18.99", "", ("18.99", None, ())),
+        ("", "18.99", "21.00", ("18.99", "21.00", ())),
+        ("0.00", "18.99", "", ("18.99", None, ())),
+        ("15.99", "12.00", "", ("15.99", None, BAD)),
+        ("15.99", "18.99", "call", ("15.99", None, BAD)),
+        ("15.99", "18.99", "21.00 EUR", ("15.99", None, BAD)),
+        ("15.99", "-1", "", ("15.99", None, BAD)),
+    ],
+)
+def test_the_original_price_is_kept_only_where_it_is_more(sale, listed, original, offered):
+    price, before, warnings = offered
+    expected = Offered(usd(price), usd(before) if before else None, warnings)
+    assert offered_prices(sale, listed, original, default_currency="USD") == expected
+
+
+def test_a_bare_original_price_is_in_the_currency_of_the_price_beside_it():
+    offered = offered_prices("15.99 CAD", "$18.99", "", default_currency="USD")
+    assert str(offered.original) == "18.99 CAD"
+
+
+IMPOSSIBLE = [
+    ("0.00", "USD"), ("-1.00", "USD"), ("NaN", "USD"), ("Infinity", "USD"), ("1.0", "USD"), ("1.000", "USD"),
+    ("1.00", "JPY"), ("1.00", "KWD"), ("1.00", "usd"), ("1.00", "XXX"), ("10000000000.00", "USD"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("amount", "currency"), IMPOSSIBLE)
+def test_a_price_that_breaks_its_own_rules_cannot_be_made(amount, currency):
+    with pytest.raises(ValueError, match=r"amount|ISO 4217"):
+        Price(amount=Decimal(amount), currency=currency)
+
+
+def test_the_table_of_currencies_is_sound():
+    assert all(len(code) == 3 and code.isascii() and code.isupper() for code in MINOR_UNITS)
+    assert {code: MINOR_UNITS[code] for code in ("USD", "EUR", "JPY", "KRW", "ISK", "KWD", "TND")} == {
+        "USD": 2, "EUR": 2, "JPY": 0, "KRW": 0, "ISK": 0, "KWD": 3, "TND": 3,
+    }  # fmt: skip
+    assert set(MINOR_UNITS.values()) == {0, 2, 3}
+    assert len(MINOR_UNITS) == 156
+    assert not {"XAU", "XXX", "XTS", "CLF", "HRK", "ZWL"} & set(MINOR_UNITS)
+    assert DOLLARS | CODES_LIKE_WORDS | set().union(*SIGNS.values()) <= set(MINOR_UNITS)
+    assert all(code in family and family in SIGNS.values() for family, code in SIGN_ALONE.items())
+    assert all(" " not in sign for sign in SIGNS)
+
+
+def code_or_answer(read, *args, **said):
+    """What a reader answers, or the code of its refusal."""
+    try:
+        return read(*args, **said)
+    except Rejected as refused:
+        return refused.code
+
+
+@given(st.text())
+def test_a_currency_column_is_a_code_nothing_or_refused(text):
+    assert code_or_answer(currency_code, text) in {None, *MINOR_UNITS, RejectCode.INVALID_CURRENCY}
+
+
+@st.composite
+def prices(draw):
+    currency = draw(st.sampled_from(sorted(MINOR_UNITS)))
+    decimals = MINOR_UNITS[currency]
+    minor = draw(st.integers(1, 10 ** (10 + decimals) - 1))
+    return Price(amount=Decimal(f"{minor}E-{decimals}"), currency=currency)
+
+
+@given(prices())
+def test_a_printed_price_reads_as_itself(price):
+    assert parse_price(str(price), decimal_style=".") == price
+
+
+def group(whole, separator):
+    return f"{int(whole):,}".replace(",", separator)
+
+
+@given(
+    prices(), st.sampled_from([(",", "."), (".", ","), (" ", ","), ("\u202f", ","), ("'", "."), ("", "."), ("", ",")])
+)
+def test_a_price_reads_the_same_in_every_style_of_writing(price, separators):
+    thousands, decimal = separators
+    whole, _, fraction = f"{price.amount:f}".partition(".")
+    text = group(whole, thousands) + (decimal + fraction if fraction else "")
+    style = decimal if decimal in ".," else None
+    assert parse_price(text, currency=price.currency, decimal_style=style) == price
+
+
+REFUSALS = {"MISSING_PRICE", "INVALID_PRICE", "PRICE_WITHHELD", "MISSING_CURRENCY", "INVALID_CURRENCY"}
+NUMBER_LIKE = st.text(st.sampled_from("0123456789.,' -$\u20ac\u00a3USDEURkr()\u00a0\u202f\u2212e"), max_size=20)
+ANY = st.one_of(st.none(), st.text(), NUMBER_LIKE)
+
+
+@given(
+    ANY,
+    st.one_of(st.none(), st.text(max_size=4), st.sampled_from(sorted(MINOR_UNITS))),
+    st.sampled_from([None, ".", ","]),
+)
+def test_whatever_is_read_is_a_price_or_a_refusal(text, currency, style):
+    answer = code_or_answer(parse_price, text, currency=currency, decimal_style=style)
+    assert isinstance(answer, Price) or answer in REFUSALS
+
+
+@given(NUMBER_LIKE)
+def test_a_hint_never_changes_what_can_be_read_without_it(text):
+    try:
+        price = parse_price(text, default_currency="USD")
+    except Rejected:
+        return
+    assert {parse_price(text, default_currency="USD", decimal_style=style) for style in ".,"} == {price}
+
+
+@given(st.text(st.sampled_from("0123456789.,' "), max_size=16))
+def test_a_number_has_at_most_two_readings_and_they_differ_in_style(number):
+    shapes = shapes_of(number)
+    assert len(shapes) <= 2
+    assert len({shape.style for shape in shapes}) == len(shapes)
+
+
+@given(st.lists(ANY, max_size=5), st.randoms())
+def test_the_order_of_the_prices_does_not_change_the_documents_style(texts, chance):
+    mixed = list(texts)
+    chance.shuffle(mixed)
+    assert decimal_style_of(mixed) == decimal_style_of(texts)
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("hostile", ["9", "1,", "1.", " ", "$", "1 ", "9'", "-", "a", "\u00a0", "(", "1e"])
+def test_a_megabyte_is_refused_at_once(hostile):
+    assert refusal(hostile * 1_000_000 + "x", default_currency="USD").code is RejectCode.INVALID_PRICE
+    assert refusal("5", currency=hostile * 1_000_000 + "x").code is RejectCode.INVALID_CURRENCY
