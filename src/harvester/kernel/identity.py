@@ -1,0 +1,72 @@
+"""By what a product of a source is known again."""
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+
+from harvester.kernel.link_rules import NO_NETWORK, LinkRules
+from harvester.kernel.rejects import Fault, Rejected
+from harvester.kernel.text import CONTROLS, WORDS_FOR_NOTHING, is_encodable, trim
+from harvester.kernel.urls import identity_url, url_hash
+
+LONGEST_IDENTIFIER = 255
+
+
+class IdentityType(StrEnum):
+    """What an identity is made of, the most reliable first."""
+
+    NETWORK_ITEM_ID = "NETWORK_ITEM_ID"
+    PRODUCT_ID = "PRODUCT_ID"
+    SKU = "SKU"
+    URL_HASH = "URL_HASH"
+
+
+#: Most reliable first. A product that gets a better identity later is a new product: identities never change.
+PRIORITY = tuple(IdentityType)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Identity:
+    """What, together with its source, makes a product unique."""
+
+    type: IdentityType
+    value: str
+
+    def __post_init__(self) -> None:
+        if not self.value:
+            raise ValueError("an identity needs a value")
+
+
+def identity_of(
+    *,
+    item_id: str | None = None,
+    product_id: str | None = None,
+    sku: str | None = None,
+    url: str | None = None,
+    rules: LinkRules = NO_NETWORK,
+) -> Identity:
+    """The most reliable identity that there is.
+
+    Raises:
+        Rejected: an identifier cannot be used (the next best would make a second product of the same thing), or there
+            is none and the URL cannot be used either.
+    """
+    for kind, text in zip(PRIORITY, (item_id, product_id, sku), strict=False):
+        value = clean_identifier(text)
+        if value:
+            return Identity(type=kind, value=value)
+    return Identity(type=IdentityType.URL_HASH, value=url_hash(identity_url(url, rules)))
+
+
+def clean_identifier(text: str | None) -> str:
+    """An identifier without blanks at its ends, its case kept; empty if it is a word for nothing.
+
+    Raises:
+        Rejected: it is too long or has control characters.
+    """
+    value = trim(text)
+    if len(value) > LONGEST_IDENTIFIER:
+        raise Rejected(Fault.ID_TOO_LONG)
+    if re.search(CONTROLS, value) or not is_encodable(value):
+        raise Rejected(Fault.ID_CONTROLS)
+    return "" if value.lower() in WORDS_FOR_NOTHING else value

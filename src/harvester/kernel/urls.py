@@ -1,0 +1,241 @@
+"""One understanding of web addresses: what is one, what it is shown as, and when two are the same product.
+
+Nothing here asks the network. A tracked link is taken apart, never followed: following it would count as a click.
+"""
+
+import hashlib
+import ipaddress
+import re
+import unicodedata
+from dataclasses import dataclass, replace
+
+from harvester.kernel.link_rules import NO_NETWORK, LinkRules
+from harvester.kernel.rejects import Fault, Rejected
+from harvester.kernel.text import BLANKS, CONTROLS, is_encodable, trim
+
+LONGEST_URL = 4096
+#: With a dot at the end; every label counts in its ASCII form.
+LONGEST_HOST = 254
+LONGEST_LABEL = 63
+HIGHEST_PORT = 65_535
+#: Tracked links in tracked links: two are seen, ten are an attack or a mistake.
+DEEPEST_NESTING = 10
+#: How often one landing address may have been percent-encoded.
+MOST_ENCODINGS = 3
+DEFAULT_PORTS = {"http": 80, "https": 443}
+
+WEB_URL = r"([Hh][Tt][Tt][Pp][Ss]?)://([^/?#\\]*)([^?#]*)(?:\?([^#]*))?(?:#(.*))?"
+AUTHORITY = r"([^:@\[\]]+|\[[^@\[\]]*\])(?::([0-9]*))?"
+HOST_LABEL = "[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?"
+#: An escape, or a character that has to be one. The characters left out are the legal ones of a path or a query.
+TO_NORMALIZE = "%[0-9A-Fa-f]{2}|[^A-Za-z0-9._~!$&'()*+,;=:@/?-]"
+ASCII_ESCAPE = "%([0-7][0-9A-Fa-f])"
+UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
+
+
+@dataclass(frozen=True, kw_only=True)
+class WebUrl:
+    """An http or https address, taken apart and checked, every part as it was written.
+
+    Attributes:
+        origin: scheme, colon, slashes, host and port.
+        host: in lower case, names in ASCII, without a dot at the end.
+        port: none if it is the scheme's own.
+        path: empty, or beginning with a slash.
+        query: none if there is no question mark.
+        fragment: none if there is no number sign.
+    """
+
+    origin: str
+    host: str
+    port: int | None
+    path: str
+    query: str | None
+    fragment: str | None
+
+    @property
+    def pairs(self) -> list[str]:
+        """The parameters as written; empty ones between two ampersands are left out."""
+        return [pair for pair in (self.query or "").split("&") if pair]
+
+    def __str__(self) -> str:
+        query = "" if self.query is None else f"?{self.query}"
+        fragment = "" if self.fragment is None else f"#{self.fragment}"
+        return f"{self.origin}{self.path}{query}{fragment}"
+
+
+def split_url(text: str | None) -> WebUrl:
+    """Take an address apart.
+
+    Raises:
+        Rejected: it is missing, too long, or no address of the web.
+    """
+    url = trim(text)
+    _refuse_at_sight(url)
+    parts = re.fullmatch(WEB_URL, url)
+    if not parts:
+        raise Rejected(Fault.URL_NOT_WEB)
+    scheme, authority, path, query, fragment = parts.groups()
+    if "@" in authority:
+        raise Rejected(Fault.URL_USER)
+    if path and not path.startswith("/"):
+        raise Rejected(Fault.URL_HOST)
+    host, port = _host_and_port(authority, DEFAULT_PORTS[scheme.lower()])
+    return WebUrl(origin=f"{scheme}://{authority}", host=host, port=port, path=path, query=query, fragment=fragment)
+
+
+def is_web_url(text: str | None) -> bool:
+    """Whether this is an http or https address with a host."""
+    return _split_or_none(text) is not None
+
+
+def unwrap_tracked(text: str | None, rules: LinkRules = NO_NETWORK) -> str:
+    """The landing page inside a tracked link, however deep; any other address as it is.
+
+    A tracked link without a usable landing page stays a tracked link.
+
+    Raises:
+        Rejected: it is no address, or too many links are wrapped in one another.
+    """
+    url = split_url(text)
+    for _ in range(DEEPEST_NESTING + 1):
+        landing = _landing(url, rules)
+        if landing is None:
+            return str(url)
+        url = landing
+    raise Rejected(Fault.URL_NESTED)
+
+
+def canonical_url(text: str | None, rules: LinkRules = NO_NETWORK) -> str:
+    """The address to show: unwrapped, without tracking parameters, otherwise as it was given."""
+    url = split_url(unwrap_tracked(text, rules))
+    kept = [pair for pair in url.pairs if not rules.is_tracking(_name(pair))]
+    if len(kept) < len(url.pairs):
+        url = replace(url, query="&".join(kept) or None)
+    return re.sub(f"[{BLANKS}]", lambda blank: _respell(blank[0]), str(url))
+
+
+def identity_url(text: str | None, rules: LinkRules = NO_NETWORK) -> str:
+    """The form in which two addresses of the same product are equal. It has no scheme and is plain ASCII."""
+    url = split_url(unwrap_tracked(text, rules))
+    port = "" if url.port is None else f":{url.port}"
+    path = _normalize(url.path).rstrip("/")
+    kept = sorted(_normalize_pair(pair) for pair in url.pairs if not rules.is_tracking(_name(pair)))
+    query = "?" + "&".join(kept) if kept else ""
+    return f"{url.host}{port}{path}{query}"
+
+
+def url_hash(identity: str) -> str:
+    """64 hexadecimal digits of SHA-256 over an identity URL."""
+    return hashlib.sha256(identity.encode()).hexdigest()
+
+
+def _refuse_at_sight(url: str) -> None:
+    if not url:
+        raise Rejected(Fault.NO_URL)
+    if len(url) > LONGEST_URL:
+        raise Rejected(Fault.URL_TOO_LONG)
+    if re.search(CONTROLS, url) or not is_encodable(url):
+        raise Rejected(Fault.URL_CONTROLS)
+
+
+def _host_and_port(authority: str, default_port: int) -> tuple[str, int | None]:
+    parts = re.fullmatch(AUTHORITY, authority)
+    if not parts:
+        raise Rejected(Fault.URL_HOST)
+    host, digits = parts.groups()
+    port = int(digits) if digits else default_port
+    if not 1 <= port <= HIGHEST_PORT:
+        raise Rejected(Fault.URL_PORT)
+    return _ascii_host(host), None if port == default_port else port
+
+
+def _ascii_host(host: str) -> str:
+    if host.startswith("["):
+        return _ipv6_host(host)
+    if len(host) > LONGEST_HOST:
+        raise Rejected(Fault.URL_HOST)
+    # The ideographic full stop separates labels like the point does.
+    spelled = unicodedata.normalize("NFKC", host).replace("\u3002", ".")
+    ascii_host = ".".join(map(_ascii_label, spelled.removesuffix(".").split(".")))
+    if len(ascii_host) > LONGEST_HOST:
+        raise Rejected(Fault.URL_HOST)
+    return ascii_host
+
+
+def _ipv6_host(host: str) -> str:
+    try:
+        address = ipaddress.IPv6Address(host[1:-1])
+    except ValueError:
+        raise Rejected(Fault.URL_HOST) from None
+    if address.scope_id:
+        raise Rejected(Fault.URL_HOST)
+    # Python's versions shorten such addresses differently, and an identity has to last.
+    return f"[{address.packed.hex(':', 2)}]"
+
+
+def _ascii_label(label: str) -> str:
+    """One part of a host name; letters beyond ASCII become punycode, without IDNA 2003's loss of the sharp s."""
+    lowered = unicodedata.normalize("NFKC", label.lower())
+    if not lowered.isascii():
+        if any(unicodedata.category(character)[0] not in "LMN" for character in lowered.replace("-", "")):
+            raise Rejected(Fault.URL_HOST)
+        lowered = "xn--" + lowered[:LONGEST_LABEL].encode("punycode").decode()
+    if len(lowered) > LONGEST_LABEL or not re.fullmatch(HOST_LABEL, lowered):
+        raise Rejected(Fault.URL_HOST)
+    return lowered
+
+
+def _landing(url: WebUrl, rules: LinkRules) -> WebUrl | None:
+    """What the tracked link leads to, or nothing if it is none or does not say."""
+    if rules.tracked_path is None or not re.fullmatch(rules.tracked_path, _normalize(url.path).rstrip("/")):
+        return None
+    for parameter in rules.landing_parameters:
+        for pair in url.pairs:
+            name, _, value = pair.partition("=")
+            if _decode(name) == parameter and (landing := _web_url_in(value)):
+                return landing
+    return None
+
+
+def _web_url_in(value: str) -> WebUrl | None:
+    """The address in a parameter, which may have been encoded more than once."""
+    for _ in range(MOST_ENCODINGS):
+        value = _decode(value)
+        if url := _split_or_none(value):
+            return url
+    return None
+
+
+def _split_or_none(text: str | None) -> WebUrl | None:
+    try:
+        return split_url(text)
+    except Rejected:
+        return None
+
+
+def _decode(text: str) -> str:
+    """Undo one encoding of a query. Only ASCII is decoded: the rest is legal as it is, in whatever charset it was."""
+    return re.sub(ASCII_ESCAPE, lambda escape: chr(int(escape[1], 16)), text.replace("+", " "))
+
+
+def _name(pair: str) -> str:
+    return _decode(pair.partition("=")[0]).lower()
+
+
+def _normalize_pair(pair: str) -> str:
+    name, _, value = pair.partition("=")
+    # In a query a plus is a blank, and a parameter without a value has an empty one.
+    return _normalize(f"{name}={value}".replace("+", " "))
+
+
+def _normalize(text: str) -> str:
+    """Every character in its one spelling: escaped in capitals where it must be, plain where it may be."""
+    return re.sub(TO_NORMALIZE, lambda found: _respell(found[0]), text)
+
+
+def _respell(found: str) -> str:
+    if len(found) == 1:
+        return "".join(f"%{byte:02X}" for byte in found.encode())
+    character = chr(int(found[1:], 16))
+    return character if character in UNRESERVED else found.upper()
