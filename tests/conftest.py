@@ -10,7 +10,8 @@ import pytest
 from hypothesis import settings as hypothesis_settings
 
 # Only what the tests say counts: a developer's own settings must not reach them.
-for _name in [name for name in os.environ if name.startswith(("HARVESTER_", "CREDENTIAL_", "WORKER_ID"))]:
+_OURS = ("HARVESTER_", "CREDENTIAL_", "AFFILIATE_FEED_", "WORKER_ID")
+for _name in [name for name in os.environ if name.startswith(_OURS)]:
     del os.environ[_name]
 # The server's unprivileged user has to reach it, which pytest's own temporary directories do not allow.
 HOME = Path(tempfile.mkdtemp(prefix="harvester-"))

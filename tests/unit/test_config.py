@@ -183,7 +183,7 @@ def test_no_text_breaks_the_reading_of_a_database_url(text):
 
 def test_every_setting_has_a_variable_a_meaning_and_possible_limits():
     for variable, field in SETTINGS.items():
-        assert variable.startswith(PREFIX) or variable in (KEY_VARIABLE, "WORKER_ID")
+        assert variable.startswith(PREFIX) or variable in (KEY_VARIABLE, "WORKER_ID", "AFFILIATE_FEED_ALLOW_PLAIN_FTP")
         assert field.metadata["help"]
         if isinstance(field.default, int | float) and not isinstance(field.default, bool):
             assert field.metadata["low"] <= field.default <= field.metadata["high"]

@@ -4,6 +4,7 @@ Nothing else in Harvester looks at the environment. `docs/settings.md` is printe
 """
 
 import difflib
+import ipaddress
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -23,6 +24,8 @@ URL_OPTIONS = frozenset({
     "application_name", "channel_binding", "connect_timeout", "gssencmode", "host", "options", "port", "sslcert",
     "sslkey", "sslmode", "sslrootcert", "target_session_attrs", "user",
 })  # fmt: skip
+
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
 def setting(variable: str, help_text: str, default: Any = None, **limits: Any) -> Any:
@@ -145,11 +148,27 @@ class Config:
     keep_failed_days: int = setting(
         "HARVESTER_KEEP_FAILED_DAYS", "days that failed jobs are kept", 30, low=1, high=3650
     )
+    egress_allow: tuple[str, ...] = setting(
+        "HARVESTER_EGRESS_ALLOW",
+        "private or otherwise special networks that Harvester may connect to, as 10.1.0.0/16,fd00:1::/32; "
+        "unset: public addresses only",
+        (),
+    )
+    allow_plain_ftp: bool = setting(
+        "AFFILIATE_FEED_ALLOW_PLAIN_FTP",
+        "feeds may be fetched by plain FTP, which sends credentials and files readable to anybody on the way",
+        False,
+    )
 
     @property
     def embedded(self) -> bool:
         """Whether the database is the embedded one."""
         return not self.database_url
+
+    @property
+    def egress_networks(self) -> tuple[Network, ...]:
+        """The networks of `egress_allow`."""
+        return tuple(parse_network(text) for text in self.egress_allow)
 
     @property
     def listen_address(self) -> tuple[str, int]:
@@ -248,6 +267,8 @@ def _check(config: Config) -> None:
         _check_redis_url(config.redis_url)
     if not re.fullmatch(r".+:\d{1,5}", config.listen) or not 0 <= config.listen_address[1] <= HIGHEST_PORT:
         raise ConfigError(f"HARVESTER_LISTEN is {config.listen!r}; it must look like 127.0.0.1:8000.")
+    for text in config.egress_allow:
+        parse_network(text)
     if config.stuck_seconds <= config.heartbeat_seconds * 2:
         raise ConfigError(
             "HARVESTER_STUCK_SECONDS must be more than twice HARVESTER_HEARTBEAT_SECONDS, "
@@ -266,6 +287,21 @@ def _check_redis_url(url: str) -> None:
         raise ConfigError(f"{shape}.")
     if parts.scheme != "unix" and not re.fullmatch(r"/?\d*", parts.path):
         raise ConfigError(f"{shape}; the database must be a number.")
+
+
+def parse_network(text: str, variable: str = "HARVESTER_EGRESS_ALLOW") -> Network:
+    """Read one network that the operator allows."""
+    shape = f"{variable} has {text!r}; networks look like 10.1.0.0/16 or fd00:1::/32"
+    try:
+        network = ipaddress.ip_network(text, strict=False)
+        address = ipaddress.ip_interface(text).ip
+    except ValueError:
+        raise ConfigError(f"{shape}.") from None
+    if network.network_address != address:
+        raise ConfigError(f"{shape}; an address inside a network was given: is {network} meant?")
+    if network.prefixlen == 0:
+        raise ConfigError(f"{shape}; this one holds every address and would end all protection. Name the networks.")
+    return network
 
 
 def parse_database_url(url: str, variable: str = "HARVESTER_DATABASE_URL") -> dict[str, Any]:
