@@ -1,0 +1,144 @@
+"""Reading a remote file to its end, whatever the protocol: counted, hashed, capped, paced and proven."""
+
+import hashlib
+import time
+from collections.abc import Callable, Generator
+from contextlib import closing
+from io import BytesIO
+from typing import Protocol
+
+from harvester.guards.remote import (
+    Downloaded,
+    FileChanged,
+    FileSizeLimitExceeded,
+    OnProgress,
+    RemoteFileNotFound,
+    RemoteStat,
+    RemoteTimedOut,
+    Sink,
+    TransferLimits,
+    TransferTooLong,
+    TransferTooSlow,
+    TruncatedDownload,
+)
+
+
+class Pace:
+    """Tells how long the next block may take, and ends a transfer that drips."""
+
+    def __init__(self, limits: TransferLimits, clock: Callable[[], float] = time.monotonic) -> None:
+        self._limits = limits
+        self._clock = clock
+        self._end = clock() + limits.total
+        self._window_start = clock()
+        self._window_bytes = 0
+
+    def patience(self) -> float:
+        """Seconds to wait for the next block."""
+        left = self._end - self._clock()
+        if left <= 0:
+            raise TransferTooLong(
+                f"The transfer took longer than {self._limits.total:g} s and was ended. It is tried again later; "
+                "ask the partner why the server is slow, or for a smaller file."
+            )
+        return min(self._limits.idle, left)
+
+    def note(self, count: int) -> None:
+        """Count bytes that came."""
+        self._window_bytes += count
+        elapsed = self._clock() - self._window_start
+        if elapsed < self._limits.rate_window:
+            return
+        if self._window_bytes < elapsed * self._limits.least_rate:
+            raise TransferTooSlow(
+                f"Only {self._window_bytes} bytes came within {elapsed:.1f} s; at least {self._limits.least_rate} "
+                "for each second are needed. The transfer was ended and is tried again later."
+            )
+        self._window_start += elapsed
+        self._window_bytes = 0
+
+
+class BlockSource(Protocol):
+    """What a protocol has to bring: a file's figures, and its bytes in order."""
+
+    def stat(self, path: str) -> RemoteStat: ...
+
+    def blocks(self, path: str, pace: Pace) -> Generator[bytes, None, None]: ...
+
+
+def download(
+    source: BlockSource,
+    path: str,
+    sink: Sink,
+    *,
+    cap_bytes: int,
+    limits: TransferLimits,
+    on_progress: OnProgress | None = None,
+) -> Downloaded:
+    """Read a file to its end, between two looks at its figures."""
+    before = source.stat(path)
+    _refuse_too_large(path, before.size or 0, cap_bytes)
+    digest, size, pace = hashlib.sha256(), 0, Pace(limits)
+    with closing(_paced(source, path, pace)) as blocks:
+        for block in blocks:
+            size += len(block)
+            _refuse_too_large(path, size, cap_bytes)
+            digest.update(block)
+            sink.write(block)
+            if on_progress:
+                on_progress(size, before.size)
+    _prove_whole(path, size, before, _stat_again(source, path))
+    return Downloaded(size=size, sha256=digest.hexdigest(), stat=before)
+
+
+def read_small(source: BlockSource, path: str, *, cap_bytes: int, limits: TransferLimits) -> bytes:
+    """Read a small file into memory, proven like a large one."""
+    memory = BytesIO()
+    download(source, path, memory, cap_bytes=cap_bytes, limits=limits)
+    return memory.getvalue()
+
+
+def _paced(source: BlockSource, path: str, pace: Pace) -> Generator[bytes, None, None]:
+    with closing(source.blocks(path, pace)) as blocks:
+        try:
+            for block in blocks:
+                pace.note(len(block))
+                yield block
+        except RemoteTimedOut:
+            # The end of the whole time looks like silence to whoever waits for a block.
+            pace.patience()
+            raise
+
+
+def _refuse_too_large(path: str, size: int, cap_bytes: int) -> None:
+    if size > cap_bytes:
+        raise FileSizeLimitExceeded(
+            f"{path!r} has {size} bytes or more, and at most {cap_bytes} are read. Nothing of it is used. "
+            "Check that the path is right; if it is, raise the limit."
+        )
+
+
+def _stat_again(source: BlockSource, path: str) -> RemoteStat | None:
+    try:
+        return source.stat(path)
+    except RemoteFileNotFound:
+        return None
+
+
+def _prove_whole(path: str, size: int, before: RemoteStat, after: RemoteStat | None) -> None:
+    tail = "Nothing of it is used. It is tried again later."
+    if after is None:
+        raise FileChanged(f"{path!r} was removed while it was read. {tail}")
+    if before != after:
+        raise FileChanged(
+            f"{path!r} was replaced while it was read ({_figures(before)}, then {_figures(after)}). {tail}"
+        )
+    if before.size is not None and size < before.size:
+        raise TruncatedDownload(f"Of {path!r} came {size} of {before.size} bytes. {tail}")
+    if before.size is not None and size > before.size:
+        raise FileChanged(f"{path!r} has {before.size} bytes, the server says, and {size} came. {tail}")
+
+
+def _figures(stat: RemoteStat) -> str:
+    mtime = stat.mtime.isoformat() if stat.mtime else "an unknown time"
+    return f"{'unknown' if stat.size is None else stat.size} bytes of {mtime}"
