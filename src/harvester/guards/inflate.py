@@ -1,0 +1,188 @@
+"""Inflating gzip, known by its first bytes and proven to its last.
+
+Names and settings say nothing about what a file is, and a gzip header lies about its size as it likes. So the
+magic bytes decide, the output is counted while it is made, and a file counts as whole only after its trailer:
+whoever reads the blocks may use them once the iterator has ended.
+
+TransientError
+├── TruncatedGzip           the file ends in the middle
+└── BadGzip                 damaged, or followed by something else: it is fetched anew
+TerminalError
+└── InflateLimitExceeded    a bomb, or a file far larger than it may be
+"""
+
+import zlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from harvester.kernel.errors import TerminalError, TransientError
+
+GZIP_MAGIC = b"\x1f\x8b"
+#: gzip's own header and trailer are expected and checked by zlib.
+_GZIP_FORMAT = 31
+#: Input is fed in small slices: zlib copies what is left of a slice at the end of each member, and a file of
+#: many empty members would make that quadratic.
+SLICE_BYTES = 16 * 1024
+#: Block-wise writers make one for each 64 KB; more than these serve nothing but to waste time.
+MOST_MEMBERS = 1_000_000
+#: Smaller output may have any ratio: a short file of one repeated line shrinks a thousandfold.
+RATIO_COUNTS_FROM_BYTES = 64 * 1024 * 1024
+
+
+class TruncatedGzip(TransientError):
+    """The compressed file ends in the middle."""
+
+    code = "TRUNCATED_GZIP"
+
+
+class BadGzip(TransientError):
+    """The compressed file is damaged."""
+
+    code = "BAD_GZIP"
+
+
+class InflateLimitExceeded(TerminalError):
+    """The file inflates to more than it may."""
+
+    code = "INFLATE_LIMIT_EXCEEDED"
+
+
+@dataclass(frozen=True, kw_only=True)
+class InflateLimits:
+    """How much may come out.
+
+    Attributes:
+        output_bytes: of one file.
+        ratio: bytes out for each byte in. Catalogs have 5 to 20, the worst that gzip can do is 1,032.
+    """
+
+    output_bytes: int = 4 * 1024 * 1024 * 1024
+    ratio: int = 200
+
+
+def inflate(
+    source: Iterable[bytes], *, limits: InflateLimits | None = None, block_bytes: int = 4 * 1024 * 1024
+) -> Iterator[bytes]:
+    """Yield a file's content in blocks of one size (the last may be smaller), inflated if it is gzip.
+
+    Raises:
+        TruncatedGzip, BadGzip, InflateLimitExceeded: nothing that was yielded may be used.
+    """
+    inflater = _Inflater(limits or InflateLimits())
+    ready = bytearray()
+    for data in _sliced(source):
+        for piece in inflater.feed(data, block_bytes):
+            ready += piece
+            while len(ready) >= block_bytes:
+                yield bytes(ready[:block_bytes])
+                del ready[:block_bytes]
+    ready += inflater.finish()
+    if ready:
+        yield bytes(ready)
+
+
+def is_gzip(first_bytes: bytes) -> bool:
+    """Whether a file that begins so is gzip."""
+    return first_bytes.startswith(GZIP_MAGIC)
+
+
+def _sliced(source: Iterable[bytes]) -> Iterator[bytes]:
+    for block in source:
+        for start in range(0, len(block), SLICE_BYTES):
+            yield block[start : start + SLICE_BYTES]
+
+
+class _Inflater:
+    """Takes slices of a file and gives pieces of its content."""
+
+    def __init__(self, limits: InflateLimits) -> None:
+        self._limits = limits
+        self._bytes_in = 0
+        self._bytes_out = 0
+        self._members = 0
+        #: What was read and not yet understood: the first bytes of the file, or of what follows a member.
+        self._pending = b""
+        self._is_plain = False
+        self._member: zlib._Decompress | None = None
+
+    def feed(self, data: bytes, piece_bytes: int) -> Iterator[bytes]:
+        self._bytes_in += len(data)
+        data, self._pending = self._pending + data, b""
+        while data := self._begin(data):
+            if self._member is None:
+                yield self._count(data)
+                return
+            yield from self._drain(self._member, data, piece_bytes)
+            data = self._left(self._member)
+
+    def finish(self) -> bytes:
+        """The end of the file: whatever is still open proves that it is not whole."""
+        if self._member is not None:
+            raise TruncatedGzip("The compressed file ends in the middle. Nothing of it is used; it is fetched anew.")
+        if self._members == 0:
+            return self._count(self._pending)
+        if self._pending.strip(b"\0"):
+            raise self._bad("something else follows behind its end")
+        return b""
+
+    def _begin(self, data: bytes) -> bytes:
+        """Open a member if none is open, or know the file as plain; return the data that can be used now."""
+        if self._is_plain or self._member is not None:
+            return data
+        if self._members:
+            # Files on tape are filled up with zeros.
+            data = data.lstrip(b"\0")
+        if len(data) < len(GZIP_MAGIC):
+            self._pending = data
+            return b""
+        if is_gzip(data):
+            self._open_member()
+        elif self._members:
+            raise self._bad("something else follows behind its end")
+        else:
+            self._is_plain = True
+        return data
+
+    def _open_member(self) -> None:
+        self._members += 1
+        if self._members > MOST_MEMBERS:
+            raise self._too_much(f"it has more than {MOST_MEMBERS} parts")
+        self._member = zlib.decompressobj(wbits=_GZIP_FORMAT)
+
+    def _drain(self, member: "zlib._Decompress", data: bytes, piece_bytes: int) -> Iterator[bytes]:
+        """Inflate until the data or the member ends, never more than a piece at once."""
+        while data and not member.eof:
+            try:
+                piece = member.decompress(data, piece_bytes)
+            except zlib.error as error:
+                raise self._bad(str(error).partition(": ")[2] or "it cannot be read") from None
+            yield self._count(piece)
+            data = member.unconsumed_tail
+
+    def _left(self, member: "zlib._Decompress") -> bytes:
+        """What follows a member that has ended."""
+        if not member.eof:
+            return b""
+        self._member = None
+        return member.unused_data
+
+    def _count(self, piece: bytes) -> bytes:
+        self._bytes_out += len(piece)
+        if self._bytes_out > self._limits.output_bytes:
+            raise self._too_much(f"it inflates to more than {self._limits.output_bytes} bytes")
+        is_large = self._bytes_out > RATIO_COUNTS_FROM_BYTES
+        if is_large and self._bytes_out > self._bytes_in * self._limits.ratio:
+            raise self._too_much(f"each byte inflates to more than {self._limits.ratio}")
+        return piece
+
+    def _bad(self, why: str) -> BadGzip:
+        return BadGzip(
+            f"The compressed file is damaged after {self._bytes_in} bytes: {why}. Nothing of it is used; it is "
+            "fetched anew."
+        )
+
+    def _too_much(self, why: str) -> InflateLimitExceeded:
+        return InflateLimitExceeded(
+            f"The compressed file was given up: {why}. Nothing of it is used. Check that the path is right; if it "
+            "is, raise the limit."
+        )
