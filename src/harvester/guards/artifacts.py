@@ -1,0 +1,284 @@
+"""What was fetched, kept under the hash of its content.
+
+    artifacts/ab/cdef...        a whole artifact, mode 0600, never changed
+    artifacts/.part-...         one that is being written, locked by its writer
+    artifacts/.prune.lock       keeps pruning and the last step of a writer apart
+
+A file has its final name only after it is complete on the disk, so a crash leaves either nothing or a part that
+`sweep` removes. The same content is one file, whoever writes it.
+"""
+
+import errno
+import fcntl
+import hashlib
+import os
+import re
+import secrets
+import time
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from types import TracebackType
+from typing import BinaryIO, Self
+
+from harvester.kernel.errors import ConfigError, TerminalError, TransientError
+
+DIRECTORY_MODE = 0o700
+FILE_MODE = 0o600
+PART_PREFIX = ".part-"
+LOCK_NAME = ".prune.lock"
+#: Longer than any transfer may take.
+SWEEP_SECONDS = 24 * 60 * 60.0
+_HASH = re.compile(r"[0-9a-f]{64}", re.ASCII)
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_NO_ACCESS = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR)
+
+
+class DiskFull(TransientError):
+    """There is no room for the artifact."""
+
+    code = "DISK_FULL"
+
+
+class ArtifactStoreFailed(TransientError):
+    """The disk of the artifacts does not work."""
+
+    code = "ARTIFACT_STORE_FAILED"
+
+
+class ArtifactStoreForbidden(ConfigError):
+    """Harvester may not write where artifacts are kept."""
+
+    code = "ARTIFACT_STORE_FORBIDDEN"
+
+
+class ArtifactMissing(TerminalError):
+    """The artifact is not kept any more."""
+
+    code = "ARTIFACT_MISSING"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Artifact:
+    """What is kept.
+
+    Attributes:
+        sha256: the hash of its content in hexadecimal, which is its name.
+        size: bytes.
+    """
+
+    sha256: str
+    size: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pruned:
+    """What a clean-up removed."""
+
+    files: int = 0
+    bytes: int = 0
+
+
+class ArtifactStore:
+    """A directory of artifacts. Any number of processes may share it."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    def writer(self) -> "ArtifactWriter":
+        """Begin an artifact; `with store.writer() as writer` removes what was not committed."""
+        with _told_plainly(self._root):
+            _make_directory(self._root)
+            return ArtifactWriter(self._root)
+
+    def open(self, sha256: str) -> BinaryIO:
+        """Open an artifact for reading.
+
+        Raises:
+            ArtifactMissing: there is none of that hash.
+        """
+        path = artifact_path(self._root, sha256)
+        with _told_plainly(self._root):
+            try:
+                return path.open("rb")
+            except FileNotFoundError:
+                raise ArtifactMissing(f"The artifact {sha256} is not kept any more. Fetch the file anew.") from None
+
+    def has(self, sha256: str) -> bool:
+        return artifact_path(self._root, sha256).is_file()
+
+    def prune(self, before: datetime, protected: Collection[str] = ()) -> Pruned:
+        """Remove artifacts that nobody has written since a moment, except for the protected ones.
+
+        Writing the same content again counts as writing it.
+        """
+        if before.tzinfo is None:
+            raise ValueError("the moment needs its time zone")
+        kept = frozenset(protected)
+        removed = [size for path in self._artifacts() if (size := self._remove_old(path, before, kept)) is not None]
+        return Pruned(files=len(removed), bytes=sum(removed))
+
+    def sweep(self, older_than_seconds: float = SWEEP_SECONDS) -> int:
+        """Remove what killed writers left; those that live hold a lock on their part."""
+        with _told_plainly(self._root):
+            parts = [path for path in _listed(self._root) if path.name.startswith(PART_PREFIX)]
+            return sum(_remove_dead_part(path, time.time() - older_than_seconds) for path in parts)
+
+    def _artifacts(self) -> Iterator[Path]:
+        with _told_plainly(self._root):
+            for directory in _listed(self._root):
+                if not directory.name.startswith(".") and directory.is_dir():
+                    yield from (path for path in _listed(directory) if _HASH.fullmatch(directory.name + path.name))
+
+    def _remove_old(self, path: Path, before: datetime, kept: frozenset[str]) -> int | None:
+        """Remove one artifact if it is old; the size of what was removed."""
+        if path.parent.name + path.name in kept:
+            return None
+        with _told_plainly(self._root), suppress(FileNotFoundError):
+            if path.stat().st_mtime >= before.timestamp():
+                return None
+            with _prune_lock(self._root, fcntl.LOCK_EX):
+                status = path.stat()
+                if status.st_mtime < before.timestamp():
+                    path.unlink()
+                    return status.st_size
+        return None
+
+
+class ArtifactWriter:
+    """Writes one artifact while hashing it."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._digest = hashlib.sha256()
+        self._size = 0
+        self._part = root / f"{PART_PREFIX}{secrets.token_hex(12)}"
+        self._descriptor: int | None = os.open(
+            self._part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, FILE_MODE
+        )
+        fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+    def write(self, block: bytes, /) -> None:
+        """Append to the artifact.
+
+        Raises:
+            DiskFull: what was written is removed.
+        """
+        with self._open_part() as descriptor:
+            rest = memoryview(block)
+            while rest:
+                rest = rest[os.write(descriptor, rest) :]
+        self._digest.update(block)
+        self._size += len(block)
+
+    def commit(self) -> Artifact:
+        """Make the artifact durable and give it its name."""
+        artifact = Artifact(sha256=self._digest.hexdigest(), size=self._size)
+        with self._open_part() as descriptor:
+            os.fsync(descriptor)
+            self._give_name(artifact_path(self._root, artifact.sha256))
+        self.discard()
+        return artifact
+
+    def discard(self) -> None:
+        """Remove what was written; after a commit nothing is left to remove."""
+        descriptor, self._descriptor = self._descriptor, None
+        if descriptor is not None:
+            self._part.unlink(missing_ok=True)
+            os.close(descriptor)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.discard()
+
+    def _give_name(self, path: Path) -> None:
+        _make_directory(path.parent)
+        # Under the lock: pruning must not look at the old file and then remove the new one.
+        with _prune_lock(self._root, fcntl.LOCK_SH):
+            self._part.replace(path)
+        _sync_directory(path.parent)
+        _sync_directory(self._root)
+
+    @contextmanager
+    def _open_part(self) -> Iterator[int]:
+        """The file while it is written; whatever fails removes it."""
+        if self._descriptor is None:
+            raise ValueError("this artifact was committed or discarded before")
+        try:
+            with _told_plainly(self._root):
+                yield self._descriptor
+        except BaseException:
+            self.discard()
+            raise
+
+
+def artifact_path(root: Path, sha256: str) -> Path:
+    """Where an artifact of that hash is kept."""
+    if not _HASH.fullmatch(sha256):
+        raise ValueError("an artifact is named by 64 hexadecimal digits")
+    return root / sha256[:2] / sha256[2:]
+
+
+def _make_directory(path: Path) -> None:
+    path.mkdir(mode=DIRECTORY_MODE, parents=True, exist_ok=True)
+
+
+def _listed(directory: Path) -> list[Path]:
+    try:
+        return sorted(directory.iterdir())
+    except FileNotFoundError:
+        return []
+
+
+def _remove_dead_part(path: Path, before: float) -> bool:
+    with suppress(FileNotFoundError, BlockingIOError), path.open("rb") as part:
+        if os.fstat(part.fileno()).st_mtime >= before:
+            return False
+        fcntl.flock(part, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        path.unlink()
+        return True
+    return False
+
+
+@contextmanager
+def _prune_lock(root: Path, strength: int) -> Iterator[None]:
+    descriptor = os.open(root / LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, FILE_MODE)
+    try:
+        fcntl.flock(descriptor, strength)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _sync_directory(directory: Path) -> None:
+    """A new name is durable only once its directory is."""
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def _told_plainly(root: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        reason = os.strerror(error.errno or errno.EIO)
+        if error.errno in _NO_ROOM:
+            raise DiskFull(
+                f"There is no room in {root}: {reason}. Nothing half-made was left. Make room; it is tried again later."
+            ) from error
+        if error.errno in _NO_ACCESS:
+            raise ArtifactStoreForbidden(
+                f"Harvester cannot write in {root}: {reason}. Check who owns it and its mode."
+            ) from error
+        raise ArtifactStoreFailed(
+            f"{root} does not work: {reason}. It is tried again later; check the disk."
+        ) from error
