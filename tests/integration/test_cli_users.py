@@ -59,7 +59,7 @@ def test_everything_that_can_be_done_to_a_person_is_audited():
         (["role", "ann", "viewer"], 4, "last active admin"),
         (["deactivate", "ann"], 4, "last active admin"),
         (["role", "ann", "king"], 2, "operator"),
-        (["add", "ann", "--password-stdin"], 2, "exists"),
+        (["add", "ann", "--password-stdin"], 4, "a user named ann already"),
         (["password", "ann"], 2, "--password-stdin"),
     ],
 )
