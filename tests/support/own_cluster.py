@@ -4,6 +4,7 @@ import os
 import shutil
 import signal
 import tempfile
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +21,8 @@ from tests.support.waiting import wait_for
 
 #: How a server ends: with a checkpoint, at once and to be recovered, or without a word.
 ENDINGS = {"fast": signal.SIGINT, "immediate": signal.SIGQUIT, "crash": signal.SIGKILL}
+#: A backend that cannot tell its frozen client why it ends waits for ever, and a fast shutdown waits for it.
+FAST_SECONDS = 10.0
 
 
 class OwnCluster:
@@ -48,8 +51,19 @@ class OwnCluster:
         pid = self._processes.postmaster()
         assert pid is not None, "the server does not run"
         os.kill(pid, ENDINGS[how])
-        wait_for(lambda: not self._processes.all(), "the end of the server")
+        if not self._is_gone_within(FAST_SECONDS):
+            os.kill(pid, ENDINGS["immediate"])
+        wait_for(self._is_gone, "the end of the server")
         connections.close_all()
+
+    def _is_gone(self) -> bool:
+        return not self._processes.all()
+
+    def _is_gone_within(self, seconds: float) -> bool:
+        until = time.monotonic() + seconds
+        while not self._is_gone() and time.monotonic() < until:
+            time.sleep(0.02)
+        return self._is_gone()
 
     def start(self) -> None:
         before, self._hold = self._hold, self._cluster.hold()

@@ -25,11 +25,16 @@ class Feeder(threading.Thread):
         self._random = random.Random(seed)
         self._jobs = jobs
         self._pause = seconds * SHARE_OF_TIME / jobs
+        self._given_up = False
+
+    def give_up(self) -> None:
+        self._given_up = True
+        self.join()
 
     def run(self) -> None:
         number = 0
         began = time.monotonic()
-        while len(self.acknowledged) < self._jobs:
+        while len(self.acknowledged) < self._jobs and not self._given_up:
             number += 1
             self._enqueue(f"job {number}", (FINISHING, KEYED)[number % 2])
             close_old_connections()

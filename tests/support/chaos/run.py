@@ -29,8 +29,8 @@ def run(cluster: OwnCluster, *, seed: int, seconds: float, jobs: int) -> list[st
         _print_table({**storm.counts, **figures(logs), "jobs acknowledged": len(feeder.acknowledged)})
     finally:
         storm.clear_away()
-        feeder.join()
-    shutil.rmtree(logs)
+        feeder.give_up()
+        shutil.rmtree(logs)
     return wrong
 
 
