@@ -11,8 +11,9 @@ from tests.support.portal_server import portal_server
 from harvester.ops.models import Role
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser():
+    """Ended with its module: playwright keeps an event loop running in this thread, and others need theirs."""
     if not Path(CHROMIUM).exists():
         miss = pytest.fail if os.environ.get("CI") == "true" else pytest.skip
         miss(f"{CHROMIUM} is missing; install Debian's chromium to see the portal in a real browser")
