@@ -28,7 +28,7 @@ def test_it_shows_figures_failures_and_the_chart(viewer):
 
 def test_it_refreshes_itself_without_a_reload(viewer):
     viewer.page.evaluate("() => { window.stayed = document.getElementById('chart'); }")
-    expect(viewer.page.get_by_text("No jobs yet.")).to_be_visible()
+    expect(viewer.page.get_by_text("No jobs yet.")).to_be_visible(timeout=20_000)
     job("failed", error="The catalog was cut off.")
     expect(tile(viewer, "failed")).to_have_text("1", timeout=20_000)
     expect(viewer.page.get_by_text("The catalog was cut off.")).to_be_visible()
