@@ -18,7 +18,11 @@ CLEAN_UP = "ops.clean_up"
 BATCH = 1_000
 #: Partitions are made this many months ahead, so that a scheduler may be away for a season.
 MONTHS_AHEAD = 3
-PARTITIONED = ("job_events", "audit_events")
+# Every partitioned table of the house is partitioned by month.
+_MAKE_MONTHS = """
+SELECT make_partitions(c.oid::regclass, %s) FROM pg_class c
+WHERE c.relkind = 'p' AND c.relnamespace = 'public'::regnamespace
+"""
 #: To drop a month needs a moment in which nobody writes, which may take some tries.
 RETRY = RetryPolicy(base=60.0, factor=3.0, attempts=5)
 
@@ -39,8 +43,7 @@ def clean_up(job: RunningJob) -> dict[str, int]:
         before = timezone.now() - timedelta(days=max(ages.values()))
         cursor.execute("SELECT drop_old_job_events(%s)", [before])
         dropped = cursor.fetchone()[0]
-        for table in PARTITIONED:
-            cursor.execute("SELECT make_partitions(%s::regclass, %s)", [table, MONTHS_AHEAD])
+        cursor.execute(_MAKE_MONTHS, [MONTHS_AHEAD])
     log.info("CLEANED_UP", **deleted, dropped_months=dropped)
     return {**deleted, "dropped_months": dropped}
 

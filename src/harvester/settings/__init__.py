@@ -31,6 +31,8 @@ INSTALLED_APPS = [
     "harvester.guards",
     "harvester.engine",
     "harvester.ops",
+    "harvester.catalog",
+    "harvester.feeds",
     "harvester.portal",
     "unfold.apps.BasicAppConfig",
     "django.contrib.admin.apps.SimpleAdminConfig",

@@ -1,0 +1,141 @@
+"""Models of the catalog's control tables and read models of its volume tables.
+
+The tables are made by hand-written SQL: keys that begin with the source, partitions, partial indexes and views are the
+design. Control rows are written by the verbs of this layer and above, volume rows by promotion alone.
+"""
+
+from datetime import timedelta
+from enum import StrEnum
+
+from django.db import models
+from django.db.models.functions import Now
+
+from harvester.catalog.states import CorrectionAction, CorrectionScope, RunKind, RunOutcome, RunStatus, SourceKind
+from harvester.kernel.ids import uuid7
+
+
+def _choices(words: type[StrEnum]) -> list[tuple[str, str]]:
+    return [(word.value, word.value) for word in words]
+
+
+class Retailer(models.Model):
+    """Somebody who sells."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    name = models.TextField()
+    website = models.TextField(default="", blank=True)
+    domain = models.TextField(null=True, blank=True, unique=True)
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+
+    class Meta:
+        managed = False
+        db_table = "retailers"
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Source(models.Model):
+    """One way in which a retailer's offers reach us."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    retailer = models.ForeignKey(Retailer, on_delete=models.PROTECT, related_name="sources")
+    name = models.TextField(unique=True)
+    kind = models.TextField(choices=_choices(SourceKind))
+    url = models.TextField(default="", blank=True)
+    is_display_primary = models.BooleanField(default=False)
+    affiliate_network = models.TextField(null=True, blank=True)
+    affiliate_account_id = models.TextField(null=True, blank=True)
+    affiliate_account_name = models.TextField(null=True, blank=True)
+    tracking_template = models.TextField(default="", blank=True)
+    upc_trusted = models.BooleanField(default=False)
+    visibility = models.TextField(default="ELIGIBLE")
+    expiry_hours = models.SmallIntegerField(null=True, blank=True)
+    max_hold_hours = models.SmallIntegerField(default=168)
+    frozen = models.DurationField(db_default=timedelta(), editable=False)
+    held_run_no = models.BigIntegerField(null=True, editable=False)
+    held_since = models.DateTimeField(null=True, editable=False)
+    last_promoted_run_no = models.BigIntegerField(null=True, editable=False)
+    last_promoted_at = models.DateTimeField(null=True, editable=False)
+    last_promoted_count = models.BigIntegerField(null=True, editable=False)
+    last_promoted_hash = models.TextField(null=True, editable=False)
+    last_observed_at = models.DateTimeField(null=True, editable=False)
+    content_hash_version = models.SmallIntegerField(default=0, editable=False)
+    price_heartbeat_hours = models.SmallIntegerField(default=24)
+    enabled = models.BooleanField(default=True)
+    rate_per_minute = models.IntegerField(null=True, blank=True)
+    failure_streak = models.IntegerField(default=0, editable=False)
+    last_success_at = models.DateTimeField(null=True, editable=False)
+    last_failure_at = models.DateTimeField(null=True, editable=False)
+    paused_until = models.DateTimeField(null=True, editable=False)
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+
+    class Meta:
+        managed = False
+        db_table = "sources"
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Run(models.Model):
+    """One time that something came in, whatever became of it."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    no = models.BigIntegerField(db_default=models.Value(0), unique=True, editable=False)
+    kind = models.TextField(choices=_choices(RunKind))
+    source = models.ForeignKey(Source, on_delete=models.PROTECT, null=True, related_name="runs")
+    trigger = models.TextField()
+    status = models.TextField(choices=_choices(RunStatus))
+    outcome = models.TextField(choices=_choices(RunOutcome), null=True)
+    started_at = models.DateTimeField(db_default=Now())
+    finished_at = models.DateTimeField(null=True)
+    duration_ms = models.BigIntegerField(null=True)
+    job_id = models.BigIntegerField(null=True, unique=True)
+    lease = models.UUIDField(null=True)
+    attempt = models.SmallIntegerField(default=1)
+    stage = models.TextField(null=True)
+    artifact_hash = models.TextField(null=True)
+    observed_at = models.DateTimeField(null=True)
+    error_code = models.TextField(null=True)
+    error = models.TextField(null=True)
+    decided_at = models.DateTimeField(null=True)
+    decided_by = models.TextField(null=True)
+    decision_reason = models.TextField(null=True)
+    ignored_at = models.DateTimeField(null=True)
+    ignored_by = models.TextField(null=True)
+    ignored_reason = models.TextField(null=True)
+
+    class Meta:
+        managed = False
+        db_table = "runs"
+
+    def __str__(self) -> str:
+        return f"run {self.no}"
+
+
+class PriceCorrection(models.Model):
+    """How the prices of a scope and a window are read; never deleted, only revoked."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    scope = models.TextField(choices=_choices(CorrectionScope))
+    retailer = models.ForeignKey(Retailer, on_delete=models.PROTECT, null=True)
+    source = models.ForeignKey(Source, on_delete=models.PROTECT, null=True)
+    product_id = models.BigIntegerField(null=True)
+    run_no = models.BigIntegerField(null=True)
+    observed_from = models.DateTimeField(null=True)
+    observed_to = models.DateTimeField(null=True)
+    action = models.TextField(choices=_choices(CorrectionAction))
+    multiplier = models.DecimalField(max_digits=12, decimal_places=6, null=True)
+    reason = models.TextField()
+    created_by = models.TextField()
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+    revoked_by = models.TextField(null=True)
+    revoked_at = models.DateTimeField(null=True)
+
+    class Meta:
+        managed = False
+        db_table = "price_corrections"
+
+    def __str__(self) -> str:
+        return f"{self.action} {self.scope}"

@@ -1,0 +1,73 @@
+"""Offers are derived: how to make them anew from prices, and how to see that they are right."""
+
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+from django.db import connection
+
+#: Whoever writes offers holds the source's row.
+LOCK_SOURCE = "SELECT id FROM sources WHERE id = %(source)s FOR UPDATE"
+
+# Makes the offers of some products equal to the slow truth again. A product that lost its last readable price has no
+# offer any more; one that got a price back has one again, seen by the last promoted run.
+_DELETE = """
+DELETE FROM offers o WHERE o.source_id = %(source)s AND o.product_id = ANY (%(products)s)
+  AND NOT EXISTS (SELECT FROM current_prices t WHERE t.source_id = o.source_id AND t.product_id = o.product_id)
+"""
+_WRITE = """
+INSERT INTO offers AS o (source_id, product_id, currency, amount, original_amount, in_stock, observed_at, run_no,
+    last_run_type, last_signature, last_amount, last_currency, last_priced_at, tsv)
+SELECT t.source_id, t.product_id, t.currency, t.amount, t.original_amount, t.in_stock, t.observed_at, t.run_no,
+    n.run_type, CASE WHEN %(forget)s THEN NULL ELSE n.signature END, n.amount, n.currency, n.created_at,
+    offer_tokens(p.source_id, p.title, p.brand, p.category)
+FROM current_prices t
+JOIN source_products p ON p.source_id = t.source_id AND p.id = t.product_id
+CROSS JOIN LATERAL (
+    SELECT l.* FROM prices l
+    WHERE l.source_id = t.source_id AND l.source_product_id = t.product_id
+      AND NOT EXISTS (SELECT FROM runs r WHERE r.no = l.run_no AND r.ignored_at IS NOT NULL)
+    ORDER BY l.observed_at DESC, l.run_no DESC LIMIT 1
+) n
+WHERE t.source_id = %(source)s AND t.product_id = ANY (%(products)s)
+ON CONFLICT (source_id, product_id) DO UPDATE SET
+    currency = excluded.currency, amount = excluded.amount, original_amount = excluded.original_amount,
+    in_stock = excluded.in_stock, observed_at = excluded.observed_at, run_no = excluded.run_no,
+    last_run_type = excluded.last_run_type, last_signature = excluded.last_signature,
+    last_amount = excluded.last_amount, last_currency = excluded.last_currency,
+    last_priced_at = excluded.last_priced_at
+"""
+
+# Rows in which offers and the slow truth differ; none, ever.
+_DIFFERENCES = """
+SELECT coalesce(o.source_id, t.source_id), coalesce(o.product_id, t.product_id)
+FROM (SELECT * FROM offers WHERE %(source)s::uuid IS NULL OR source_id = %(source)s) o
+FULL JOIN (SELECT * FROM current_prices WHERE %(source)s::uuid IS NULL OR source_id = %(source)s) t
+    ON t.source_id = o.source_id AND t.product_id = o.product_id
+LEFT JOIN source_products p ON p.source_id = o.source_id AND p.id = o.product_id
+WHERE (o.currency, o.amount, o.original_amount, o.in_stock, o.observed_at, o.run_no, o.tsv)
+    IS DISTINCT FROM (t.currency, t.amount, t.original_amount, t.in_stock, t.observed_at, t.run_no,
+                      offer_tokens(p.source_id, p.title, p.brand, p.category))
+LIMIT %(most)s
+"""
+
+
+def recompute(source_id: UUID, product_ids: Sequence[int], *, forget_comparison: bool = False) -> None:
+    """Make these offers anew, in the caller's transaction.
+
+    Args:
+        source_id: whose offers.
+        product_ids: which of them.
+        forget_comparison: let the next run write a price whatever it is.
+    """
+    values: dict[str, Any] = {"source": source_id, "products": list(product_ids), "forget": forget_comparison}
+    with connection.cursor() as cursor:
+        for statement in (LOCK_SOURCE, _DELETE, _WRITE):
+            cursor.execute(statement, values)
+
+
+def differences(source_id: UUID | None = None, most: int = 100) -> list[tuple[UUID, int]]:
+    """Offers that do not equal the slow truth: (source, product); an empty list is the only good answer."""
+    with connection.cursor() as cursor:
+        cursor.execute(_DIFFERENCES, {"source": source_id, "most": most})
+        return list(cursor.fetchall())

@@ -1,0 +1,60 @@
+"""The words of the catalog. A word that is not here does not exist."""
+
+from enum import StrEnum
+
+
+class SourceKind(StrEnum):
+    """Where a source's offers come from."""
+
+    DIRECT = "DIRECT"  # the retailer itself
+    AFFILIATE_FEED = "AFFILIATE_FEED"  # an affiliate network's catalog
+    OTHER = "OTHER"  # anything else; shown like an affiliate
+
+
+class RunKind(StrEnum):
+    """What kind of work brought something in."""
+
+    AFFILIATE_FEED = "AFFILIATE_FEED"
+    SCRAPE = "SCRAPE"
+    ACTOR = "ACTOR"
+    MANUAL = "MANUAL"
+
+
+class RunStatus(StrEnum):
+    """RUNNING ──> SUCCEEDED | FAILED."""
+
+    RUNNING = "RUNNING"
+    SUCCEEDED = "SUCCEEDED"
+    FAILED = "FAILED"
+
+
+class RunOutcome(StrEnum):
+    """What became of a run that succeeded.
+
+    SKIPPED                                  the file was as before
+    PROMOTED                                 every gate passed
+    HELD ──> APPROVED | REJECTED | OVERTAKEN  a gate held it; a person, or a newer run, decided
+    """
+
+    PROMOTED = "PROMOTED"
+    HELD = "HELD"
+    APPROVED = "APPROVED"
+    REJECTED = "REJECTED"
+    OVERTAKEN = "OVERTAKEN"
+    SKIPPED = "SKIPPED"
+
+
+class CorrectionAction(StrEnum):
+    """How a correction changes the reading of prices; IGNORE wins."""
+
+    IGNORE = "IGNORE"
+    MULTIPLIER = "MULTIPLIER"
+
+
+class CorrectionScope(StrEnum):
+    """Which prices a correction is about."""
+
+    PRODUCT = "PRODUCT"
+    RETAILER = "RETAILER"
+    SOURCE = "SOURCE"
+    RUN = "RUN"

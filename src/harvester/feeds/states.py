@@ -1,0 +1,53 @@
+"""The words of feeds. A word that is not here does not exist."""
+
+from enum import StrEnum
+
+
+class FeedStatus(StrEnum):
+    """Whether a feed runs.
+
+    DRAFT ─────── enable ──> ENABLED ── pause ──> PAUSED
+                              │  ^                   │
+            three final failures └────── resume ─────┘
+                              v  └─ re-enable ─┐
+                           DISABLED ───────────┘
+    """
+
+    DRAFT = "DRAFT"  # being set up; never runs
+    ENABLED = "ENABLED"  # runs by its schedule and when asked
+    PAUSED = "PAUSED"  # stopped by a person
+    DISABLED = "DISABLED"  # stopped by three final failures in a row
+
+
+class Transport(StrEnum):
+    """How a file is fetched."""
+
+    SFTP = "SFTP"
+    FTP = "FTP"  # readable to anybody on the way; off unless the operator allows it
+
+
+class Compression(StrEnum):
+    """What the partner says about the file; its first bytes decide."""
+
+    NONE = "NONE"
+    GZIP = "GZIP"
+
+
+class Trigger(StrEnum):
+    """Why a run began; never changes."""
+
+    SCHEDULED = "SCHEDULED"
+    MANUAL = "MANUAL"
+    MANUAL_PENDING = "MANUAL_PENDING"  # somebody asked while another run was at work
+
+
+class SkipReason(StrEnum):
+    """Why a run had nothing to do."""
+
+    UNCHANGED_MTIME = "UNCHANGED_MTIME"
+    UNCHANGED_HASH = "UNCHANGED_HASH"
+    UNCHANGED_REJECTED = "UNCHANGED_REJECTED"
+
+
+#: Hours between two runs; without one a feed runs only when asked.
+SCHEDULES = (1, 2, 4, 6, 12, 24)
