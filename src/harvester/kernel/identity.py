@@ -1,8 +1,10 @@
 """By what a product of a source is known again."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from types import MappingProxyType
 
 from harvester.kernel.link_rules import NO_NETWORK, LinkRules
 from harvester.kernel.rejects import Fault, Rejected
@@ -23,6 +25,8 @@ class IdentityType(StrEnum):
 
 #: Most reliable first. A product that gets a better identity later is a new product: identities never change.
 PRIORITY = tuple(IdentityType)
+#: How a type is stored.
+NUMBERS: Mapping[IdentityType, int] = MappingProxyType({kind: place for place, kind in enumerate(PRIORITY, start=1)})
 
 
 @dataclass(frozen=True, kw_only=True)

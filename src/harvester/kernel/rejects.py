@@ -48,6 +48,10 @@ class Fault(Enum):
     PRICE_NEGATIVE = RejectCode.INVALID_PRICE, "a price is above zero"
     PRICE_TOO_FINE = RejectCode.INVALID_PRICE, "there are more decimals than the currency has"
     PRICE_TOO_LARGE = RejectCode.INVALID_PRICE, "a price is below 10000000000"
+    PERIOD_UNREADABLE = (
+        RejectCode.INVALID_PRICE,
+        "the period of the sale price cannot be read; write 2025-01-31T00:00Z/2025-02-28T23:59Z",
+    )
     PRICE_ZERO = RejectCode.PRICE_WITHHELD, "a price of zero means that the shop withholds it"
 
     NO_CURRENCY = (
@@ -69,6 +73,14 @@ class Fault(Enum):
     URL_HOST = RejectCode.INVALID_URL, "the host is missing or not a host name"
     URL_PORT = RejectCode.INVALID_URL, "the port is a number from 1 to 65535"
     URL_NESTED = RejectCode.INVALID_URL, "more than 10 tracked links are wrapped in one another"
+
+    NO_TITLE = RejectCode.MISSING_TITLE, "there is no title"
+    TEXT_TOO_LONG = RejectCode.FIELD_TOO_LONG, "a field has at most 100000 characters"
+    ROW_TOO_LONG = RejectCode.FIELD_TOO_LONG, "a row has at most 1048576 bytes"
+    ROW_RAGGED = RejectCode.RAGGED_ROW, "the row has more or fewer fields than the header"
+    ROW_QUOTES = RejectCode.RAGGED_ROW, "something follows the quote that ends a field, or no quote ends it"
+    ROW_UNDECODABLE = RejectCode.BAD_ENCODING, "some bytes are no text in the encoding of the file"
+    ROW_NUL = RejectCode.BAD_ENCODING, "there is a NUL character"
 
     ID_TOO_LONG = RejectCode.FIELD_TOO_LONG, "an identifier has at most 255 characters"
     ID_CONTROLS = RejectCode.BAD_ENCODING, "an identifier has no control characters"

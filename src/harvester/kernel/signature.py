@@ -1,19 +1,21 @@
 """Two fingerprints: of a price, to see that it changed, and of a product's content.
 
-Both are the first 32 hexadecimal digits of SHA-256 over a text whose form is part of the contract: stored values must
-mean the same for ever, whichever program computes them.
+Both are part of the contract: stored values must mean the same for ever, whichever program computes them. A price is
+signed with SHA-256 because its signature is a key; content is only compared with itself, and half a million of them
+are hashed in one run.
 """
 
 import hashlib
-from collections.abc import Iterable
 from dataclasses import astuple, dataclass
 
 from harvester.kernel.money import Price
 from harvester.kernel.text import trim
+from harvester.kernel.xxh64 import xxh64
 
 #: Raise it whenever the fields, their order or their form change: then every product counts as changed once.
 CONTENT_VERSION = 1
 DIGITS = 32
+_TWO_TO_64 = 1 << 64
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +34,7 @@ class Content:
     gtin: str | None = None
     mpn: str | None = None
     url_hash: str | None = None
+    tracked_url: str | None = None
 
 
 def price_signature(
@@ -57,19 +60,19 @@ def price_text(price: Price, *, in_stock: bool, original: Price | None = None, p
     return f"{price.amount:f}|{price.currency}|{before}|{stock}|{trim(promotion)}"
 
 
-def content_hash(content: Content) -> str:
-    """32 hexadecimal digits that change with the content of a product."""
-    return _digest(content_text(content))
+def content_hash(content: Content) -> int:
+    """A signed number of 64 bits that changes with the content of a product: the sum of its fields' hashes."""
+    total = sum(field_hash(place, text) for place, text in enumerate(astuple(content)))
+    return (total + _TWO_TO_64 // 2) % _TWO_TO_64 - _TWO_TO_64 // 2
 
 
-def content_text(content: Content) -> str:
-    """What is hashed: the version, then each field as its length in characters, a colon and the text."""
-    return f"{CONTENT_VERSION};" + "".join(_counted(astuple(content)))
+def field_hash(place: int, text: str | None) -> int:
+    """The unsigned hash of one field; the same text in two places gives two numbers."""
+    return xxh64((text or "").encode(errors="surrogatepass"), field_seed(place))
 
 
-def _counted(fields: Iterable[str | None]) -> Iterable[str]:
-    for field in fields:
-        yield f"{len(field or '')}:{field or ''}"
+def field_seed(place: int) -> int:
+    return CONTENT_VERSION * 256 + place
 
 
 def _digest(text: str) -> str:
