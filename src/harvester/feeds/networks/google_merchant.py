@@ -1,0 +1,31 @@
+"""Google Merchant product feeds: tab-separated text in the layout that most shops can export.
+
+An item that a feed leaves out is gone from the catalog. The shop's `id` is what Google knows an item by.
+"""
+
+from harvester.kernel.network import Family, Field, Network
+
+NETWORK = Network(
+    name="google_merchant",
+    label="Google Merchant",
+    aliases={
+        Field.ITEM_ID: ("id",),
+        Field.SKU: ("sku",),
+        Field.TITLE: ("title",),
+        # Variants of a product may share one canonical link, so only the link is the page of the item.
+        Field.URL: ("link",),
+        Field.IMAGE_URL: ("image link",),
+        Field.SALE_PRICE: ("sale price",),
+        Field.LIST_PRICE: ("price",),
+        Field.SALE_PERIOD: ("sale price effective date",),
+        Field.STOCK: ("availability",),
+        Field.GTIN: ("gtin", "ean", "upc"),
+        Field.ISBN: ("isbn",),
+        Field.MPN: ("mpn",),
+        Field.BRAND: ("brand",),
+        Field.CATEGORY: ("product type", "google product category"),
+        Field.DESCRIPTION: ("description",),
+        Field.PROMOTION: ("promotion id",),
+    },
+    families=(Family(name="Product data", marks=(("id",), ("title",), ("link",), ("price",))),),
+)

@@ -1,0 +1,91 @@
+"""Impact: one directory per brand, five layouts of columns, links that carry the landing page inside.
+
+The names of files say nothing about the delimiter, and the manifest says how many records each of them has.
+"""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+from harvester.kernel.link_rules import LinkRules
+from harvester.kernel.network import Family, Field, ManifestEntry, Network
+from harvester.kernel.xml_records import read_records
+
+
+def read_manifest(document: bytes) -> tuple[ManifestEntry, ...]:
+    """The entries of `catalogs_info_file.xml`; one without a location names no file and is left out.
+
+    Raises:
+        UnreadableXml: it is no sound XML.
+    """
+    return tuple(_entries(document))
+
+
+def _entries(document: bytes) -> Iterator[ManifestEntry]:
+    for record in read_records(document, "catalog"):
+        if location := record.get("location"):
+            yield ManifestEntry(
+                location=location,
+                records=_number(record.get("numRecords")),
+                name=record.get("name") or None,
+                format=record.get("format") or None,
+                size=_number(record.get("size")),
+                updated_at=_moment(record.get("lastUpdated")),
+            )
+
+
+def _number(text: str | None) -> int | None:
+    return int(text) if text and text.isascii() and text.isdigit() else None
+
+
+def _moment(text: str | None) -> datetime | None:
+    try:
+        moment = datetime.fromisoformat(text or "")
+    except ValueError:
+        return None
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+NETWORK = Network(
+    name="impact",
+    label="Impact",
+    aliases={
+        Field.ITEM_ID: ("Catalog Item Id", "Item Id"),
+        Field.SKU: ("Unique Merchant SKU", "SKU", "Merchant SKU", "Product SKU", "Id"),
+        Field.TITLE: ("Product Name", "Name", "Title"),
+        Field.URL: ("Url", "Product URL", "Link"),
+        Field.LANDING_URL: ("Original Url",),
+        Field.IMAGE_URL: ("Image URL", "Image", "Primary Image", "Image Link"),
+        Field.SALE_PRICE: ("Sale Price", "Current Price"),
+        Field.LIST_PRICE: ("Price", "List Price"),
+        Field.ORIGINAL_PRICE: ("Original Price", "MSRP", "Retail Price", "Regular Price"),
+        Field.SALE_PERIOD: ("Sale Price Effective Date",),
+        Field.CURRENCY: ("Currency", "Currency Code"),
+        Field.STOCK: ("Stock Availability", "Availability", "In Stock"),
+        Field.GTIN: ("Gtin", "UPC", "EAN"),
+        Field.ISBN: ("ISBN",),
+        Field.MPN: ("MPN", "Manufacturer Part Number"),
+        Field.BRAND: ("Manufacturer", "Manufacturer Name", "Brand"),
+        Field.CATEGORY: (
+            *("Category", "Category Path", "Category Name", "Product Category", "Product Type"),
+            "Google Product Category",
+        ),
+        Field.DESCRIPTION: ("Product Description", "Description"),
+        Field.PROMOTION: ("Promotions", "Coupon Code"),
+    },
+    families=(
+        Family(name="B (catalog with program)", marks=(("Sku",), ("Program Id",), ("Catalog Id",))),
+        Family(name="C (API)", marks=(("CatalogItemId",),)),
+        Family(name="D (Google TXT)", marks=(("id",), ("title",), ("link",))),
+        Family(name="A (IR)", marks=(("Unique Merchant SKU", "SKU"), ("Product Name",))),
+    ),
+    links=LinkRules(
+        # Hosts are open-ended; the three numbers are publisher, advertisement and campaign.
+        tracked_path="/c/[0-9]+/[0-9]+/[0-9]+",
+        landing_parameters=("u",),
+        tracking_names=frozenset({"intsrc", "prodsku"}),
+        tracking_prefixes=("ir_",),
+    ),
+    manifest_name="catalogs_info_file.xml",
+    read_manifest=read_manifest,
+    tracking_template="https://brand.pxf.io/c/1000000/2000000/30000?u={url}",
+)
