@@ -1,0 +1,1 @@
+"""The way in that all kinds of sources share."""

@@ -1,0 +1,24 @@
+"""Parsing: from the bytes of a catalog to rows that can be matched.
+
+    bytes ─ encoding ─ UTF-8 ─ dialect ─ header, binding
+                          └─── blocks ── records ─ columns ─ rows ─ frames of valid rows
+                                 │ ragged, too long,   │ faults and warnings,
+                                 └ undecodable         └ counted, with samples
+
+`Parsing` is the door; `finishing.SCHEMA` is what comes out.
+"""
+
+from harvester.pipeline.parse.finishing import SCHEMA
+from harvester.pipeline.parse.reading import TEST_ROWS, ParseLimits, ParseReport, Parsing, file_chunks, parse_file
+from harvester.pipeline.parse.rows import ParseSettings
+
+__all__ = [
+    "SCHEMA",
+    "TEST_ROWS",
+    "ParseLimits",
+    "ParseReport",
+    "ParseSettings",
+    "Parsing",
+    "file_chunks",
+    "parse_file",
+]

@@ -1,0 +1,270 @@
+"""A file cut into blocks of whole records, each with exactly the fields of the header.
+
+Memory is flat whatever the file: what is held is one block and the beginning of one record. Records that are too long,
+ragged or undecodable are taken out here, counted, with their line numbers; none is padded or cut.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harvester.kernel.rejects import Fault
+from harvester.pipeline.parse.errors import RowCountLimitExceeded, TruncatedFile
+from harvester.pipeline.parse.findings import Findings
+from harvester.pipeline.parse.mending import Mender
+from harvester.pipeline.parse.survey import Positions, lines_alone, survey
+
+BLOCK_BYTES = 4 * 1024 * 1024
+LONGEST_RECORD_BYTES = 1024 * 1024
+_RETURN = 13
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Whole records.
+
+    Attributes:
+        data: the records, one after the other.
+        ends: the position behind each record.
+        lines: the line in which each record begins.
+        rows_read: records that were read, the refused ones included.
+        findings: what was refused.
+    """
+
+    data: bytes
+    ends: Positions
+    lines: Positions
+    rows_read: int
+    findings: Findings
+
+    def record(self, place: int) -> bytes:
+        """One record as it stands in the file."""
+        start = int(self.ends[place - 1]) if place else 0
+        return self.data[start : int(self.ends[place])]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shape:
+    """What a cutter has to know about a file.
+
+    Attributes:
+        delimiter: one byte.
+        quoted: whether quotes mean anything.
+        columns: how many the header has.
+        first_line: number of the line behind the header.
+        may_be_cut: the end of the data need not be the end of the file, so nothing is concluded from it.
+    """
+
+    delimiter: bytes
+    quoted: bool
+    columns: int
+    first_line: int = 2
+    may_be_cut: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Records:
+    """Records in the middle of being looked at; ends are positions of line feeds."""
+
+    data: bytes
+    ends: Positions
+    lines: Positions
+    delimiters: Positions
+    refused: int
+    findings: Findings
+
+
+class RecordCutter:
+    """Takes a file in chunks of any size and gives blocks."""
+
+    def __init__(self, shape: Shape, *, most_rows: int, first_rows: int | None = None) -> None:
+        self._shape = shape
+        self._most_rows = most_rows
+        self._first_rows = first_rows
+        self._mender = Mender(shape.delimiter, LONGEST_RECORD_BYTES)
+        self._rest = b""
+        self._line = shape.first_line
+        self._is_skipping = False
+        self._rows_read = 0
+
+    def blocks(self, chunks: Iterable[bytes]) -> Iterator[Block]:
+        """The blocks of a file. Ends early when so many rows were read as were asked for."""
+        for chunk in chunks:
+            yield self._cut(chunk)
+            if self._rows_read == self._first_rows:
+                return
+        yield from self._finish()
+
+    def _cut(self, chunk: bytes) -> Block:
+        chunk = self._skip(chunk)
+        # Almost always a record ends with the last line of a chunk, and then nothing has to be copied twice.
+        cut = chunk.rfind(b"\n") + 1
+        records, left = self._split(self._rest + chunk[:cut] if cut else self._rest)
+        self._rest = left + chunk[cut:]
+        if len(self._rest) > LONGEST_RECORD_BYTES and b"\n" not in self._rest:
+            records.findings.refuse(Fault.ROW_TOO_LONG, self._line, self._rest)
+            records = _with_refused(records)
+            self._rest, self._is_skipping = b"", True
+        return self._block(records)
+
+    def _finish(self) -> Iterator[Block]:
+        """The last record, whose line feed may be missing."""
+        last, self._rest = self._rest, b""
+        if not last.strip(b" \r"):
+            return
+        is_ended = last.endswith(b"\n")
+        records, open_record = self._split(last if is_ended else last + b"\n")
+        line, _, behind = open_record.partition(b"\n")
+        if is_ended and self._are_rows(behind):
+            # The quote is a mistake and not the beginning of a field that the file was cut in.
+            records.findings.refuse(Fault.ROW_QUOTES, self._line, line)
+            self._line += 1
+            yield self._block(_with_refused(records))
+            records, open_record = self._split(behind)
+        is_short = not is_ended and len(records.ends) > 0 and records.delimiters[-1] < self._shape.columns - 1
+        if (open_record or is_short) and not self._shape.may_be_cut:
+            raise TruncatedFile(
+                f"The record that begins in line {self._line_of_last(records, open_record)} is not whole, and the file "
+                "ends there. Nothing of it is used; it is fetched anew."
+            )
+        yield self._block(_without_last(records) if is_short else records)
+
+    def _are_rows(self, data: bytes) -> bool:
+        """Whether every line is a record by itself, with all its fields."""
+        rows = data.rstrip(b" \r\n") + b"\n"
+        if len(rows) == 1 or len(lines_alone(rows, self._shape.delimiter)[1]):
+            return False
+        counts = survey(rows, self._shape.delimiter, quoted=True).delimiters
+        return bool((counts == self._shape.columns - 1).all())
+
+    def _line_of_last(self, records: _Records, open_record: bytes) -> int:
+        return self._line if open_record else int(records.lines[-1])
+
+    def _skip(self, chunk: bytes) -> bytes:
+        """What follows the line that was too long."""
+        if not self._is_skipping:
+            return chunk
+        _, feed, behind = chunk.partition(b"\n")
+        self._is_skipping = not feed
+        self._line += len(feed)
+        return behind
+
+    def _split(self, data: bytes) -> tuple[_Records, bytes]:
+        """The whole records in the data, and the beginning of the next."""
+        found = survey(data, self._shape.delimiter, quoted=self._shape.quoted)
+        consumed = int(found.ends[-1]) + 1 if len(found.ends) else 0
+        if self._shape.quoted and not (found.is_regular and len(data) - consumed <= LONGEST_RECORD_BYTES):
+            return self._split_mended(data)
+        whole = data[:consumed]
+        records = _Records(whole, found.ends, found.lines + self._line, found.delimiters, 0, Findings())
+        self._line += found.line_count
+        return records, data[consumed:]
+
+    def _split_mended(self, data: bytes) -> tuple[_Records, bytes]:
+        mended = self._mender.mend(data, self._line)
+        regular = b"".join(mended.pieces)
+        found = survey(regular, self._shape.delimiter, quoted=True)
+        lines = np.concatenate(mended.lines) + self._line
+        self._line += mended.line_count
+        records = _Records(regular, found.ends, lines, found.delimiters, mended.refused, mended.findings)
+        return records, data[mended.consumed :]
+
+    def _block(self, records: _Records) -> Block:
+        starts = np.concatenate(([0], records.ends[:-1] + 1)) if len(records.ends) else records.ends
+        lengths = records.ends - starts
+        is_row = _filled(records, lengths)
+        is_row &= self._wanted(is_row, records.refused)
+        good = is_row & (records.delimiters == self._shape.columns - 1) & (lengths <= LONGEST_RECORD_BYTES)
+        good &= _decodable(records, starts)
+        blanks = self._refuse(records, starts, np.flatnonzero(is_row & ~good))
+        rows_read = int(is_row.sum()) - blanks + records.refused
+        self._count(rows_read)
+        data, ends = _kept(records, starts, good)
+        return Block(data, ends, records.lines[good], rows_read, records.findings)
+
+    def _wanted(self, is_row: NDArray[np.bool_], refused: int) -> NDArray[np.bool_]:
+        """The first of the rows, if no more are asked for."""
+        if self._first_rows is None:
+            return is_row
+        return np.cumsum(is_row) <= max(self._first_rows - self._rows_read - refused, 0)
+
+    def _refuse(self, records: _Records, starts: Positions, bad: Positions) -> int:
+        """Note each bad record; return how many were only blank."""
+        blanks = 0
+        for place in bad:
+            row = records.data[starts[place] : records.ends[place]]
+            if row.strip(b" \r"):
+                records.findings.refuse(_fault_of(row), int(records.lines[place]), row)
+            else:
+                blanks += 1
+        return blanks
+
+    def _count(self, rows: int) -> None:
+        self._rows_read += rows
+        if self._rows_read > self._most_rows:
+            raise RowCountLimitExceeded(
+                f"The file has more than {self._most_rows} rows. Nothing of it is used. Check that it is the right "
+                "file; if it is, raise the limit of the feed."
+            )
+
+
+def _with_refused(records: _Records) -> _Records:
+    return _Records(
+        records.data, records.ends, records.lines, records.delimiters, records.refused + 1, records.findings
+    )
+
+
+def _without_last(records: _Records) -> _Records:
+    return _Records(
+        records.data, records.ends[:-1], records.lines[:-1], records.delimiters[:-1], records.refused, records.findings
+    )
+
+
+def _filled(records: _Records, lengths: Positions) -> NDArray[np.bool_]:
+    """Which records are more than the end of a line."""
+    filled = lengths > 0
+    single = np.flatnonzero(lengths == 1)
+    filled[single] = [records.data[end - 1] != _RETURN for end in records.ends[single]]
+    return filled
+
+
+def _decodable(records: _Records, starts: Positions) -> NDArray[np.bool_]:
+    """Which records are UTF-8 without NUL; almost always all of them are, and that is seen at once."""
+    decodable = np.ones(len(starts), bool)
+    if b"\0" not in records.data and _is_utf8(records.data):
+        return decodable
+    for place, (start, end) in enumerate(zip(starts.tolist(), records.ends.tolist(), strict=True)):
+        row = records.data[start:end]
+        decodable[place] = b"\0" not in row and _is_utf8(row)
+    return decodable
+
+
+def _is_utf8(data: bytes) -> bool:
+    if data.isascii():
+        return True
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _fault_of(row: bytes) -> Fault:
+    if len(row) > LONGEST_RECORD_BYTES:
+        return Fault.ROW_TOO_LONG
+    if b"\0" in row:
+        return Fault.ROW_NUL
+    return Fault.ROW_RAGGED if _is_utf8(row) else Fault.ROW_UNDECODABLE
+
+
+def _kept(records: _Records, starts: Positions, good: NDArray[np.bool_]) -> tuple[bytes, Positions]:
+    """The good records one after the other, and the position behind each."""
+    bad = np.flatnonzero(~good)
+    if not len(bad):
+        return records.data, records.ends + 1
+    begins = [0, *(records.ends[bad] + 1).tolist()]
+    stops = [*starts[bad].tolist(), len(records.data)]
+    data = b"".join(records.data[begin:stop] for begin, stop in zip(begins, stops, strict=True))
+    return data, np.cumsum(records.ends[good] + 1 - starts[good])

@@ -1,0 +1,120 @@
+"""The last valid row of a product wins, over the whole file, with a few bytes for each row.
+
+Rows are passed on as they are read, so what is superseded is known only at the end: the lines that lost.
+"""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from harvester.kernel.identity import NUMBERS, IdentityType
+from harvester.pipeline.parse.errors import UniqueProductLimitExceeded
+from harvester.pipeline.parse.findings import MOST_SAMPLES
+from harvester.pipeline.parse.lookup import collected
+
+#: Two numbers of 64 bits stand for an identity. With one alone, two of a million products would be taken for the same
+#: in every forty millionth file.
+_SEEDS = (0, 1)
+_BY_URL = NUMBERS[IdentityType.URL_HASH]
+
+
+class Superseded(NamedTuple):
+    """A row that a later row of the same product replaces."""
+
+    line: int
+    by_line: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Duplicates:
+    """What the whole file says about its products.
+
+    Attributes:
+        products: how many there are.
+        url_hash_products: how many of them are known by their address only.
+        superseded: lines of the rows that lost, ascending.
+        samples: the first of them.
+    """
+
+    products: int
+    url_hash_products: int
+    superseded: pl.Series
+    samples: list[Superseded]
+
+    @property
+    def count(self) -> int:
+        """How many rows lost."""
+        return len(self.superseded)
+
+
+class ProductTracker:
+    """Remembers which products were seen, and in which lines."""
+
+    def __init__(self, most_products: int) -> None:
+        self._most = most_products
+        self._lines: list[NDArray[np.uint32]] = []
+        self._by_url: list[NDArray[np.bool_]] = []
+        self._keys: list[list[NDArray[np.uint64]]] = [[] for _ in _SEEDS]
+
+    def add(self, rows: pl.DataFrame) -> None:
+        """Note the valid rows of a block; blocks come in the order of the file."""
+        identity = pl.struct("identity_type", "identity_value")
+        hashes = collected(rows.lazy().select(identity.hash(seed).alias(str(seed)) for seed in _SEEDS))
+        for kept, column in zip(self._keys, hashes.iter_columns(), strict=True):
+            kept.append(column.to_numpy())
+        self._lines.append(rows["line"].to_numpy().astype(np.uint32))
+        self._by_url.append((rows["identity_type"] == _BY_URL).to_numpy())
+
+    def finish(self) -> Duplicates:
+        """What the whole file says.
+
+        Raises:
+            UniqueProductLimitExceeded: there are too many products.
+        """
+        order, is_lost = self._compared()
+        products = len(order) - int(is_lost.sum())
+        if products > self._most:
+            raise UniqueProductLimitExceeded(
+                f"The file has {products} products; the feed may have {self._most}. Nothing of it is used. Check that "
+                "it is the right file; if it is, raise the limit of the feed."
+            )
+        lines = _joined(self._lines, np.uint32)[order]
+        return Duplicates(
+            products=products,
+            url_hash_products=int(_joined(self._by_url, np.bool_)[order[~is_lost]].sum()),
+            superseded=pl.Series(np.sort(lines[is_lost]).astype(np.int64)),
+            samples=_samples(lines, is_lost),
+        )
+
+    def _compared(self) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """An order in which the rows of a product stand together, the last one behind, and which of them lost."""
+        first, *others = self._keys
+        key = _joined(first, np.uint64)
+        # A stable sort leaves the rows of a product in the order of the file.
+        order = np.argsort(key, kind="stable")
+        is_lost = _equals_next(key[order])
+        for other in others:
+            is_lost &= _equals_next(_joined(other, np.uint64)[order])
+        return order, is_lost
+
+
+def _joined(parts: list[NDArray[Any]], dtype: type[np.generic]) -> NDArray[Any]:
+    """The parts as one array; they are let go of, because this is where parsing needs most memory."""
+    joined = np.concatenate([np.empty(0, dtype), *parts])
+    parts.clear()
+    return joined
+
+
+def _equals_next(values: NDArray[Any]) -> NDArray[np.bool_]:
+    return np.append(values[:-1] == values[1:], np.zeros(min(len(values), 1), bool))
+
+
+def _samples(lines: NDArray[np.uint32], is_lost: NDArray[np.bool_]) -> list[Superseded]:
+    """The first lines that lost, of lines in which those of a product stand together, the last one the winner."""
+    lost = np.flatnonzero(is_lost)
+    first = lost[np.argsort(lines[lost])[:MOST_SAMPLES]]
+    winners = np.flatnonzero(~is_lost)
+    return [Superseded(int(lines[place]), int(lines[winners[np.searchsorted(winners, place)]])) for place in first]

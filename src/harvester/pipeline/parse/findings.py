@@ -1,0 +1,68 @@
+"""What was refused or noticed: exact counts, and the first rows of each kind to look at."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from harvester.guards.redaction import redact_text
+from harvester.kernel.rejects import Fault, RejectCode, WarningCode
+
+MOST_SAMPLES = 50
+#: Enough to recognise a row by, and little enough for a page of fifty.
+SAMPLE_CHARACTERS = 300
+
+Code: TypeAlias = RejectCode | WarningCode
+
+
+@dataclass(frozen=True, kw_only=True, order=True)
+class Sample:
+    """A row to look at.
+
+    Attributes:
+        line: where it begins in the file; the header is line 1.
+        row: its beginning as it stands in the file, without secrets.
+        reason: what is wrong with it, in one sentence.
+    """
+
+    line: int
+    row: str
+    reason: str = ""
+
+
+@dataclass(kw_only=True)
+class Findings:
+    """What was found in one part of a file, or in all of it."""
+
+    counts: Counter[Code] = field(default_factory=Counter)
+    samples: dict[Code, list[Sample]] = field(default_factory=dict)
+
+    def refuse(self, fault: Fault, line: int, row: bytes) -> None:
+        """Note one row that is refused."""
+        self.counts[fault.code] += 1
+        self.show(fault.code, line, row, fault.sentence)
+
+    def show(self, code: Code, line: int, row: bytes, reason: str = "") -> None:
+        """Keep a row to look at, if there are not enough of its kind."""
+        kept = self.samples.setdefault(code, [])
+        if len(kept) < MOST_SAMPLES:
+            kept.append(Sample(line=line, row=cut(row), reason=reason))
+
+    def add(self, others: Sequence["Findings"]) -> None:
+        """Take over what was found in parts that come later in the file, side by side."""
+        for other in others:
+            self.counts.update(other.counts)
+        for code in {code for other in others for code in other.samples}:
+            kept = self.samples.setdefault(code, [])
+            later = sorted(sample for other in others for sample in other.samples.get(code, ()))
+            kept.extend(map(_redacted, later[: MOST_SAMPLES - len(kept)]))
+
+
+def cut(row: bytes) -> str:
+    """The beginning of a row as text; what is no text becomes a replacement character."""
+    # No character has more than four bytes.
+    return row[: SAMPLE_CHARACTERS * 4].decode(errors="replace").rstrip("\r\n")[:SAMPLE_CHARACTERS]
+
+
+def _redacted(sample: Sample) -> Sample:
+    return Sample(line=sample.line, row=redact_text(sample.row), reason=sample.reason)

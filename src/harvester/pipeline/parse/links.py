@@ -1,0 +1,212 @@
+"""Addresses of many rows at once, exactly as `kernel.urls` reads one.
+
+Most addresses are plain: nothing in them has to be escaped, unescaped or lowered. Those are worked on as columns, the
+landing pages inside tracked links as well. All others go through the kernel one by one.
+"""
+
+from functools import cache
+from typing import Final, NamedTuple
+
+import polars as pl
+
+from harvester.kernel.link_rules import IDENTITY_NAMES, TRACKING_NAMES, TRACKING_PREFIXES, LinkRules
+from harvester.kernel.rejects import Rejected
+from harvester.kernel.urls import LONGEST_URL, canonical_url, identity_url, is_web_url
+from harvester.pipeline.parse.faults import NUMBER
+from harvester.pipeline.parse.lookup import collected, mapped, one_of, patched, whole
+
+#: Seven labels of at most 32 characters stay below what a host may have.
+_LABEL: Final = "[a-z0-9_](?:[a-z0-9_-]{0,30}[a-z0-9_])?"
+_ORIGIN: Final = rf"https?://{_LABEL}(?:\.{_LABEL}){{0,6}}"
+#: Escapes in their normal form: capital digits, and none of a character that needs no escape.
+_ESCAPE: Final = "%(?:[0189A-F][0-9A-F]|2[0-9A-CF]|3[A-F]|40|5[B-E]|60|7[B-DF])"
+_PATH: Final = f"(?:/(?:[A-Za-z0-9._~!$&'()*+,;=:@/-]|{_ESCAPE})*)?"
+_NAME: Final = "[A-Za-z0-9._~!$'()*,;:@/?-]+"
+_PAIR: Final = f"{_NAME}=(?:[A-Za-z0-9._~!$'()*+,;=:@/?-]|{_ESCAPE})*"
+_FRAGMENT: Final = "(?:#[!-~]*)?"
+_PLAIN: Final = whole(rf"{_ORIGIN}{_PATH}(?:\?{_PAIR}(?:&{_PAIR})*)?{_FRAGMENT}")
+_PLAIN_PAGE: Final = whole(f"{_ORIGIN}{_PATH}{_FRAGMENT}")
+#: A tracked link of which only the landing page counts; names have to be readable as they are.
+_TRACKED_QUERY: Final = rf"\?{_NAME}(?:=[!-~--[&#]]*)?(?:&{_NAME}(?:=[!-~--[&#]]*)?)*"
+#: Any address that the kernel surely takes for one.
+_WEB: Final = whole(rf"{_ORIGIN}(?:[/?#][!-~]*)?")
+_STILL_ENCODED: Final = "[Hh][Tt][Tt][Pp][Ss]?%"
+#: Every escape of an ASCII character, and what it stands for; a plus stands for a blank.
+_ESCAPES: Final = {
+    "+": " ",
+    **{f"%{spelled}": chr(code) for code in range(0x80) for spelled in (f"{code:02x}", f"{code:02X}")},
+}
+
+
+_BODY: Final = pl.col("link").str.strip_prefix("https://").str.strip_prefix("http://")
+_AS_GIVEN: Final = [pl.col("link").alias("url"), _BODY.alias("identity")]
+
+
+class Traits(NamedTuple):
+    """What occurs in the addresses of a block; what does not occur costs nothing."""
+
+    tracking: bool
+    #: A fragment, a plus, several parameters, or a slash at the end of the path.
+    more: bool
+
+
+class LinkReader:
+    """Reads the addresses of one network."""
+
+    def __init__(self, rules: LinkRules) -> None:
+        self._rules = rules
+        self._tracking = _tracking_pattern(rules)
+        self._tracked: str | None = None
+        if rules.tracked_path is not None:
+            self._tracked = rf"\A[^/?#]*//[^/?#]*(?:{rules.tracked_path})/*(?:[?#]|\z)"
+        self._tracked_link = whole(f"{_ORIGIN}(?:{rules.tracked_path}){_TRACKED_QUERY}")
+        self._parameters = [f"&{name}=" for name in rules.landing_parameters]
+
+    def looks(self, link: pl.Expr) -> list[pl.Expr]:
+        """What to see about links before anything is done with them."""
+        pattern = _PLAIN if self._tracking else _PLAIN_PAGE
+        # A character of a plain address is one byte.
+        seen = [link.alias("link"), (link.str.contains(pattern) & _is_short(link)).alias("link_is_plain")]
+        if self._tracked:
+            seen.append(link.str.contains(self._tracked).alias("link_is_tracked"))
+        return seen
+
+    def unwrapped(self, looked: pl.DataFrame) -> pl.DataFrame:
+        """Tracked links replaced by their landing pages, where those can be worked on."""
+        if "link_is_tracked" not in looked.columns:
+            return looked
+        places = looked["link_is_tracked"].arg_true()
+        if not len(places):
+            return looked
+        links = looked["link"].gather(places)
+        landing = pl.DataFrame({"landing": self._landings(links), "given": links})
+        seen = landing.select(self.looks(pl.col("landing")))
+        # A tracked link that names no landing page stands for itself.
+        is_plain = seen["link_is_plain"] & ~(seen["link_is_tracked"] & (landing["landing"] != landing["given"]))
+        return looked.with_columns(
+            patched(looked["link"], places, landing["landing"]),
+            patched(looked["link_is_plain"], places, is_plain),
+        )
+
+    def traits(self, links: pl.Series) -> Traits:
+        """What occurs in these addresses."""
+        link = pl.col(links.name)
+        seen = (
+            links.to_frame()
+            .lazy()
+            .select(
+                more=(
+                    link.str.contains("[&+#]") | link.str.contains("/?", literal=True) | link.str.ends_with("/")
+                ).any(),
+                tracking=link.str.contains(f"(?i)[?&]{self._tracking}").any()
+                if self._tracking
+                else pl.lit(value=False),
+            )
+        )
+        return Traits(**collected(seen).row(0, named=True))
+
+    def work(self, rows: pl.LazyFrame, traits: Traits) -> pl.LazyFrame:
+        """Add `url` to show and `identity`, right where `link` is plain."""
+        if not traits.more and not traits.tracking:
+            return rows.with_columns(_AS_GIVEN)
+        tracking = self._tracking if traits.tracking else None
+        for step in _taken_apart(tracking):
+            rows = rows.with_columns(step)
+        return rows.drop("page", "query", "kept")
+
+    def read_odd(self, texts: list[str]) -> tuple[list[str], list[str], list[int]]:
+        """Addresses, identities and faults of links that are not plain."""
+        singly = [self._read_one(text) for text in texts]
+        return [url for url, _, _ in singly], [identity for _, identity, _ in singly], [fault for _, _, fault in singly]
+
+    def _read_one(self, text: str) -> tuple[str, str, int]:
+        try:
+            return canonical_url(text, self._rules), identity_url(text, self._rules), 0
+        except Rejected as refusal:
+            return "", "", NUMBER[refusal.fault]
+
+    def _landings(self, links: pl.Series) -> pl.Series:
+        """The landing page in each tracked link; the link if it names none, or if it takes more to find it."""
+        query = links.str.replace("?", "&", literal=True)
+        if not self._parameters:
+            return links
+        names_some = query.str.contains_any(self._parameters)
+        # The path is compared without slashes at its end, and in its normal form.
+        usable = links.str.contains(self._tracked_link) & ~links.str.contains("/?", literal=True)
+        usable &= links.str.contains(rf"\A{_ORIGIN}{_PATH}\?") & (links.str.len_bytes() <= LONGEST_URL)
+        # An empty text is not plain, so the kernel gets to see the link.
+        landing = self._landing_in(query).zip_with(usable, pl.Series([""]))
+        return landing.zip_with(names_some | ~usable, links)
+
+    def _landing_in(self, query: pl.Series) -> pl.Series:
+        parameter = self._parameters[0]
+        behind = query.str.splitn(parameter, 2).struct.field("field_1").fill_null("")
+        landing = _decoded(behind.str.splitn("&", 2).struct.field("field_0"))
+        again = landing.str.contains(rf"\A{_STILL_ENCODED}")
+        if again.any():
+            landing = landing.zip_with(~again, _decoded(landing))
+        return landing.zip_with(~behind.str.contains(parameter, literal=True), pl.Series([""]))
+
+
+def _is_short(text: pl.Expr) -> pl.Expr:
+    return text.str.len_bytes() <= LONGEST_URL
+
+
+@cache
+def _taken_apart(tracking: str | None) -> list[list[pl.Expr]]:
+    """Steps from `link` to `url` and `identity`, by way of `page`, `query` and the parameters `kept`."""
+    page_and_query = _BODY.str.splitn("#", 2).struct.field("field_0").str.splitn("?", 2)
+    kept = pl.when(pl.col("query") != "").then("&" + pl.col("query")).otherwise(pl.lit(""))
+    if tracking:
+        kept = kept.str.replace_all(f"(?i)&{tracking}", "")
+    url = _shown() if tracking else pl.col("link")
+    identity = _joined(pl.col("page"), _ordered(pl.col("kept")))
+    return [
+        [page_and_query.struct.rename_fields(["page", "query"]).struct.unnest()],
+        [pl.col("page").str.strip_chars_end("/"), kept.alias("kept")],
+        [url.alias("url"), identity.alias("identity")],
+    ]
+
+
+def _shown() -> pl.Expr:
+    """The address without its tracking parameters, otherwise as it was."""
+    link, query, kept = pl.col("link"), pl.col("query"), pl.col("kept")
+    is_whole = query.is_null() | (kept.str.len_bytes() > query.str.len_bytes())
+    page = link.str.splitn("?", 2).struct.field("field_0")
+    fragment = ("#" + link.str.splitn("#", 2).struct.field("field_1")).fill_null("")
+    return pl.when(is_whole).then(link).otherwise(_joined(page, kept) + fragment)
+
+
+def _joined(page: pl.Expr, pairs: pl.Expr) -> pl.Expr:
+    return page + pl.when(pairs != "").then("?" + pairs.str.slice(1)).otherwise(pl.lit(""))
+
+
+def _ordered(pairs: pl.Expr) -> pl.Expr:
+    """The parameters in their order, blanks in their one spelling."""
+    spelled = pairs.str.replace_all("+", "%20", literal=True)
+    ordered = "&" + spelled.str.slice(1).str.split("&").list.sort().list.join("&")
+    return pl.when(pairs != "").then(ordered).otherwise(pl.lit(""))
+
+
+def _decoded(texts: pl.Series) -> pl.Series:
+    return texts.str.replace_many(_ESCAPES)
+
+
+def _tracking_pattern(rules: LinkRules) -> str | None:
+    """A pattern of tracking parameters; none if a pattern cannot say it."""
+    prefixes = (*TRACKING_PREFIXES, *rules.tracking_prefixes)
+    if any(name.startswith(prefixes) for name in IDENTITY_NAMES):
+        return None
+    names = (TRACKING_NAMES | rules.tracking_names) - IDENTITY_NAMES
+    return f"(?:{one_of(names)}|{one_of(prefixes)}[^=&]*)=[^&]*"
+
+
+def is_surely_web(text: pl.Expr) -> pl.Expr:
+    """Which texts are addresses of the web at first sight."""
+    return text.str.contains(_WEB) & _is_short(text)
+
+
+def read_odd_addresses(surely: pl.Series, texts: pl.Series) -> pl.Series:
+    """Which texts are addresses of the web, the others read by the kernel."""
+    places = (~surely).arg_true()
+    return patched(surely, places, mapped(texts.gather(places), is_web_url, pl.Boolean()))

@@ -1,0 +1,86 @@
+"""Records whose quotes stand where they may not, made into records that every reader takes for the same.
+
+A quote in the middle of a field is text. A quoted field that does not end where it should makes its line useless, but
+not the lines behind it: reading goes on with the next line.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from harvester.kernel.rejects import Fault
+from harvester.pipeline.parse.findings import Findings
+from harvester.pipeline.parse.records import Record, Trouble, read_record, write_record
+from harvester.pipeline.parse.survey import Positions, lines_alone
+
+
+@dataclass(kw_only=True)
+class Mended:
+    """What became of the records.
+
+    Attributes:
+        pieces: regular records, one after the other.
+        lines: number of line feeds in front of each record.
+        consumed: how much of the data was used; the rest is the beginning of a record.
+        line_count: number of line feeds in what was used.
+        findings: the lines that were refused.
+        refused: how many those are.
+    """
+
+    pieces: list[bytes] = field(default_factory=list)
+    lines: list[Positions] = field(default_factory=lambda: [np.empty(0, np.int64)])
+    consumed: int = 0
+    line_count: int = 0
+    findings: Findings = field(default_factory=Findings)
+    refused: int = 0
+
+
+class Mender:
+    """Mends the records of one file."""
+
+    def __init__(self, delimiter: bytes, longest_record: int) -> None:
+        self._delimiter = delimiter
+        self._longest = longest_record
+
+    def mend(self, data: bytes, first_line: int) -> Mended:
+        """Make the records in the data regular; the first line's number is for the findings."""
+        feeds, troubled = lines_alone(data, self._delimiter)
+        mended = Mended()
+        line = 0
+        for number in troubled.tolist():
+            if number < line:
+                continue
+            self._keep(mended, data, feeds, line, number)
+            line = self._mend_line(mended, data, feeds, number, first_line)
+            if line == number:
+                break
+        else:
+            self._keep(mended, data, feeds, line, len(feeds))
+            line = len(feeds)
+        mended.line_count = int(line)
+        mended.consumed = _start(feeds, line)
+        return mended
+
+    def _keep(self, mended: Mended, data: bytes, feeds: Positions, line: int, until: int) -> None:
+        if line < until:
+            mended.pieces.append(data[_start(feeds, line) : _start(feeds, until)])
+            mended.lines.append(np.arange(line, until))
+
+    def _mend_line(self, mended: Mended, data: bytes, feeds: Positions, line: int, first_line: int) -> int:
+        """Read the record that begins with this line; return the line to go on with, the same if it is not whole."""
+        start = _start(feeds, line)
+        record = read_record(data, start, self._delimiter)
+        if isinstance(record, Record) and record.end - start <= self._longest:
+            mended.pieces.append(write_record(record.fields, self._delimiter))
+            mended.lines.append(np.array([line]))
+            return int(np.searchsorted(feeds, record.end)) + 1
+        if record is Trouble.OPEN and len(data) - start <= self._longest:
+            return line
+        fault = Fault.ROW_QUOTES if record is Trouble.BROKEN else Fault.ROW_TOO_LONG
+        mended.refused += 1
+        mended.findings.refuse(fault, first_line + line, data[start : feeds[line]])
+        return line + 1
+
+
+def _start(feeds: Positions, line: int) -> int:
+    return int(feeds[line - 1]) + 1 if line else 0

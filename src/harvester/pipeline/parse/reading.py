@@ -1,0 +1,177 @@
+"""From a file to rows: the whole of parsing in one iterator."""
+
+import os
+from collections import deque
+from collections.abc import Generator, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import polars as pl
+
+from harvester.kernel.network import Network
+from harvester.pipeline.parse.binding import Binding
+from harvester.pipeline.parse.blocks import BLOCK_BYTES, Block, RecordCutter, Shape
+from harvester.pipeline.parse.columns import ColumnReader
+from harvester.pipeline.parse.dialect import Dialect, open_file
+from harvester.pipeline.parse.duplicates import Duplicates, ProductTracker
+from harvester.pipeline.parse.encoding import Encoding, Utf8Reader
+from harvester.pipeline.parse.findings import Findings
+from harvester.pipeline.parse.rows import ParseSettings, RowReader, Rows
+
+#: Rows of a test run.
+TEST_ROWS = 100
+_TEST_CHUNK_BYTES = 64 * 1024
+#: Polars leaves the interpreter's lock alone, so blocks can be read side by side. More than these bring little.
+_MOST_THREADS = 4
+
+
+@dataclass(frozen=True, kw_only=True)
+class ParseLimits:
+    """What a file may have at most."""
+
+    rows: int = 500_000
+    products: int = 500_000
+
+
+@dataclass(kw_only=True)
+class ParseReport:
+    """What was read. Complete once the rows have all been taken.
+
+    Attributes:
+        encoding: in which the file is written.
+        dialect: delimiter, quoting, line ends.
+        binding: which columns mean what.
+        rows_read: records behind the header, blank lines left out.
+        rows_valid: of them, those that became rows.
+        findings: refused rows and warnings by their codes, with samples.
+        duplicates: what the whole file says about its products; none before the end, and in a test run.
+    """
+
+    dialect: Dialect
+    binding: Binding
+    encoding: Encoding = "utf-8"
+    rows_read: int = 0
+    rows_valid: int = 0
+    findings: Findings = field(default_factory=Findings)
+    duplicates: Duplicates | None = None
+
+
+class Parsing:
+    """The rows of one file, block by block, in the order of the file; to be gone through once.
+
+    The header is read at once: a file that is no catalog raises here.
+
+    Raises:
+        EmptyFile, HtmlInsteadOfCsv, HeaderUnreadable, EncodingUnreadable: it is no catalog of that network.
+    """
+
+    def __init__(
+        self,
+        chunks: Iterable[bytes],
+        network: Network,
+        settings: ParseSettings,
+        *,
+        limits: ParseLimits | None = None,
+        encoding: Encoding | None = None,
+        first_rows: int | None = None,
+        threads: int | None = None,
+        block_bytes: int = BLOCK_BYTES,
+    ) -> None:
+        self._text = Utf8Reader(chunks, encoding)
+        self._opening = open_file(self._text, network)
+        self._limits = limits or ParseLimits()
+        self._first_rows = first_rows
+        self._threads = threads or min(os.cpu_count() or 1, _MOST_THREADS)
+        self._block_bytes = block_bytes
+        columns = ColumnReader(self._opening.dialect, self._opening.binding)
+        self._rows = RowReader(columns, network, settings)
+        self._tracker = ProductTracker(self._limits.products)
+        self.report = ParseReport(dialect=self._opening.dialect, binding=self._opening.binding)
+
+    @property
+    def bytes_read(self) -> int:
+        """How much of the file was taken so far."""
+        return self._text.bytes_read
+
+    def __iter__(self) -> Iterator[pl.DataFrame]:
+        """The valid rows, in frames of the columns of `finishing.SCHEMA`.
+
+        Raises:
+            TruncatedFile: the last record is not whole.
+            RowCountLimitExceeded, UniqueProductLimitExceeded, EncodingUnreadable: nothing of the file may be used,
+                whatever was yielded before.
+        """
+        with closing(self._read()) as parts:
+            for part in parts:
+                self._note(part)
+                yield part.frame
+        self.report.encoding = self._text.encoding
+        if self._first_rows is None:
+            self.report.duplicates = self._tracker.finish()
+
+    def _read(self) -> Generator[Rows]:
+        """Blocks read side by side, in their order, and never more of them than threads."""
+        waiting: deque[Future[Rows]] = deque()
+        with ThreadPoolExecutor(self._threads, thread_name_prefix="parse") as pool:
+            for block in self._blocks():
+                waiting.append(pool.submit(self._rows.read, block))
+                if len(waiting) > self._threads:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+
+    def _blocks(self) -> Iterator[Block]:
+        shape = Shape(
+            delimiter=self._opening.dialect.delimiter.encode(),
+            quoted=self._opening.dialect.quoted,
+            columns=len(self._opening.binding.header),
+            first_line=self._opening.first_line,
+            may_be_cut=self._first_rows is not None,
+        )
+        cutter = RecordCutter(shape, most_rows=self._limits.rows, first_rows=self._first_rows)
+        blocks = cutter.blocks(_rechunked(self._opening.rows, self._block_bytes))
+        return (block for block in blocks if block.rows_read)
+
+    def _note(self, part: Rows) -> None:
+        self.report.rows_read += part.rows_read
+        self.report.rows_valid += part.frame.height
+        self.report.findings.add(part.findings)
+        self._tracker.add(part.frame)
+
+
+def parse_file(
+    path: Path,
+    network: Network,
+    settings: ParseSettings,
+    *,
+    limits: ParseLimits | None = None,
+    encoding: Encoding | None = None,
+    first_rows: int | None = None,
+) -> Parsing:
+    """Parse a plain file of this machine."""
+    size = BLOCK_BYTES if first_rows is None else _TEST_CHUNK_BYTES
+    return Parsing(file_chunks(path, size), network, settings, limits=limits, encoding=encoding, first_rows=first_rows)
+
+
+def file_chunks(path: Path, size: int = BLOCK_BYTES) -> Iterator[bytes]:
+    """The content of a file in chunks."""
+    with path.open("rb", buffering=0) as file:
+        while chunk := file.read(size):
+            yield chunk
+
+
+def _rechunked(chunks: Iterable[bytes], size: int) -> Iterator[bytes]:
+    """Chunks of about that size, whatever the size in which they come."""
+    ready: list[bytes] = []
+    count = 0
+    for chunk in chunks:
+        for start in range(0, len(chunk), size):
+            piece = chunk[start : start + size]
+            ready.append(piece)
+            count += len(piece)
+            if count >= size // 2:
+                yield b"".join(ready)
+                ready, count = [], 0
+    yield b"".join(ready)

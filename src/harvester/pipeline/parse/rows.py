@@ -1,0 +1,233 @@
+"""Records to rows: every rule over whole columns, every fault and warning counted.
+
+A block takes four steps, each of them one pass over columns. *Look* reads the cells and sees what is plain about them.
+*Work* makes results of what is plain. What is odd goes to the kernel value by value, and its results are put in their
+places. *Judge* finds the faults. *Finish* makes identities and hashes of the rows that are valid.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+import numpy as np
+import polars as pl
+
+from harvester.kernel.network import Field, Network
+from harvester.kernel.numerals import DecimalStyle
+from harvester.kernel.rejects import Fault, Rejected
+from harvester.kernel.sale_period import holds_at
+from harvester.kernel.stock import Stock, read_stock
+from harvester.pipeline.parse.blocks import Block
+from harvester.pipeline.parse.columns import ColumnReader
+from harvester.pipeline.parse.faults import FAULT_TYPE, NUMBER, no_faults
+from harvester.pipeline.parse.findings import Findings
+from harvester.pipeline.parse.finishing import SCHEMA, finished
+from harvester.pipeline.parse.gtins import GtinReader
+from harvester.pipeline.parse.judging import judged
+from harvester.pipeline.parse.links import LinkReader, is_surely_web, read_odd_addresses
+from harvester.pipeline.parse.lookup import collected, mapped, patched
+from harvester.pipeline.parse.prices import CELLS, COLUMN, RESULT, PriceReader
+from harvester.pipeline.parse.texts import (
+    first_charged,
+    first_filled,
+    first_given,
+    is_odd_identifier,
+    read_odd_identifiers,
+    trimmed,
+)
+
+LONGEST_FIELD: Final = 100_000
+_IDENTIFIERS: Final = (Field.ITEM_ID, Field.SKU)
+#: Which of a field's columns counts, for the fields whose cells need nothing else at first.
+_FIRST: Final[dict[Field, Callable[[Sequence[pl.Expr]], pl.Expr]]] = {
+    **dict.fromkeys(CELLS, first_charged),
+    **dict.fromkeys((Field.STOCK, Field.SALE_PERIOD), first_given),
+    **dict.fromkeys((Field.MPN, Field.BRAND, Field.CATEGORY, Field.DESCRIPTION, Field.PROMOTION), first_filled),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ParseSettings:
+    """What a feed says about its files.
+
+    Attributes:
+        moment: when the prices are observed; sale prices outside their period do not count.
+        default_currency: for rows that name none.
+        decimal_style: used only where a price has two readings.
+    """
+
+    moment: datetime
+    default_currency: str | None = None
+    decimal_style: DecimalStyle | None = None
+
+    def __post_init__(self) -> None:
+        if self.moment.tzinfo is None:
+            raise ValueError("prices are observed at a moment with its offset")
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """The valid rows of a block, and what was found beside them."""
+
+    frame: pl.DataFrame
+    findings: tuple[Findings, ...]
+    rows_read: int
+
+
+class RowReader:
+    """Turns the blocks of one file into rows."""
+
+    def __init__(self, columns: ColumnReader, network: Network, settings: ParseSettings) -> None:
+        self._columns = columns
+        self._texts = columns.texts
+        self._moment = settings.moment
+        self._links = LinkReader(network.links)
+        self._prices = PriceReader(
+            self._texts,
+            default_currency=settings.default_currency,
+            decimal_style=settings.decimal_style,
+        )
+        self._gtins = GtinReader(
+            [(field, text) for field in (Field.GTIN, Field.ISBN) for text in self._texts.get(field, ())]
+        )
+        self._looks = list(self._wanted())
+
+    def read(self, block: Block) -> Rows:
+        """The valid rows of a block."""
+        if not len(block.ends):
+            return Rows(pl.DataFrame(schema=SCHEMA), (block.findings,), block.rows_read)
+        looked = self._links.unwrapped(self._columns.read(block, self._looks))
+        worked = self._mended(self._worked(looked, block))
+        valid, findings = judged(worked, block)
+        frame = finished(valid) if valid.height else pl.DataFrame(schema=SCHEMA)
+        return Rows(frame, (block.findings, findings), block.rows_read)
+
+    def _wanted(self) -> Iterator[pl.Expr]:
+        """The look: cells, and what is to be seen about them."""
+        texts = self._texts
+        yield first_filled(texts[Field.TITLE]).alias("title")
+        landing, link = texts.get(Field.LANDING_URL, []), texts.get(Field.URL, [])
+        address = first_given([*landing, *link])
+        yield address.alias("address")
+        yield from self._links.looks(address)
+        if landing and link:
+            yield trimmed(first_given([*link, *landing])).alias("given_link")
+            yield is_surely_web(trimmed(first_given([*link, *landing]))).alias("given_is_web")
+        yield from self._gtins.looks()
+        for field in _IDENTIFIERS:
+            if field in texts:
+                yield first_filled(texts[field]).alias(field.value)
+                yield is_odd_identifier(first_filled(texts[field])).alias(f"{field.value}_is_odd")
+        if Field.IMAGE_URL in texts:
+            yield first_given(texts[Field.IMAGE_URL]).alias("image_url")
+            yield is_surely_web(first_given(texts[Field.IMAGE_URL])).alias("image_is_web")
+        for field, first in _FIRST.items():
+            if field in texts:
+                yield first(texts[field]).alias(field.value)
+        yield (first_given(texts[Field.CURRENCY]) if Field.CURRENCY in texts else pl.lit("")).alias(COLUMN)
+
+    def _worked(self, looked: pl.DataFrame, block: Block) -> pl.DataFrame:
+        """The results of what is plain."""
+        ready = looked.with_columns(
+            pl.Series("line", block.lines),
+            *self._gtins.checked(looked),
+            *self._in_period(looked),
+            *_too_long(looked, block),
+        ).with_row_index("place")
+        rows = self._links.work(ready.lazy(), self._links.traits(ready["link"]))
+        rows = self._prices.work(rows, ready[COLUMN])
+        return collected(self._gtins.work(rows.with_columns(*_stock(looked))))
+
+    def _in_period(self, looked: pl.DataFrame) -> list[pl.Series]:
+        """Sale prices only where they hold, and faults where nobody knows."""
+        if not {Field.SALE_PERIOD.value, Field.SALE_PRICE.value} <= set(looked.columns):
+            return []
+        sale = looked[Field.SALE_PRICE.value]
+        holds = mapped(looked[Field.SALE_PERIOD.value], self._holds, pl.Boolean())
+        unknown = holds.is_null() & (looked.select(trimmed(pl.col(sale.name))).to_series() != "")
+        fault = unknown.cast(FAULT_TYPE) * NUMBER[Fault.PERIOD_UNREADABLE]
+        return [sale.zip_with(holds.fill_null(value=False), pl.Series([""])), fault.alias("period_fault")]
+
+    def _holds(self, period: str) -> bool | None:
+        try:
+            return holds_at(period, self._moment)
+        except Rejected:
+            return None
+
+    def _mended(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """The rows with everything in its place that the kernel had to read."""
+        mended = [*self._odd_links(rows), *self._odd_prices(rows), *_odd_identifiers(rows), *_odd_images(rows)]
+        rows = rows.with_columns(mended) if mended else rows
+        return rows.with_columns(*_tracked(rows))
+
+    def _odd_links(self, rows: pl.DataFrame) -> Iterator[pl.Series]:
+        is_plain = rows["link_is_plain"]
+        if is_plain.all():
+            return
+        places = (~is_plain).arg_true()
+        urls, identities, faults = self._links.read_odd(rows["address"].gather(places).to_list())
+        yield patched(rows["url"], places, urls)
+        yield patched(rows["identity"], places, identities)
+        yield patched(no_faults(rows.height), places, faults).alias("link_fault")
+
+    def _odd_prices(self, rows: pl.DataFrame) -> Iterator[pl.Series]:
+        is_plain = rows["price_is_plain"]
+        if is_plain.all():
+            return
+        cells = [cell.value for cell in self._prices.bound]
+        odd = self._prices.read_odd(rows.filter(~is_plain).select("place", COLUMN, *cells))
+        for name in RESULT.names()[1:]:
+            yield patched(rows[name], odd["place"], odd[name])
+
+
+def _stock(looked: pl.DataFrame) -> Iterator[pl.Expr]:
+    """Whether products are in stock, and where the column for it says nothing that is known."""
+    words = looked[Field.STOCK.value].unique().to_list() if Field.STOCK.value in looked.columns else []
+    meanings = {word: read_stock(word) for word in words}
+    out = [word for word, stock in meanings.items() if stock is Stock.OUT]
+    unknown = [word for word, stock in meanings.items() if stock is Stock.UNKNOWN]
+    yield (~pl.col(Field.STOCK.value).is_in(out) if out else pl.lit(value=True)).alias("in_stock")
+    if unknown:
+        yield pl.col(Field.STOCK.value).is_in(unknown).alias("unknown_stock")
+
+
+def _too_long(looked: pl.DataFrame, block: Block) -> Iterator[pl.Series]:
+    """Faults where a field has too many characters; most blocks have no record of so many bytes."""
+    if np.diff(block.ends, prepend=0).max() > LONGEST_FIELD:
+        texts = [name for name, dtype in looked.schema.items() if dtype == pl.String]
+        longest = looked.select(pl.max_horizontal(trimmed(pl.col(texts)).str.len_chars())).to_series()
+        yield ((longest > LONGEST_FIELD).cast(FAULT_TYPE) * NUMBER[Fault.TEXT_TOO_LONG]).alias("text_fault")
+
+
+def _odd_identifiers(rows: pl.DataFrame) -> Iterator[pl.Series]:
+    for field in _IDENTIFIERS:
+        name = field.value
+        if name in rows.columns and rows[f"{name}_is_odd"].any():
+            values, faults = read_odd_identifiers(rows[name], no_faults(rows.height), rows[f"{name}_is_odd"])
+            yield values
+            yield faults.alias(f"{name}_fault")
+
+
+def _tracked(rows: pl.DataFrame) -> Iterator[pl.Series]:
+    """The network's link where it is more than the address that is shown, and an address at all."""
+    if "given_link" in rows.columns:
+        link, is_web = rows["given_link"], rows["given_is_web"]
+        is_tracked = (link != rows["url"]) & read_odd_addresses(is_web, link)
+    elif (rows["address"] == rows["url"]).all():
+        return
+    else:
+        link = collected(rows.lazy().select(trimmed(pl.col("address")))).to_series()
+        is_tracked = link != rows["url"]
+    if is_tracked.any():
+        yield link.zip_with(is_tracked, pl.Series([""])).alias("tracked_url")
+
+
+def _odd_images(rows: pl.DataFrame) -> Iterator[pl.Series]:
+    """Images without those that are no address."""
+    if "image_url" not in rows.columns or rows["image_is_web"].all():
+        return
+    images = collected(rows.lazy().select(trimmed(pl.col("image_url")))).to_series()
+    is_web = read_odd_addresses(rows["image_is_web"], images)
+    yield images.zip_with(is_web, pl.Series([""]))
+    yield (~is_web & (images != "")).alias("bad_image")

@@ -1,0 +1,209 @@
+"""Every network passes the same suite, with fixtures of its own in `tests/fixtures/networks/<name>/`.
+
+A fixture is a file as the network delivers it and, beside it, a JSON file of the same name with what it comes to.
+"""
+
+import json
+import random
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from harvester.feeds import networks as folder
+from harvester.feeds.networks import network_named, networks
+from harvester.kernel.errors import NotFound
+from harvester.kernel.headers import normalize_header
+from harvester.kernel.identity import NUMBERS, IdentityType
+from harvester.kernel.network import FROM_ONE_COLUMN, Field
+from harvester.kernel.rejects import RejectCode
+from harvester.kernel.urls import canonical_url, identity_url, url_hash
+from harvester.kernel.xml_records import UnreadableXml
+from harvester.pipeline.parse import ParseSettings, Parsing
+from harvester.pipeline.parse.binding import bind
+
+FIXTURES = Path(__file__).parent.parent / "fixtures" / "networks"
+MOMENT = datetime(2025, 6, 1, tzinfo=UTC)
+BY_NUMBER = {number: kind for kind, number in NUMBERS.items()}
+FINGERPRINTS = ("content_hash", "signature", "url_hash", "identity_type", "identity_value")
+
+every_network = pytest.mark.parametrize("network", list(networks().values()), ids=list(networks()))
+
+every_manifest = pytest.mark.parametrize(
+    "network",
+    [network for network in networks().values() if network.read_manifest],
+    ids=[name for name, network in networks().items() if network.read_manifest],
+)
+
+
+def fixtures():
+    """Network, file and expectation of every fixture; manifests are looked at by themselves."""
+    for expectation in sorted(FIXTURES.glob("*/*.json")):
+        if expectation.stem != "manifest":
+            (file,) = (path for path in expectation.parent.glob(f"{expectation.stem}.*") if path != expectation)
+            yield pytest.param(expectation.parent.name, file, id=f"{expectation.parent.name}-{expectation.stem}")
+
+
+def parsed(data, network, **settings):
+    parsing = Parsing([data], network, ParseSettings(moment=MOMENT, **settings))
+    return list(parsing), parsing.report
+
+
+def shown(row):
+    """A row as fixtures write it: amounts as text, the identity as a pair, no fingerprints."""
+    kept = {name: value for name, value in row.items() if name not in FINGERPRINTS}
+    amounts = {name: value and str(value) for name, value in kept.items() if name.endswith("amount")}
+    return {**kept, **amounts, "identity": [BY_NUMBER[row["identity_type"]].value, row["identity_value"]]}
+
+
+def written(row):
+    """A row of an expectation; an identity by address is written as the address."""
+    kind, value = row["identity"]
+    value = url_hash(value) if kind == IdentityType.URL_HASH else value
+    return {**row, "identity": [kind, value]}
+
+
+@pytest.mark.parametrize(("name", "file"), list(fixtures()))
+def test_a_fixture_comes_to_what_is_written_beside_it(name, file):
+    expected = json.loads(file.with_suffix(".json").read_text("utf-8"))
+    frames, report = parsed(file.read_bytes(), network_named(name), default_currency=expected.get("default_currency"))
+    rows = [shown(row) for frame in frames for row in frame.to_dicts()]
+    assert rows == [written(row) for row in expected["rows"]]
+    lines = {code: [sample.line for sample in samples] for code, samples in report.findings.samples.items()}
+    assert {code: at for code, at in lines.items() if code in RejectCode} == expected["rejects"]
+    assert {code: at for code, at in lines.items() if code not in RejectCode} == expected["warnings"]
+    assert report.rows_read == len(expected["rows"]) + sum(map(len, expected["rejects"].values()))
+    assert report.binding.family == expected["family"]
+    assert report.dialect.delimiter_name == expected["delimiter"]
+    assert report.encoding == expected.get("encoding", "utf-8")
+    assert report.duplicates.superseded.to_list() == expected.get("superseded", [])
+    assert set(expected.get("unbound", [])) <= set(report.binding.unbound)
+
+
+@every_network
+def test_every_network_has_a_fixture_for_each_of_its_families(network):
+    shown_families = {
+        json.loads(path.read_text("utf-8"))["family"]
+        for path in FIXTURES.glob(f"{network.name}/*.json")
+        if path.stem != "manifest"
+    }
+    assert {family.name for family in network.families} <= shown_families
+
+
+@every_network
+def test_a_network_is_named_like_its_file(network):
+    assert (Path(folder.__path__[0]) / f"{network.name}.py").is_file()
+    assert network_named(network.name) is network
+
+
+def test_an_unknown_network_is_not_found():
+    with pytest.raises(NotFound, match="impact"):
+        network_named("unknown")
+
+
+@every_network
+@pytest.mark.parametrize(
+    "spell",
+    [str.upper, str.lower, lambda name: name.replace(" ", "_"), lambda name: f" {name.replace(' ', '-')}\u00a0"],
+    ids=["upper", "lower", "underscores", "hyphens"],
+)
+def test_every_alias_is_found_however_it_is_spelled(network, spell):
+    for field, aliases in network.aliases.items():
+        for alias in aliases:
+            assert bind([spell(alias)], network).columns == {field: (0,)}
+
+
+@every_network
+def test_the_first_of_several_aliases_is_the_most_telling(network):
+    for field, aliases in network.aliases.items():
+        distinct = list({normalize_header(alias): alias for alias in aliases}.values())
+        places = bind(distinct[::-1], network).columns[field]
+        ranked = [distinct[::-1][place] for place in places]
+        assert ranked == (distinct[:1] if field in FROM_ONE_COLUMN else distinct)
+
+
+@every_network
+@pytest.mark.parametrize("name", ["Commission", "commission_rate", "Default Payout", "Earnings per click", "PAYOUT"])
+def test_what_a_click_pays_is_never_read(network, name):
+    assert bind([name], network).columns == {}
+
+
+CELLS = {
+    Field.ITEM_ID: "I-1",
+    Field.SKU: "S-1",
+    Field.TITLE: "Thing",
+    Field.URL: "https://shop.example/p/1",
+    Field.LANDING_URL: "https://shop.example/p/1",
+    Field.IMAGE_URL: "https://shop.example/1.jpg",
+    Field.SALE_PRICE: "15.99 USD",
+    Field.LIST_PRICE: "18.99 USD",
+    Field.ORIGINAL_PRICE: "19.99 USD",
+    Field.SALE_PERIOD: "2025-01-01T00:00Z/2025-12-31T00:00Z",
+    Field.CURRENCY: "USD",
+    Field.STOCK: "in stock",
+    Field.GTIN: "036000291452",
+    Field.MPN: "M-1",
+    Field.BRAND: "Brand",
+    Field.CATEGORY: "Things",
+    Field.DESCRIPTION: "A thing",
+    Field.PROMOTION: "Free shipping",
+}
+
+
+def small_feed(network, delimiter, order):
+    fields = sorted((field for field in CELLS if field in network.aliases), key=order)
+    lines = [[network.aliases[field][0] for field in fields], [CELLS[field] for field in fields]]
+    return "".join(delimiter.join(line) + "\n" for line in lines).encode()
+
+
+@every_network
+@pytest.mark.parametrize("seed", range(3))
+def test_every_delimiter_and_every_order_of_columns_gives_the_same_row(network, seed):
+    rng = random.Random(seed)
+    places = {field: rng.random() for field in Field}
+    frames = [
+        frame
+        for delimiter in network.delimiters
+        for order in (list(Field).index, places.get)
+        for frame in parsed(small_feed(network, delimiter, order), network)[0]
+    ]
+    assert len(frames) == 2 * len(network.delimiters)
+    assert pl.concat(frames).unique().height == 1
+    (row,) = frames[0].to_dicts()
+    assert (str(row["amount"]), row["currency"], row["title"]) == ("15.9900", "USD", "Thing")
+
+
+@every_network
+def test_tracking_parameters_do_not_change_what_a_product_is(network):
+    plain = "https://shop.example/p?sku=1"
+    for name in network.links.tracking_names:
+        assert identity_url(f"{plain}&{name}=x", network.links) == identity_url(plain, network.links)
+        assert canonical_url(f"{plain}&{name.upper()}=x", network.links) == plain
+
+
+@every_manifest
+def test_a_manifest_says_how_many_records_its_files_have(network):
+    entries = network.read_manifest((FIXTURES / network.name / "manifest.xml").read_bytes())
+    expected = json.loads((FIXTURES / network.name / "manifest.json").read_text("utf-8"))
+    moments = [entry.updated_at and entry.updated_at.isoformat() for entry in entries]
+    assert [{**asdict(entry), "updated_at": at} for entry, at in zip(entries, moments, strict=True)] == expected
+
+
+@every_manifest
+@pytest.mark.parametrize(
+    "document",
+    [
+        b"",
+        b"<html><body>Not found",
+        b'<!DOCTYPE x [<!ENTITY a "aaaa">]><catalogs><catalog>&a;</catalog></catalogs>',
+        b'<!DOCTYPE x SYSTEM "file:///etc/passwd"><catalogs/>',
+        b"\xff\xfe\x00",
+        b"<a>" * 100,
+    ],
+    ids=["empty", "html", "entities", "outside", "bytes", "deep"],
+)
+def test_a_hostile_manifest_is_refused(network, document):
+    with pytest.raises(UnreadableXml):
+        network.read_manifest(document)

@@ -1,0 +1,215 @@
+"""Parsing as it would be written for a hundred rows: byte by byte and cell by cell, every rule a call of the kernel.
+
+What the columnar pipeline makes of a file has to equal what this makes of it.
+"""
+
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+
+from harvester.kernel.gtin import normalize_gtin, normalize_isbn
+from harvester.kernel.headers import normalize_header
+from harvester.kernel.identity import NUMBERS, clean_identifier, identity_of
+from harvester.kernel.money import offered_prices
+from harvester.kernel.network import FROM_ONE_COLUMN, Field
+from harvester.kernel.rejects import Fault, Rejected, WarningCode
+from harvester.kernel.sale_period import holds_at
+from harvester.kernel.signature import Content, content_hash, price_signature
+from harvester.kernel.stock import Stock, read_stock
+from harvester.kernel.text import trim
+from harvester.kernel.urls import canonical_url, identity_url, is_web_url, url_hash
+
+TEXTS = (Field.MPN, Field.BRAND, Field.CATEGORY, Field.DESCRIPTION, Field.PROMOTION)
+
+
+@dataclass
+class Slow:
+    """What a file comes to."""
+
+    rows: list[dict] = field(default_factory=list)
+    counts: Counter = field(default_factory=Counter)
+    lines: dict = field(default_factory=dict)
+    rows_read: int = 0
+
+    def note(self, code, line):
+        self.counts[code] += 1
+        self.lines.setdefault(code, []).append(line)
+
+
+def slow_parse(data, network, settings, *, delimiter, quoted):
+    """Parse a file in UTF-8 with line feeds; the first line is the header."""
+    columns = len(slow_record(data, 0, delimiter.encode())[0])
+    records = list(slow_records(data, delimiter.encode(), quoted=quoted, columns=columns))
+    header = [name.decode() for name in records[0][2]]
+    slow = Slow()
+    for line, raw, fields in records[1:]:
+        if not raw.strip(b" \r\n"):
+            continue
+        slow.rows_read += 1
+        try:
+            row, warnings = slow_row(slow_cells(fields, header), header, network, settings)
+        except Rejected as refusal:
+            slow.note(refusal.code, line)
+        else:
+            slow.rows.append({"line": line, **row})
+            for code in warnings:
+                slow.note(code, line)
+    return slow
+
+
+def slow_records(data, delimiter, *, quoted, columns=None):
+    """Line number, bytes and fields of each record; no fields if the quotes are wrong."""
+    position, line = 0, 1
+    while position < len(data):
+        end = data.find(b"\n", position)
+        end = len(data) if end < 0 else end
+        if not quoted:
+            yield line, data[position:end], data[position:end].removesuffix(b"\r").split(delimiter)
+            position, line = end + 1, line + 1
+            continue
+        try:
+            fields, behind = slow_record(data, position, delimiter)
+        except AssertionError:
+            if not are_rows(data[end + 1 :], delimiter, columns):
+                raise
+            fields, behind = None, None
+        behind = behind or end + 1
+        yield line, data[position:behind], fields
+        line += data.count(b"\n", position, behind)
+        position = behind
+
+
+def are_rows(data, delimiter, columns):
+    """Whether every line is a record by itself, with all its fields."""
+    for line in data.rstrip(b" \r\n").split(b"\n"):
+        try:
+            fields, _ = slow_record(line + b"\n", 0, delimiter)
+        except AssertionError:
+            return False
+        if fields is None or len(fields) != columns:
+            return False
+    return True
+
+
+def slow_record(data, position, delimiter):
+    fields, current = [], bytearray()
+    state = "start"
+    while position < len(data):
+        byte = data[position : position + 1]
+        at_end = byte == b"\n" or data[position : position + 2] == b"\r\n"
+        if state == "inside" and byte == b'"':
+            state = "behind"
+        elif state == "inside" or (state == "behind" and byte == b'"'):
+            current += byte
+            state = "inside"
+        elif byte == delimiter or at_end:
+            fields.append(bytes(current))
+            current.clear()
+            state = "start"
+            if at_end:
+                return fields, position + (1 if byte == b"\n" else 2)
+        elif state == "behind":
+            return None, None
+        elif state == "start" and byte == b'"':
+            state = "inside"
+        else:
+            current += byte
+            state = "plain"
+        position += 1
+    raise AssertionError("the file ends inside a record")
+
+
+def slow_cells(fields, header):
+    if fields is None:
+        raise Rejected(Fault.ROW_QUOTES)
+    try:
+        text = [part.decode() for part in fields]
+    except UnicodeDecodeError:
+        raise Rejected(Fault.ROW_UNDECODABLE) from None
+    if any("\0" in part for part in text):
+        raise Rejected(Fault.ROW_NUL)
+    if len(text) != len(header):
+        raise Rejected(Fault.ROW_RAGGED)
+    return text
+
+
+def slow_row(texts, header, network, settings):
+    def all_of(meant):
+        names = [normalize_header(alias) for alias in network.aliases.get(meant, ())]
+        places = [place for name in names for place, column in enumerate(header) if normalize_header(column) == name]
+        return [texts[place] for place in (places[:1] if meant in FROM_ONE_COLUMN else places)]
+
+    def one(meant):
+        return next((text for text in all_of(meant) if trim(text)), "")
+
+    def charged(meant):
+        given = [text for text in all_of(meant) if trim(text)]
+        return next((text for text in given if not re.fullmatch("[^1-9]*0[^1-9]*", text, re.DOTALL)), one(meant))
+
+    numbers = [*all_of(Field.GTIN), *all_of(Field.ISBN)]
+    if any(len(trim(text)) > 100_000 for text in [*map(one, Field), *numbers]):
+        raise Rejected(Fault.TEXT_TOO_LONG)
+    if not trim(one(Field.TITLE)):
+        raise Rejected(Fault.NO_TITLE)
+    landing = one(Field.LANDING_URL) or one(Field.URL)
+    url = canonical_url(landing, network.links)
+    offered = slow_prices(one, charged, settings)
+    item_id, sku = clean_identifier(one(Field.ITEM_ID)), clean_identifier(one(Field.SKU))
+    identity = identity_of(item_id=item_id, sku=sku, url=landing, rules=network.links)
+    gtin, bad_gtin = slow_gtin(all_of(Field.GTIN), all_of(Field.ISBN))
+    image = trim(one(Field.IMAGE_URL))
+    link = trim(one(Field.URL) or one(Field.LANDING_URL))
+    stock = read_stock(one(Field.STOCK))
+    content = {
+        "title": trim(one(Field.TITLE)),
+        "url": url,
+        "tracked_url": link if link != url and is_web_url(link) else None,
+        "image_url": image if is_web_url(image) else None,
+        "item_id": item_id or None,
+        "sku": sku or None,
+        "gtin": gtin,
+        "url_hash": url_hash(identity_url(landing, network.links)),
+        **{meant.value: trim(one(meant)) or None for meant in TEXTS},
+    }
+    promotion = content.pop("promotion")
+    renamed = {("image" if name == "image_url" else name): value for name, value in content.items()}
+    row = {
+        **content,
+        "identity_type": NUMBERS[identity.type],
+        "identity_value": identity.value,
+        "promotion": promotion,
+        "amount": offered.price.amount,
+        "currency": offered.price.currency,
+        "original_amount": offered.original.amount if offered.original else None,
+        "in_stock": stock.in_stock,
+        "content_hash": content_hash(Content(**renamed)),
+        "signature": price_signature(
+            offered.price, in_stock=stock.in_stock, original=offered.original, promotion=promotion
+        ),
+    }
+    noticed = {
+        WarningCode.UNKNOWN_STOCK: bool(all_of(Field.STOCK)) and stock is Stock.UNKNOWN,
+        WarningCode.BAD_GTIN: bad_gtin,
+        WarningCode.BAD_IMAGE_URL: bool(image) and not is_web_url(image),
+    }
+    return row, [*offered.warnings, *(code for code, is_so in noticed.items() if is_so)]
+
+
+def slow_prices(one, charged, settings):
+    sale = charged(Field.SALE_PRICE)
+    if sale and not holds_at(one(Field.SALE_PERIOD), settings.moment):
+        sale = ""
+    return offered_prices(
+        sale,
+        charged(Field.LIST_PRICE),
+        charged(Field.ORIGINAL_PRICE),
+        currency=one(Field.CURRENCY),
+        default_currency=settings.default_currency,
+        decimal_style=settings.decimal_style,
+    )
+
+
+def slow_gtin(gtins, isbns):
+    results = [result for result in (*map(normalize_gtin, gtins), *map(normalize_isbn, isbns)) if result]
+    valid = next((result.value for result in results if result.valid), None)
+    return valid, bool(results) and valid is None

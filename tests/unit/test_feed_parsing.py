@@ -1,0 +1,96 @@
+"""The door to parsing: one iterator, one report."""
+
+import threading
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+from tests.support.feeds import HEADER, MOMENT, cents, counts, feed, parse, quoted_feed, row
+
+from harvester.feeds.networks import network_named
+from harvester.pipeline.parse import ParseLimits, ParseSettings, Parsing, file_chunks, parse_file
+from harvester.pipeline.parse.duplicates import ProductTracker
+from harvester.pipeline.parse.errors import RowCountLimitExceeded
+
+SETTINGS = ParseSettings(moment=MOMENT)
+
+
+def many(count):
+    return [row(number) for number in range(1, count + 1)]
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("block", [300, 5_000, 10**6])
+@pytest.mark.parametrize("write", [feed, quoted_feed])
+def test_rows_come_in_the_order_of_the_file_however_it_is_cut(threads, block, write):
+    frame, report = parse(write(*many(500)), threads=threads, block_bytes=block)
+    assert frame["line"].to_list() == list(range(2, 502))
+    assert cents(frame) == {f"S-{number}": number for number in range(1, 501)}
+    assert (report.rows_read, report.rows_valid, report.duplicates.products) == (500, 500, 500)
+
+
+def test_a_file_is_read_and_the_bytes_are_counted(tmp_path: Path):
+    path = tmp_path / "feed.txt"
+    path.write_text(feed(*many(50)))
+    parsing = parse_file(path, network_named("impact"), SETTINGS)
+    assert sum(frame.height for frame in parsing) == 50
+    assert parsing.bytes_read == path.stat().st_size
+    assert b"".join(file_chunks(path, 7)) == path.read_bytes()
+
+
+def test_findings_are_counted_exactly_and_sampled_from_the_first():
+    rows = [row(number, Name="" if number % 2 else "x") for number in range(1, 401)]
+    _, report = parse(feed(*rows), block_bytes=700)
+    samples = report.findings.samples["MISSING_TITLE"]
+    assert counts(report) == {"MISSING_TITLE": 200}
+    assert [sample.line for sample in samples] == list(range(2, 102, 2))
+
+
+def test_an_error_in_the_middle_reaches_the_reader_and_leaves_no_thread():
+    with pytest.raises(RowCountLimitExceeded):
+        parse(feed(*many(500)), limits=ParseLimits(rows=400), block_bytes=300)
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("parse")]
+
+
+def test_a_reader_may_stop_early():
+    frames = iter(Parsing([feed(*many(500)).encode()], network_named("impact"), SETTINGS, block_bytes=300))
+    assert next(frames).height
+    frames.close()
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("parse")]
+
+
+def test_a_moment_needs_its_offset():
+    with pytest.raises(ValueError, match="offset"):
+        ParseSettings(moment=datetime(2025, 1, 1))  # noqa: DTZ001 - that is the mistake
+
+
+def test_a_tracker_without_rows_knows_no_products():
+    duplicates = ProductTracker(10).finish()
+    assert (duplicates.products, duplicates.count, duplicates.samples) == (0, 0, [])
+
+
+@pytest.mark.parametrize(
+    ("cells", "cents_now", "cents_before"),
+    [
+        ({"Sale Price": "15.99", "Price": "18.99"}, 1599, 1899),
+        ({"Sale Price": "0.00", "Price": "18.99"}, 1899, None),
+        ({"Sale Price": "0", "Current Price": "17.99", "Price": "18.99"}, 1799, 1899),
+        ({"Sale Price": "USD 0.00", "Current Price": "17.99"}, 1799, None),
+        ({"Sale Price": "15.99", "Current Price": "17.99"}, 1599, None),
+        ({"Price": "18.99", "Original Price": "0.00", "MSRP": "20.00"}, 1899, 2000),
+    ],
+)
+def test_a_price_of_zero_gives_way_to_the_next_column(cells, cents_now, cents_before):
+    header = ["SKU", "Name", "Url", "Currency", *cells]
+    frame, report = parse(feed(["S-1", "x", "https://shop.example/p", "USD", *cells.values()], header=header))
+    before = frame["original_amount"][0]
+    assert (cents(frame), before and int(before * 100)) == ({"S-1": cents_now}, cents_before)
+    assert counts(report) == {}
+
+
+def test_stock_that_nobody_knows_is_counted_only_where_a_column_tells_of_stock():
+    told = feed(row(1, Availability="in stock"), row(2, Availability="perhaps"), row(3, Availability=""))
+    untold = feed(*(row(number)[:-1] for number in (1, 2)), header=HEADER[:-1])
+    assert counts(parse(told)[1]) == {"UNKNOWN_STOCK": 2}
+    frame, report = parse(untold)
+    assert (frame["in_stock"].to_list(), counts(report)) == ([True, True], {})
