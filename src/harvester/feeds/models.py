@@ -29,6 +29,7 @@ class Feed(models.Model):
     host_keys = models.TextField(default="", blank=True)
     seen_host_key = models.TextField(default="", blank=True)
     secret_version = models.IntegerField(default=0, editable=False)
+    secret_fields = models.JSONField(default=list, editable=False)
     format = models.TextField(default="CSV")
     compression = models.TextField(choices=[(word, word) for word in Compression], default=Compression.NONE)
     encoding = models.TextField(default="", blank=True)

@@ -67,6 +67,7 @@ class Migration(migrations.Migration):
                 ("host_keys", models.TextField(blank=True, default="")),
                 ("seen_host_key", models.TextField(blank=True, default="")),
                 ("secret_version", models.IntegerField(default=0, editable=False)),
+                ("secret_fields", models.JSONField(default=list, editable=False)),
                 ("format", models.TextField(default="CSV")),
                 (
                     "compression",

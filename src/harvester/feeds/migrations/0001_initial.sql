@@ -20,7 +20,9 @@ CREATE TABLE feeds (
     -- Approved host keys, one on each line, and the one that the server showed last.
     host_keys               text NOT NULL DEFAULT '',
     seen_host_key           text NOT NULL DEFAULT '',
+    -- Goes up with each change of the sealed credentials; beside it the names of what they hold.
     secret_version          integer NOT NULL DEFAULT 0,
+    secret_fields           jsonb NOT NULL DEFAULT '[]',
     format                  text COLLATE "C" NOT NULL DEFAULT 'CSV' CHECK (format = 'CSV'),
     compression             text COLLATE "C" NOT NULL DEFAULT 'NONE' CHECK (compression IN ('NONE', 'GZIP')),
     encoding                text COLLATE "C" NOT NULL DEFAULT '',
