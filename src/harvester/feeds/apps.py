@@ -1,4 +1,4 @@
-"""Registers feeds with Django."""
+"""Registers feeds with Django and their jobs with the engine."""
 
 from django.apps import AppConfig
 
@@ -7,3 +7,9 @@ class FeedsConfig(AppConfig):
     name = "harvester.feeds"
     label = "feeds"
     default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        from harvester.feeds import orphans, run
+
+        run.register()
+        orphans.register()

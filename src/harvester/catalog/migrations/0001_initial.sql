@@ -171,8 +171,8 @@ CREATE TRIGGER refuse_truncate BEFORE TRUNCATE ON prices EXECUTE FUNCTION refuse
 CREATE TABLE prices_default PARTITION OF prices DEFAULT;
 SELECT make_partitions('prices', 3);
 
--- The whole difference of a held run. `change` says what promotion would do with the row: NEW, CONTENT (known, other
--- content), PRICE (known, price due), BACK (known, was missing), MISSING. A row may carry content and price at once.
+-- The whole difference of a held run: what promotion would do with each product. A row may carry content and a price
+-- at once; the lines of products that are missing are made up, below zero.
 CREATE TABLE held_changes (
     source_id       uuid NOT NULL,
     run_no          bigint NOT NULL,
@@ -182,6 +182,7 @@ CREATE TABLE held_changes (
     is_price        boolean NOT NULL,
     is_back         boolean NOT NULL,
     is_missing      boolean NOT NULL,
+    has_offer       boolean NOT NULL,
     product_id      bigint,
     identity_type   smallint,
     identity_value  text COLLATE "C",
@@ -367,7 +368,7 @@ CREATE VIEW source_product_seen AS
 SELECT s.last_promoted_run_no AS run_no, o.source_id, o.product_id AS source_product_id
 FROM offers o JOIN sources s ON s.id = o.source_id WHERE o.seen_until IS NULL;
 
--- Staging: what a run read, and what it would change. One pair of tables for each slot, made once: tables that come
+-- Staging: what a run read, and what it would change. One set of tables for each slot, made once: tables that come
 -- and go with every run bloat the system's catalog. They are not logged; a run that is interrupted begins anew.
 DO $$ BEGIN FOR slot IN 0..15 LOOP
     EXECUTE format('CREATE UNLOGGED TABLE staged_rows_%s (
@@ -383,14 +384,39 @@ DO $$ BEGIN FOR slot IN 0..15 LOOP
         signature       uuid NOT NULL
     ) WITH (autovacuum_enabled = false)', slot);
     EXECUTE format('CREATE UNLOGGED TABLE staged_changes_%s (
-        line       bigint,
-        product_id bigint,
-        is_new     boolean NOT NULL,
-        is_content boolean NOT NULL,
-        is_price   boolean NOT NULL,
-        is_back    boolean NOT NULL,
-        is_missing boolean NOT NULL,
-        has_offer  boolean NOT NULL
+        line            bigint NOT NULL,
+        product_id      bigint NOT NULL,
+        is_new          boolean NOT NULL,
+        is_content      boolean NOT NULL,
+        is_price        boolean NOT NULL,
+        is_back         boolean NOT NULL,
+        is_missing      boolean NOT NULL,
+        has_offer       boolean NOT NULL,
+        is_unsure       boolean NOT NULL,
+        identity_type   smallint,
+        identity_value  text COLLATE "C",
+        content_hash    bigint,
+        amount          numeric(14, 4),
+        currency        text COLLATE "C",
+        original_amount numeric(14, 4),
+        promotion       text,
+        in_stock        boolean,
+        signature       uuid
+    ) WITH (autovacuum_enabled = false)', slot);
+    EXECUTE format('CREATE UNLOGGED TABLE staged_contents_%s (
+        line        bigint NOT NULL,
+        title       text NOT NULL,
+        url         text NOT NULL,
+        tracked_url text,
+        image_url   text,
+        brand       text,
+        category    text,
+        description text,
+        item_id     text COLLATE "C",
+        sku         text COLLATE "C",
+        gtin        text COLLATE "C",
+        mpn         text COLLATE "C",
+        url_hash    text COLLATE "C"
     ) WITH (autovacuum_enabled = false)', slot);
 END LOOP; END $$;
 
@@ -398,10 +424,10 @@ END LOOP; END $$;
 CREATE FUNCTION clear_staging(slot integer) RETURNS void LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, public AS $$
 BEGIN
-    EXECUTE format('TRUNCATE staged_rows_%s, staged_changes_%s', slot, slot);
+    EXECUTE format('TRUNCATE staged_rows_%s, staged_changes_%s, staged_contents_%s', slot, slot, slot);
 END $$;
 CREATE FUNCTION analyse_staging(slot integer) RETURNS void LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, public AS $$
 BEGIN
-    EXECUTE format('ANALYZE staged_rows_%s, staged_changes_%s', slot, slot);
+    EXECUTE format('ANALYZE staged_rows_%s, staged_changes_%s, staged_contents_%s', slot, slot, slot);
 END $$;

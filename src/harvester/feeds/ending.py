@@ -1,0 +1,199 @@
+"""How a run of a feed ends: each way is one transaction over run, figures, feed, audit and the job itself."""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import connection
+from django.db.models.functions import Now
+from django.utils import timezone
+
+from harvester.catalog.models import Run, Source
+from harvester.catalog.states import RunOutcome, RunStatus
+from harvester.engine.enqueue import enqueue
+from harvester.feeds import telling
+from harvester.feeds.errors import Abandoned, Superseded
+from harvester.feeds.models import Feed, FeedRun
+from harvester.feeds.states import FeedStatus, SkipReason, Trigger
+from harvester.feeds.work import Work
+from harvester.guards.redaction import redact_text
+from harvester.kernel.actor import system
+from harvester.kernel.errors import HarvesterError
+from harvester.ops import audit
+from harvester.pipeline.baseline import Baseline, look
+from harvester.pipeline.gates import Verdict
+from harvester.pipeline.promote import Promoted
+
+RUN = "feeds.run"
+#: Raise it whenever the same file would be read differently: then every feed reads its file again.
+PARSER_VERSION = 1
+#: Final failures in a row after which a feed stops by itself.
+FAILURES_TO_DISABLE = 3
+#: Codes of runs that ended for no fault of the feed.
+UNCOUNTED = (Superseded.code, Abandoned.code, "CANCELLED")
+ACTOR = system("feeds")
+_SETTLED = (
+    *("consecutive_failures", "last_run_at", "manual_run_requested_at", "last_remote_mtime", "last_remote_size"),
+    *("last_content_hash", "last_ingested_run_no", "last_parser_version"),
+)
+
+
+def lock_feed_and_source(cursor: Any, feed: Feed) -> tuple[Feed, Baseline]:
+    """The feed and its source as they stay until the transaction ends. Everybody locks them in this order."""
+    locked = Feed.objects.select_for_update(of=("self",)).select_related("source").get(pk=feed.pk)
+    return locked, look(cursor, feed.source_id, lock=True)
+
+
+def end_promoted(work: Work, feed: Feed, baseline: Baseline, promoted: Promoted) -> None:
+    """Every gate passed: the run is what consumers see."""
+    figures = {
+        "prices_written": promoted.prices,
+        "products_changed": promoted.changed,
+        "products_missing": promoted.missing,
+        "products_expired": promoted.expired,
+    }
+    _end_run(work.run, RunStatus.SUCCEEDED, outcome=RunOutcome.PROMOTED, observed_at=baseline.next_observed_at)
+    work.note(**figures)
+    remember_file(feed, work.run)
+    _settle_feed(feed, work.run, failures=0)
+    audit.record(ACTOR, "RUN_PROMOTED", "run", work.run.id, detail={"feed": str(feed.id), **figures})
+    telling.run_is_good(feed)
+    if baseline.held_run_no:
+        telling.hold_is_over(feed, f"Run {work.run.no} was promoted in its place.")
+    telling.identity_upgrades(feed, work.run)
+    work.log.info("PROMOTE_COMPLETE", promote_rows_updated=promoted.changed + promoted.missing, **figures)
+    _complete(work, RunOutcome.PROMOTED)
+
+
+def end_held(work: Work, feed: Feed, baseline: Baseline, verdict: Verdict) -> None:
+    """A gate holds the run: nothing changed, and a person decides."""
+    gates = [finding.gate for finding in verdict.holding]
+    _end_run(work.run, RunStatus.SUCCEEDED, outcome=RunOutcome.HELD)
+    work.note()
+    remember_file(feed, work.run)
+    _settle_feed(feed, work.run, failures=0)
+    audit.record(ACTOR, "RUN_HELD", "run", work.run.id, detail={"feed": str(feed.id), "gates": gates})
+    telling.run_is_held(feed, work.run, verdict, baseline)
+    telling.identity_upgrades(feed, work.run)
+    _complete(work, RunOutcome.HELD)
+
+
+def end_skipped(work: Work, reason: SkipReason) -> None:
+    """The file is as before: the run succeeded and had nothing to do."""
+    with work.job.transaction(), connection.cursor() as cursor:
+        feed, baseline = lock_feed_and_source(cursor, work.feed)
+        _end_run(work.run, RunStatus.SUCCEEDED, outcome=RunOutcome.SKIPPED)
+        work.note(skipped_reason=reason.value)
+        _settle_feed(feed, work.run, failures=0)
+        if feed.unchanged_means_seen and _last_ingested_is_shown(feed, baseline):
+            Source.objects.filter(pk=feed.source_id).update(last_promoted_at=baseline.moment)
+        telling.run_is_good(feed)
+        _complete(work, RunOutcome.SKIPPED)
+
+
+def end_failed(work: Work, error: BaseException) -> None:
+    """No attempt is left, or none could help."""
+    code = code_of(error)
+    with work.job.transaction(), connection.cursor() as cursor:
+        feed, _ = lock_feed_and_source(cursor, work.feed)
+        fail_run(work.run, code, message_of(error))
+        work.note()
+        failures = feed.consecutive_failures + (code not in UNCOUNTED)
+        _settle_feed(feed, work.run, failures=failures)
+        Source.objects.filter(pk=feed.source_id).update(last_failure_at=Now(), failure_streak=failures)
+        if code not in UNCOUNTED:
+            telling.run_has_failed(feed, work.run, code, message_of(error))
+            if failures >= FAILURES_TO_DISABLE and feed.status == FeedStatus.ENABLED:
+                _disable(feed, failures, message_of(error))
+    work.log.info("RUN_FAILED", error=message_of(error), code=code, is_partial=False, duration_ms=work.run.duration_ms)
+
+
+def note_retry(work: Work, error: BaseException, wait_seconds: float) -> None:
+    """An attempt failed and there will be another: the run stays RUNNING and shows why."""
+    with work.job.transaction():
+        Run.objects.filter(pk=work.run.pk).update(error_code=code_of(error), error=message_of(error))
+        work.note(next_try_at=timezone.now() + timedelta(seconds=wait_seconds))
+
+
+def fail_run(run: Run, code: str, message: str) -> None:
+    """End a run as failed; the transaction is the caller's."""
+    _end_run(run, RunStatus.FAILED, error_code=code, error=message)
+
+
+def code_of(error: BaseException) -> str:
+    return error.code if isinstance(error, HarvesterError) else "UNEXPECTED"
+
+
+def message_of(error: BaseException) -> str:
+    return redact_text(str(error) or type(error).__name__)[:2000]
+
+
+def remember_file(feed: Feed, run: Run) -> None:
+    """The file that this run ingested is the one that later runs compare with."""
+    figures = FeedRun.objects.get(pk=run.pk)
+    feed.last_remote_mtime, feed.last_remote_size = figures.remote_mtime, figures.remote_size
+    feed.last_content_hash, feed.last_ingested_run_no = run.artifact_hash, run.no
+    feed.last_parser_version = PARSER_VERSION
+
+
+def forget_file(feed: Feed) -> None:
+    """Let the next run read its file, whatever it is. Saved by the caller."""
+    feed.last_remote_mtime = feed.last_remote_size = feed.last_content_hash = None
+
+
+def follow_up(feed: Feed, started_at: datetime) -> None:
+    """A request from before the run was honoured by it; a newer one gets a run of its own, if the feed still runs."""
+    asked = feed.manual_run_requested_at
+    pending = asked is not None and asked > started_at
+    if asked is not None and not pending:
+        feed.manual_run_requested_at = None
+    if pending and feed.status == FeedStatus.ENABLED:
+        enqueue(RUN, {"feed_id": str(feed.id), "trigger": Trigger.MANUAL_PENDING.value})
+    telling.log.debug(
+        "MANUAL_RUN_PENDING_CHECK",
+        feed_id=str(feed.id),
+        pending=pending,
+        enqueuing_follow_up=pending and feed.status == FeedStatus.ENABLED,
+    )
+
+
+def _end_run(run: Run, status: RunStatus, **fields: Any) -> None:
+    Run.objects.filter(pk=run.pk).update(status=status, finished_at=Now(), stage=None, **fields)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE runs SET duration_ms = extract(epoch FROM finished_at - started_at) * 1000 WHERE id = %s", [run.pk]
+        )
+    run.refresh_from_db()
+    FeedRun.objects.filter(pk=run.pk).update(next_try_at=None)
+
+
+def _settle_feed(feed: Feed, run: Run, *, failures: int) -> None:
+    feed.consecutive_failures = failures
+    feed.last_run_at = run.finished_at
+    follow_up(feed, run.started_at)
+    feed.save(update_fields=_SETTLED)
+
+
+def _last_ingested_is_shown(feed: Feed, baseline: Baseline) -> bool:
+    last = feed.last_ingested_run_no
+    if last is None or last != baseline.last_promoted_run_no:
+        return False
+    return Run.objects.filter(no=last, ignored_at__isnull=True).exists()
+
+
+def _disable(feed: Feed, failures: int, error: str) -> None:
+    Feed.objects.filter(pk=feed.pk).update(status=FeedStatus.DISABLED, next_run_at=None)
+    audit.record(
+        ACTOR,
+        "FEED_AUTO_DISABLED",
+        "feed",
+        feed.id,
+        changed=["status", "next_run_at"],
+        detail={"consecutive_failures": failures},
+    )
+    telling.feed_is_disabled(feed, failures, error)
+
+
+def _complete(work: Work, outcome: RunOutcome) -> None:
+    result = {"run_no": work.run.no, "run_id": str(work.run.id), "outcome": outcome.value}
+    work.log.info("RUN_COMPLETE", status=work.run.status, outcome=outcome.value, duration_ms=work.run.duration_ms)
+    work.job.finish(result)

@@ -1,0 +1,138 @@
+"""From the partner's server to the artifact store, unless the file is the one that was read before."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from harvester.catalog.models import Run
+from harvester.catalog.states import RunOutcome
+from harvester.feeds.access import note_host_key, open_remote, port_of
+from harvester.feeds.models import Feed
+from harvester.feeds.states import SkipReason
+from harvester.feeds.store import artifact_store
+from harvester.feeds.work import Work
+from harvester.guards.host_keys import HostKeyChanged, HostKeyUnknown
+from harvester.guards.remote import RemoteFileNotFound, RemoteFiles, RemoteStat
+from harvester.kernel.network import ManifestEntry
+
+#: Bytes of a file, unless the feed says otherwise.
+MAX_FILE_BYTES = 500 * 1024 * 1024
+#: A manifest names some thousand files at the most.
+MAX_MANIFEST_BYTES = 8 * 1024 * 1024
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fetched:
+    """A file that is kept now.
+
+    Attributes:
+        sha256: its hash, which is its name in the store.
+        size: bytes.
+        manifest_rows: how many rows the partner says it has, if he says so.
+    """
+
+    sha256: str
+    size: int
+    manifest_rows: int | None
+
+
+def fetch(work: Work) -> Fetched | SkipReason:
+    """Download the feed's file, or say why there is no need to."""
+    feed, log = work.feed, work.log
+    log.info("DOWNLOAD_START", host=feed.host, port=port_of(feed), path=feed.path, transport=feed.transport)
+    try:
+        session = open_remote(feed)
+    except (HostKeyUnknown, HostKeyChanged) as refusal:
+        with work.job.transaction():
+            note_host_key(feed, refusal.seen)
+        raise
+    with session as remote:
+        log.debug("FTP_CONNECTED", host=feed.host)
+        stat = remote.stat(feed.path)
+        log.debug(
+            "FILE_STAT",
+            remote_mtime=_text(stat.mtime),
+            remote_size=stat.size,
+            last_known_mtime=_text(feed.last_remote_mtime),
+            last_known_size=feed.last_remote_size,
+        )
+        if is_unchanged(feed, stat, log.debug):
+            return _skipped(work, SkipReason.UNCHANGED_MTIME)
+        manifest_rows = _manifest_rows(work, remote)
+        return _download(work, remote, manifest_rows)
+
+
+def is_unchanged(feed: Feed, stat: RemoteStat, say: Callable[..., object]) -> bool:
+    """Whether the server shows the very file that was read last. What it does not tell counts as changed."""
+    if stat.mtime is None or stat.size is None:
+        say("STAT_INCOMPLETE", feed_id=str(feed.id), mtime=_text(stat.mtime), size=stat.size)
+        return False
+    if feed.last_content_hash is None or (feed.last_remote_mtime, feed.last_remote_size) != (stat.mtime, stat.size):
+        return False
+    say("STAT_UNCHANGED", feed_id=str(feed.id), mtime=_text(stat.mtime), size=stat.size)
+    return True
+
+
+def _download(work: Work, remote: RemoteFiles, manifest_rows: int | None) -> Fetched | SkipReason:
+    feed, cap = work.feed, work.feed.max_file_bytes or MAX_FILE_BYTES
+    with artifact_store().writer() as writer:
+        downloaded = remote.download(feed.path, writer, cap_bytes=cap, on_progress=_Progress(work))
+        artifact = writer.commit()
+    stat = downloaded.stat
+    work.log.info("DOWNLOAD_COMPLETE", bytes=downloaded.size, compression_type=feed.compression)
+    with work.job.transaction():
+        work.note(
+            download_bytes=downloaded.size, remote_mtime=stat.mtime, remote_size=stat.size, manifest_rows=manifest_rows
+        )
+    if artifact.sha256 == feed.last_content_hash:
+        return _skipped(work, SkipReason.UNCHANGED_HASH)
+    return Fetched(sha256=artifact.sha256, size=artifact.size, manifest_rows=manifest_rows)
+
+
+def _skipped(work: Work, reason: SkipReason) -> SkipReason:
+    """The file is as before; whether that was refused by a person is worth another word."""
+    last = Run.objects.filter(no=work.feed.last_ingested_run_no or 0).values_list("outcome", flat=True).first()
+    reason = SkipReason.UNCHANGED_REJECTED if last == RunOutcome.REJECTED else reason
+    work.log.info("DOWNLOAD_SKIPPED_UNCHANGED", reason=reason.value, hash=work.feed.last_content_hash)
+    return reason
+
+
+def _manifest_rows(work: Work, remote: RemoteFiles) -> int | None:
+    """The number of rows that the partner's manifest says the file has."""
+    network = work.network
+    if not work.feed.use_manifest or not network.manifest_name or not network.read_manifest:
+        return None
+    try:
+        document = remote.read_small(f"/{network.manifest_name}", cap_bytes=MAX_MANIFEST_BYTES)
+    except RemoteFileNotFound:
+        return None
+    return rows_by_manifest(network.read_manifest(document), work.feed.path)
+
+
+def rows_by_manifest(entries: tuple[ManifestEntry, ...], path: str) -> int | None:
+    """The rows of the entry whose location is the path. Several that disagree say nothing."""
+    wanted = PurePosixPath("/", path)
+    found = {entry.records for entry in entries if PurePosixPath("/", entry.location) == wanted}
+    return found.pop() if len(found) == 1 else None
+
+
+class _Progress:
+    """Says how far a download is: to people all the time, to the log at every tenth."""
+
+    def __init__(self, work: Work) -> None:
+        self._work = work
+        self._told = 0
+
+    def __call__(self, done: int, total: int | None) -> None:
+        self._work.job.check()
+        self._work.job.progress(done, total, "downloading")
+        tenth = done * 10 // total if total else 0
+        if total and tenth > self._told:
+            self._told = tenth
+            self._work.log.debug(
+                "DOWNLOAD_PROGRESS", bytes_downloaded=done, total_bytes=total, percent_complete=tenth * 10
+            )
+
+
+def _text(moment: object) -> str | None:
+    return str(moment) if moment is not None else None

@@ -1,0 +1,219 @@
+"""From a kept file to a verdict, and from the verdict to promotion or hold. Nothing is a fact before the verdict."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, cast
+
+from django.conf import settings
+from django.db import connection
+
+from harvester.catalog.states import RunKind
+from harvester.feeds.ending import end_held, end_promoted, lock_feed_and_source
+from harvester.feeds.errors import CountMismatch, NoValidProducts
+from harvester.feeds.findings import keep_findings
+from harvester.feeds.store import artifact_store
+from harvester.feeds.work import Work
+from harvester.guards.inflate import inflate
+from harvester.kernel.numerals import DecimalStyle
+from harvester.pipeline.baseline import Baseline, look
+from harvester.pipeline.gates import RunFacts, Thresholds, Verdict, judge
+from harvester.pipeline.hold import hold
+from harvester.pipeline.load import Position, add_new_products, find_upgrades, stage, stage_contents
+from harvester.pipeline.match import Match, match
+from harvester.pipeline.parse import ParseLimits, ParseReport, ParseSettings, Parsing
+from harvester.pipeline.parse.encoding import Encoding
+from harvester.pipeline.promote import Difference, Promotion, promote
+from harvester.pipeline.spool import Spool
+from harvester.pipeline.staging import Slot, staging
+
+READ_BYTES = 1024 * 1024
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judged:
+    """What a run found and what the gates say of it."""
+
+    baseline: Baseline
+    match: Match
+    report: ParseReport
+    verdict: Verdict
+    upgrades: int
+
+
+def ingest(work: Work, sha256: str, *, manifest_rows: int | None) -> None:
+    """Read a kept file for a run and end the run: promoted, or held."""
+    with staging(work.job) as slot, Spool(spool_directory()) as spool:
+        report = _read(work, slot, spool, sha256, manifest_rows)
+        judged = _judge(work, slot, spool, report)
+        if judged.verdict.passed:
+            _promote(work, slot, spool, judged)
+        else:
+            _hold(work, slot, spool, judged)
+
+
+def spool_directory() -> Path:
+    return settings.CONFIG.home / "spool"
+
+
+def thresholds_of(work: Work) -> Thresholds:
+    """The feed's own thresholds over the defaults."""
+    return Thresholds(**{**work.feed.thresholds, "accepts_url_identity": work.feed.accepts_url_identity})
+
+
+def _read(work: Work, slot: Slot, spool: Spool, sha256: str, manifest_rows: int | None) -> ParseReport:
+    """Parse, stage and prove; from here on the run belongs to this very file."""
+    with work.step("parse"), artifact_store().open(sha256) as file:
+        parsing = _parsing(work, file)
+        report = parsing.report
+        work.log.info("PARSE_START", format=work.feed.format, delimiter=report.dialect.delimiter)
+        stage(work.job, slot, parsing, spool, Position(file))
+    with work.job.transaction():
+        keep_findings(work, report)
+    _prove(report, manifest_rows)
+    with work.job.transaction():
+        work.run.artifact_hash = sha256
+        work.run.save(update_fields=["artifact_hash"])
+    work.log.info(
+        "PARSE_COMPLETE", total_rows=report.rows_read, parsed_rows=report.rows_valid, encoding=report.encoding,
+        skipped_rows=report.rows_read - report.rows_valid, duration_ms=work.timings["parse"],
+    )  # fmt: skip
+    return report
+
+
+def _parsing(work: Work, file: BinaryIO) -> Parsing:
+    feed = work.feed
+    with connection.cursor() as cursor:
+        moment = look(cursor, feed.source_id).moment
+    limits = ParseLimits(rows=feed.max_rows or ParseLimits.rows, products=feed.max_products or ParseLimits.products)
+    said = ParseSettings(
+        moment=moment,
+        default_currency=feed.default_currency or None,
+        decimal_style=cast("DecimalStyle | None", feed.decimal_style or None),
+    )
+    encoding = cast("Encoding | None", feed.encoding or None)
+    return Parsing(inflate(_chunks(file)), work.network, said, limits=limits, encoding=encoding)
+
+
+def _chunks(file: BinaryIO) -> Iterator[bytes]:
+    while chunk := file.read(READ_BYTES):
+        yield chunk
+
+
+def _prove(report: ParseReport, manifest_rows: int | None) -> None:
+    if manifest_rows is not None and report.rows_read != manifest_rows:
+        raise CountMismatch(
+            f"The file has {report.rows_read:,} rows, but the partner's manifest says {manifest_rows:,}. Nothing was "
+            "changed. It is fetched again; if this stays, ask the partner, or switch the feed's manifest check off."
+        )
+    if not report.rows_valid:
+        raise NoValidProducts(
+            f"Not one of the file's {report.rows_read:,} rows can be used. Nothing was changed. "
+            "The run's rejected rows say why."
+        )
+
+
+def _judge(work: Work, slot: Slot, spool: Spool, report: ParseReport) -> Judged:
+    thresholds = thresholds_of(work)
+    with work.step("circuit_breaker"):
+        with work.job.transaction(), connection.cursor() as cursor:
+            baseline = look(cursor, work.feed.source_id)
+            found = match(cursor, slot, baseline, run_type=RunKind.AFFILIATE_FEED, shock_move=thresholds.shock_move)
+        upgrades, samples = find_upgrades(slot, spool, work.feed.source_id) if found.new else (0, [])
+        verdict = judge(_facts(found, report, baseline), thresholds)
+    judged = Judged(baseline=baseline, match=found, report=report, verdict=verdict, upgrades=upgrades)
+    with work.job.transaction():
+        work.note(**_figures(judged))
+        keep_findings(work, report, upgrades=samples)
+    _tell(work, judged)
+    return judged
+
+
+def _facts(found: Match, report: ParseReport, baseline: Baseline) -> RunFacts:
+    return RunFacts(
+        rows_read=report.rows_read,
+        rows_rejected=report.rows_read - report.rows_valid,
+        products=found.products,
+        url_hash_products=found.url_hash,
+        known_products=found.known,
+        shocked_products=found.shocked,
+        active_before=found.active_before,
+        active_seen=found.active_seen,
+        promoted_before=baseline.last_promoted_count,
+    )
+
+
+def _figures(judged: Judged) -> dict[str, object]:
+    found = judged.match
+    return {
+        "products_upserted": found.products,
+        "products_new": found.new,
+        "products_changed": found.content,
+        "products_back": found.back,
+        "products_missing": found.absent,
+        "prices_due": found.prices_due,
+        "url_hash_fallback_count": found.url_hash,
+        "identity_upgrades": judged.upgrades,
+        "known_products": found.known,
+        "shocked_products": found.shocked,
+        "active_count_before": found.active_before,
+        "seen_success_count": found.active_seen,
+        "would_expire_count": max(0, found.active_before - found.active_seen),
+        "verdict": judged.verdict.as_json(),
+    }
+
+
+def _tell(work: Work, judged: Judged) -> None:
+    found, log = judged.match, work.log
+    log.info("CIRCUIT_BREAKER_START", t0=str(judged.baseline.moment), expiry_hours=judged.baseline.expiry_hours)
+    log.debug(
+        "CIRCUIT_BREAKER_COUNTS", active_count_before=found.active_before, seen_success_count=found.active_seen,
+        would_expire_count=max(0, found.active_before - found.active_seen),
+    )  # fmt: skip
+    if found.active_seen > found.active_before:
+        log.warning(
+            "CIRCUIT_BREAKER_NEGATIVE_EXPIRE_COUNT", active_count_before=found.active_before,
+            seen_success_count=found.active_seen, raw_expire_count=found.active_before - found.active_seen,
+        )  # fmt: skip
+    if found.url_hash:
+        log.warning("URL_HASH_FALLBACK", count=found.url_hash, products=found.products)
+    if judged.upgrades:
+        log.info("IDENTITY_UPGRADE_DETECTED", count=judged.upgrades, products=found.products)
+    for finding in judged.verdict.holding:
+        name = "DATA_QUALITY_URL_HASH_SPIKE" if finding.gate == "URL_HASH" else "CIRCUIT_BREAKER_TRIPPED"
+        log.warning(name, reason=finding.gate, **finding.figures)
+    if judged.verdict.passed:
+        log.info("CIRCUIT_BREAKER_PASSED", **judged.verdict.findings[0].figures)
+
+
+def _promote(work: Work, slot: Slot, spool: Spool, judged: Judged) -> None:
+    with work.step("upsert"):
+        if judged.match.new:
+            add_new_products(work.job, slot, spool, judged.baseline, work.run.no)
+        if judged.match.content:
+            stage_contents(work.job, slot, spool, with_new=False)
+    work.log.info("PROMOTE_START", products_to_promote=judged.match.products)
+    with work.step("promote"), work.job.transaction(), connection.cursor() as cursor:
+        feed, baseline = lock_feed_and_source(cursor, work.feed)
+        promoted = promote(cursor, Difference.staged(slot), baseline, promotion_of(work, judged.match.products))
+        end_promoted(work, feed, baseline, promoted)
+
+
+def promotion_of(work: Work, products: int, *, accept_absence: bool = False) -> Promotion:
+    return Promotion(
+        run_no=work.run.no,
+        run_type=RunKind.AFFILIATE_FEED,
+        accept_absence=accept_absence,
+        products=products,
+        artifact_hash=work.run.artifact_hash,
+    )
+
+
+def _hold(work: Work, slot: Slot, spool: Spool, judged: Judged) -> None:
+    if judged.match.new or judged.match.content:
+        with work.step("upsert"):
+            stage_contents(work.job, slot, spool, with_new=True)
+    with work.step("promote"), work.job.transaction(), connection.cursor() as cursor:
+        feed, baseline = lock_feed_and_source(cursor, work.feed)
+        hold(cursor, slot, baseline, work.run.no)
+        end_held(work, feed, baseline, judged.verdict)

@@ -1,0 +1,43 @@
+"""No run stays RUNNING without a job that will end it."""
+
+import structlog
+from django.db import connection
+
+from harvester.catalog.models import Run
+from harvester.engine.job import RunningJob
+from harvester.engine.registry import job_kind, periodic
+from harvester.feeds.ending import fail_run
+from harvester.feeds.errors import Abandoned
+from harvester.feeds.models import Feed
+
+log = structlog.get_logger(__name__)
+
+CLOSE_ORPHANS = "feeds.close_orphans"
+# Runs whose job is gone or has ended; locked, so that two who look end each of them once.
+_ORPHANS = """
+SELECT r.id FROM runs r
+WHERE r.kind = 'AFFILIATE_FEED' AND r.status = 'RUNNING' AND (%(source)s::uuid IS NULL OR r.source_id = %(source)s)
+  AND NOT EXISTS (SELECT FROM jobs j WHERE j.id = r.job_id AND j.state IN ('pending', 'running', 'retryable'))
+FOR UPDATE OF r SKIP LOCKED
+"""
+
+
+def register() -> None:
+    job_kind(CLOSE_ORPHANS, queue="maintenance")(_close_all)
+    periodic("runs without a job", kind=CLOSE_ORPHANS, cron="* * * * *")
+
+
+def close_orphans(feed: Feed | None = None) -> int:
+    """End runs whose job is gone as ABANDONED; that is no failure of the feed. The transaction is the caller's."""
+    with connection.cursor() as cursor:
+        cursor.execute(_ORPHANS, {"source": feed.source_id if feed else None})
+        found = [row[0] for row in cursor.fetchall()]
+    for run in Run.objects.filter(pk__in=found):
+        fail_run(run, Abandoned.code, "The job of this run ended without it. Nothing was changed; run the feed again.")
+        log.warning("RUN_ABANDONED", run_no=run.no, source_id=str(run.source_id), job_id=run.job_id)
+    return len(found)
+
+
+def _close_all(job: RunningJob) -> dict[str, int]:
+    with job.transaction():
+        return {"closed": close_orphans()}

@@ -1,0 +1,174 @@
+"""A run of a feed as a job: lock, run row, fetch, ingest, end. See `docs/architecture.md` for the picture."""
+
+from typing import Any
+
+import structlog
+
+from harvester.catalog.models import Run
+from harvester.catalog.states import RunKind, RunOutcome, RunStatus
+from harvester.engine.errors import JobCancelled, JobSignal, Snooze
+from harvester.engine.job import RunningJob
+from harvester.engine.registry import job_kind
+from harvester.engine.settle import DATABASE_LOST
+from harvester.feeds.ending import PARSER_VERSION, RUN, end_failed, end_skipped, fail_run, note_retry
+from harvester.feeds.errors import Superseded
+from harvester.feeds.fetch import Fetched, fetch
+from harvester.feeds.ingest import ingest
+from harvester.feeds.locking import feed_lock
+from harvester.feeds.models import Feed, FeedRun
+from harvester.feeds.orphans import close_orphans
+from harvester.feeds.states import FeedStatus, SkipReason, Trigger
+from harvester.feeds.work import Work
+from harvester.kernel.errors import ConfigError, NotFound, TerminalError
+from harvester.kernel.retry import RetryPolicy
+
+log = structlog.get_logger(__name__)
+
+QUEUE = "feeds"
+RETRY = RetryPolicy(base=5.0, factor=3.0, attempts=3)
+#: Seconds until a run that met a decision at work looks again.
+BUSY_SECONDS = 60.0
+
+
+def register() -> None:
+    job_kind(RUN, queue=QUEUE, retry=RETRY)(run_feed)
+
+
+def run_feed(job: RunningJob, feed_id: str, trigger: str) -> dict[str, Any] | None:
+    """Run a feed once. The job's end is part of the transaction that ends the run."""
+    feed = _feed(feed_id)
+    with feed_lock(job, feed) as is_ours:
+        if not is_ours:
+            return _busy(job, feed, Trigger(trigger))
+        work = _begin(job, feed, Trigger(trigger))
+        if work is None:
+            return {"outcome": None, "note": "there was nothing to do"}
+        with structlog.contextvars.bound_contextvars(feed_id=feed_id, run_no=work.run.no):
+            _attempt(work)
+    return None
+
+
+def _feed(feed_id: str) -> Feed:
+    try:
+        return Feed.objects.select_related("source").get(pk=feed_id)
+    except Feed.DoesNotExist:
+        raise NotFound(f"There is no feed {feed_id} any more.") from None
+
+
+def _busy(job: RunningJob, feed: Feed, trigger: Trigger) -> dict[str, Any]:
+    """Somebody else has the lock: a run at work will honour this request, a decision is over soon."""
+    own = Run.objects.filter(job_id=job.id, status=RunStatus.RUNNING).first()
+    others = Run.objects.filter(source_id=feed.source_id, status=RunStatus.RUNNING).exclude(job_id=job.id)
+    if not others.exists():
+        raise Snooze(BUSY_SECONDS, "a decision about this feed is at work")
+    if own is not None:
+        log.warning("RETRY_LOCK_CONFLICT", run_no=own.no, feed_id=str(feed.id), feed_lock_id=feed.lock_no)
+        with job.transaction():
+            fail_run(own, Superseded.code, "Another run of the feed is at work; it replaces this one.")
+        raise Superseded("Another run of the feed is at work; it replaces this one.")
+    event = "SKIPPED_LOCK_BUSY" if trigger is Trigger.SCHEDULED else "MANUAL_RUN_DEFERRED"
+    log.debug(event, feed_id=str(feed.id), feed_lock_id=feed.lock_no, trigger=trigger.value)
+    return {"outcome": None, "note": "a run was at work"}
+
+
+def _begin(job: RunningJob, feed: Feed, trigger: Trigger) -> Work | None:
+    """The run of this job, made before anything outside is asked; none if there is nothing to do."""
+    with job.transaction():
+        feed = Feed.objects.select_for_update(of=("self",)).select_related("source").get(pk=feed.pk)
+        close_orphans(feed)
+        own = Run.objects.filter(job_id=job.id).first()
+        if own is not None:
+            return _resume(job, feed, own)
+        if not _is_wanted(feed, trigger):
+            return None
+        _forget_old_parser(feed)
+        run = Run.objects.create(
+            kind=RunKind.AFFILIATE_FEED, source_id=feed.source_id, trigger=trigger.value, status=RunStatus.RUNNING,
+            job_id=job.id, lease=job.lease, attempt=job.attempt,
+        )  # fmt: skip
+        FeedRun.objects.create(run=run, feed=feed)
+    work = Work(job=job, feed=feed, run=run)
+    work.log.info("RUN_START", trigger=trigger.value, job_id=job.id)
+    return work
+
+
+def _resume(job: RunningJob, feed: Feed, run: Run) -> Work | None:
+    """A retry goes on with its run, unless the run has ended or a newer one took its place."""
+    if run.status != RunStatus.RUNNING:
+        return None
+    newer = Run.objects.filter(source_id=feed.source_id, no__gt=run.no, status=RunStatus.SUCCEEDED)
+    if newer.exclude(outcome=RunOutcome.SKIPPED).exists():
+        fail_run(run, Superseded.code, "A newer run of the feed ended before this one could go on.")
+        return None
+    Run.objects.filter(pk=run.pk).update(lease=job.lease, attempt=job.attempt)
+    FeedRun.objects.filter(pk=run.pk).update(next_try_at=None)
+    run.refresh_from_db()
+    return Work(job=job, feed=feed, run=run)
+
+
+def _is_wanted(feed: Feed, trigger: Trigger) -> bool:
+    """Whether a run is to begin: the feed still runs, none is at work, and a request is not honoured yet."""
+    if feed.status != FeedStatus.ENABLED:
+        log.debug("FEED_SKIPPED_STATUS", feed_id=str(feed.id), status=feed.status)
+        return False
+    if Run.objects.filter(source_id=feed.source_id, status=RunStatus.RUNNING).exists():
+        event = "SKIPPED_LOCK_BUSY" if trigger is Trigger.SCHEDULED else "MANUAL_RUN_DEFERRED"
+        log.debug(event, feed_id=str(feed.id), feed_lock_id=feed.lock_no, trigger=trigger.value)
+        return False
+    return trigger is Trigger.SCHEDULED or feed.manual_run_requested_at is not None
+
+
+def _forget_old_parser(feed: Feed) -> None:
+    """A file that an older parser read is read again."""
+    if feed.last_parser_version is not None and feed.last_parser_version != PARSER_VERSION:
+        feed.last_remote_mtime = feed.last_remote_size = feed.last_content_hash = None
+        feed.save(update_fields=["last_remote_mtime", "last_remote_size", "last_content_hash"])
+
+
+def _attempt(work: Work) -> None:
+    """Do the work; whatever goes wrong is told by the run before it is told by the job."""
+    try:
+        _work(work)
+    except JobCancelled as stopped:
+        end_failed(work, stopped)
+        raise
+    except (JobSignal, *DATABASE_LOST):
+        # Somebody else goes on, or nothing can be written now: the run stays as it is for the next attempt.
+        raise
+    except Exception as error:
+        _note_failure(work, error)
+        raise
+
+
+def _work(work: Work) -> None:
+    if work.run.artifact_hash:
+        figures = FeedRun.objects.get(pk=work.run.pk)
+        ingest(work, work.run.artifact_hash, manifest_rows=figures.manifest_rows)
+        return
+    with work.step("download"):
+        fetched = fetch(work)
+    if isinstance(fetched, SkipReason):
+        end_skipped(work, fetched)
+    elif isinstance(fetched, Fetched):
+        ingest(work, fetched.sha256, manifest_rows=fetched.manifest_rows)
+
+
+def _note_failure(work: Work, error: Exception) -> None:
+    job = work.job
+    if isinstance(error, TerminalError):
+        kind = "config" if isinstance(error, ConfigError) else "permanent"
+        work.log.info("RETRY_SKIPPED", classification=kind, code=error.code, hint=str(error))
+        end_failed(work, error)
+    elif job.attempt >= job.max_attempts:
+        work.log.error("DOWNLOAD_FAILED" if work.stage == "download" else "RUN_ATTEMPTS_USED_UP", attempts=job.attempt)
+        end_failed(work, error)
+    else:
+        wait = RETRY.wait(job.attempt, 0.0)
+        work.log.warning(
+            "DOWNLOAD_RETRY" if work.stage == "download" else "RUN_RETRY",
+            attempt=job.attempt,
+            max_attempts=job.max_attempts,
+            error=str(error),
+            retry_in_ms=round(wait * 1000),
+        )
+        note_retry(work, error, wait)

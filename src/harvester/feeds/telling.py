@@ -1,0 +1,68 @@
+"""What people are told about feeds: one alert for each condition, with an end."""
+
+from typing import Any
+
+import structlog
+
+from harvester.catalog.models import Run
+from harvester.feeds.models import Feed, FeedRun
+from harvester.ops.alerts import raise_alert, resolve_alert
+from harvester.pipeline.baseline import Baseline
+from harvester.pipeline.gates import Verdict
+
+log = structlog.get_logger(__name__)
+
+#: Codes that mean a file, or what is in it, is larger than the feed allows.
+LIMITS = ("FILE_SIZE_LIMIT_EXCEEDED", "ROW_COUNT_LIMIT_EXCEEDED", "UNIQUE_PRODUCT_LIMIT_EXCEEDED")
+#: The share of products with a better identity than before from which somebody should look.
+UPGRADE_SHARE = 0.05
+
+
+def run_is_good(feed: Feed) -> None:
+    """A run succeeded: whatever was wrong with running the feed is over."""
+    for kind in ("RUN_FAILED", "LIMIT_EXCEEDED", "FEED_AUTO_DISABLED"):
+        resolve_alert(_key(kind, feed), "A run of the feed succeeded.")
+
+
+def hold_is_over(feed: Feed, note: str) -> None:
+    """The held run was decided, or a newer one took its place."""
+    resolve_alert(_key("RUN_HELD", feed), note)
+
+
+def run_has_failed(feed: Feed, run: Run, code: str, message: str) -> None:
+    kind = "LIMIT_EXCEEDED" if code in LIMITS else "RUN_FAILED"
+    _raise(kind, feed, f"{feed}: run {run.no} failed ({code})", message, run)
+
+
+def run_is_held(feed: Feed, run: Run, verdict: Verdict, baseline: Baseline) -> None:
+    reasons = "\n".join(f"{finding.gate}: {finding.reason}" for finding in verdict.holding)
+    if baseline.held_run_no:
+        hold_is_over(feed, f"Run {run.no} is held in its place.")
+    body = f"{reasons}\nNothing that consumers see has changed. Approve or reject the run."
+    _raise("RUN_HELD", feed, f"{feed}: run {run.no} is held", body, run)
+
+
+def feed_is_disabled(feed: Feed, failures: int, error: str) -> None:
+    log.warning("FEED_AUTO_DISABLED", feed_id=str(feed.id), consecutive_failures=failures, last_error=error)
+    body = f"{failures} runs in a row failed; the last one said: {error}\nMend the cause, then re-enable the feed."
+    _raise("FEED_AUTO_DISABLED", feed, f"{feed}: disabled after {failures} failures", body)
+
+
+def identity_upgrades(feed: Feed, run: Run) -> None:
+    """Many products with a better identity than before: the feed's keys have changed."""
+    figures = FeedRun.objects.get(pk=run.pk)
+    count, products = figures.identity_upgrades or 0, figures.products_upserted or 0
+    if count > UPGRADE_SHARE * products:
+        body = f"{count:,} of {products:,} products came with a better identity than they are known by."
+        _raise("IDENTITY_UPGRADES", feed, f"{feed}: many products changed their identity", body, run)
+    else:
+        resolve_alert(_key("IDENTITY_UPGRADES", feed), "The last run had few of them.")
+
+
+def _raise(kind: str, feed: Feed, title: str, body: str, run: Run | None = None) -> None:
+    detail: dict[str, Any] = {"feed_id": str(feed.id), "run_no": run.no if run else None}
+    raise_alert(kind, _key(kind, feed), title, body, severity="warning", detail=detail)
+
+
+def _key(kind: str, feed: Feed) -> str:
+    return f"{kind}:feed:{feed.id}"

@@ -1,0 +1,156 @@
+"""What gates look at, and what they say."""
+
+from dataclasses import dataclass, fields
+from decimal import Decimal
+from typing import Any
+
+from harvester.kernel.errors import InvalidInput
+
+#: Above any catalog; a higher threshold is a typing error.
+HIGHEST_COUNT = 1_000_000_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunFacts:
+    """Counts of one run, taken before anything was written.
+
+    Attributes:
+        rows_read: rows of the file.
+        rows_rejected: of them, those that cannot be used.
+        products: different products among the usable rows.
+        url_hash_products: of them, those known by nothing but their address.
+        known_products: of them, those that have had a price before.
+        shocked_products: of those, how many moved by more than the threshold of a shock.
+        active_before: products that counted as on sale before the run, without those whose absence was accepted.
+        active_seen: of them, how many the run saw.
+        promoted_before: how many products the last promoted run had; none if there was no such run.
+    """
+
+    rows_read: int
+    rows_rejected: int
+    products: int
+    url_hash_products: int
+    known_products: int
+    shocked_products: int
+    active_before: int
+    active_seen: int
+    promoted_before: int | None
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if value is not None and value < 0:
+                raise ValueError(f"{field.name} cannot be negative")
+
+    @property
+    def missing(self) -> int:
+        """Products that were on sale and were not seen. More seen than there were would be a fault of the counting."""
+        return max(0, self.active_before - self.active_seen)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Thresholds:
+    """When gates hold a run; shares are of 1.
+
+    Attributes:
+        expiry_share: of the active products that may be missing, unless they are fewer than `expiry_least`.
+        expiry_least: missing products from which the share counts.
+        expiry_most: so many missing products hold the run whatever their share.
+        url_hash_share: of the products that may be known by their address only.
+        url_hash_most: so many of them are the most.
+        accepts_url_identity: whether addresses are all that this feed has.
+        shock_move: how far, of its last amount, a price may move before it counts as shocked.
+        shock_share: of the known products that may be shocked, unless they are fewer than `shock_least`.
+        shock_least: shocked products from which the share counts.
+        reject_share: of the rows that may be rejected, unless they are fewer than `reject_least`.
+        reject_least: rejected rows from which the share counts.
+    """
+
+    expiry_share: float = 0.30
+    expiry_least: int = 10
+    expiry_most: int = 500
+    url_hash_share: float = 0.50
+    url_hash_most: int = 1_000
+    accepts_url_identity: bool = False
+    shock_move: float = 0.50
+    shock_share: float = 0.20
+    shock_least: int = 20
+    reject_share: float = 0.20
+    reject_least: int = 20
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            _check(field.name, getattr(self, field.name))
+
+
+def _check(name: str, value: Any) -> None:
+    if name == "accepts_url_identity":
+        if not isinstance(value, bool):
+            raise InvalidInput(f"{name} must be true or false.")
+    elif name.endswith(("_share", "_move")):
+        top = 10 if name.endswith("_move") else 1
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= top:
+            raise InvalidInput(f"{name} must be a number from 0 to {top}, such as 0.3 for 30 %.")
+    elif isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= HIGHEST_COUNT:
+        raise InvalidInput(f"{name} must be a whole number from 0 to {HIGHEST_COUNT:,}.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """What one gate says.
+
+    Attributes:
+        gate: its name, constant.
+        holds: whether the run has to wait for a person.
+        reason: one sentence with the figures, for people.
+        figures: the same as numbers.
+    """
+
+    gate: str
+    holds: bool
+    reason: str
+    figures: dict[str, float]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """What all gates say."""
+
+    findings: tuple[Finding, ...]
+
+    @property
+    def passed(self) -> bool:
+        return not self.holding
+
+    @property
+    def holding(self) -> tuple[Finding, ...]:
+        """The findings that hold the run."""
+        return tuple(finding for finding in self.findings if finding.holds)
+
+    def as_json(self) -> list[dict[str, Any]]:
+        """As it is kept with the run."""
+        return [
+            {"gate": item.gate, "holds": item.holds, "reason": item.reason, "figures": item.figures}
+            for item in self.findings
+        ]
+
+
+def share(part: int, whole: int) -> float:
+    """A part of a whole; of nothing, nothing."""
+    return part / whole if whole else 0.0
+
+
+def percent(value: float) -> str:
+    """A share for people."""
+    return f"{value:.1%}"
+
+
+def exceeds(part: int, most: float, whole: int) -> bool:
+    """Whether a part is more than this share of the whole. Exact at the edge, which binary fractions are not."""
+    return part > Decimal(str(most)) * whole
+
+
+def is_spike(missing: int, before: int, thresholds: Thresholds) -> bool:
+    """Whether too many products are missing."""
+    over_share = exceeds(missing, thresholds.expiry_share, before) and missing >= thresholds.expiry_least
+    return over_share or missing >= thresholds.expiry_most

@@ -1,0 +1,23 @@
+"""Too many products are known by nothing but their address: identities are about to fall apart."""
+
+from harvester.pipeline.gates.facts import Finding, RunFacts, Thresholds, exceeds, percent, share
+
+
+def url_hash(facts: RunFacts, thresholds: Thresholds) -> Finding:
+    """Hold when too large a share, or too many, of the products have neither an item id nor a SKU."""
+    count, products = facts.url_hash_products, facts.products
+    is_too_many = exceeds(count, thresholds.url_hash_share, products) or count > thresholds.url_hash_most
+    accepted = " This feed accepts that." if thresholds.accepts_url_identity and is_too_many else ""
+    return Finding(
+        gate="URL_HASH",
+        holds=is_too_many and not thresholds.accepts_url_identity,
+        reason=f"{count:,} of {products:,} products ({percent(share(count, products))}) have neither an item id nor "
+        f"a SKU and are known by their address only.{accepted}",
+        figures={
+            "url_hash_products": count,
+            "products": products,
+            "share": share(count, products),
+            "threshold_share": thresholds.url_hash_share,
+            "threshold_most": thresholds.url_hash_most,
+        },
+    )

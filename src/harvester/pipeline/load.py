@@ -1,0 +1,146 @@
+"""From parsed rows to tables: into staging, and the rows that matter into products or beside the difference."""
+
+import os
+from collections.abc import Iterator
+from typing import Any, BinaryIO
+from uuid import UUID
+
+import numpy as np
+import polars as pl
+from django.db import connection
+from numpy.typing import NDArray
+
+from harvester.engine.job import RunningJob
+from harvester.kernel.identity import NUMBERS, IdentityType
+from harvester.pipeline.baseline import Baseline
+from harvester.pipeline.parse import Parsing
+from harvester.pipeline.spool import Spool
+from harvester.pipeline.staging import (
+    CONTENT_COLUMNS,
+    ROW_COLUMNS,
+    Slot,
+    analyse,
+    copy_in,
+    lines_and_ids,
+    prepare_session,
+)
+
+_IS_NEW = "is_new"
+_IS_CONTENT = "is_content"
+_IS_EITHER = "is_new OR is_content"
+#: Upgrades that are shown to people.
+MOST_UPGRADES = 50
+
+
+class Position:
+    """How far a file was read."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self.total = os.fstat(file.fileno()).st_size
+
+    @property
+    def done(self) -> int:
+        return self._file.tell()
+
+
+def stage(job: RunningJob, slot: Slot, parsing: Parsing, spool: Spool, position: Position) -> None:
+    """Parse a file to its end and put keys, hashes and prices into staging. The last row of a product counts."""
+    with job.transaction(), connection.cursor() as cursor:
+        prepare_session(cursor)
+        cursor.execute("SELECT clear_staging(%s)", [slot.number])
+        copy_in(cursor, slot.rows, ROW_COLUMNS, _spooled(job, parsing, spool, position))
+        superseded = (
+            parsing.report.duplicates.superseded if parsing.report.duplicates else pl.Series([], dtype=pl.Int64)
+        )
+        if len(superseded):
+            cursor.execute(f"DELETE FROM {slot.rows} WHERE line = ANY (%s)", [superseded.to_list()])  # noqa: S608
+        analyse(cursor, slot)
+
+
+def _spooled(job: RunningJob, parsing: Parsing, spool: Spool, position: Position) -> Iterator[pl.DataFrame]:
+    for rows in parsing:
+        job.check()
+        job.progress(position.done, position.total, f"parsed {parsing.report.rows_read:,} rows")
+        if rows.height:
+            spool.add(rows)
+            yield rows
+
+
+def add_new_products(job: RunningJob, slot: Slot, spool: Spool, baseline: Baseline, run_no: int) -> None:
+    """Copy products that were never seen before, a block at a time. Nobody sees them: they have no offer yet."""
+    with connection.cursor() as cursor:
+        lines, ids = lines_and_ids(cursor, slot, _IS_NEW)
+    columns = ["identity_type", "identity_value", "content_hash", *CONTENT_COLUMNS]
+    for block in spool.rows(lines, columns):
+        job.check()
+        product = block.with_columns(
+            pl.lit(str(baseline.source_id)).alias("source_id"),
+            pl.Series("id", ids[block["place"].to_numpy()]),
+            pl.lit(run_no).alias("created_run_no"),
+            pl.lit(run_no).alias("updated_run_no"),
+            pl.lit(baseline.moment.isoformat()).alias("created_at"),
+            pl.lit(baseline.moment.isoformat()).alias("updated_at"),
+        ).drop("line", "place")
+        with job.transaction(), connection.cursor() as cursor:
+            copy_in(cursor, "source_products", product.columns, [product])
+        job.progress(int(block["place"][-1]) + 1, len(lines), "new products")
+
+
+def stage_contents(job: RunningJob, slot: Slot, spool: Spool, *, with_new: bool) -> None:
+    """Put the content of changed products, and of new ones if asked for, beside the difference."""
+    with job.transaction(), connection.cursor() as cursor:
+        lines, _ = lines_and_ids(cursor, slot, _IS_EITHER if with_new else _IS_CONTENT)
+        blocks = spool.rows(lines, list(CONTENT_COLUMNS))
+        if copy_in(cursor, slot.contents, ["line", *CONTENT_COLUMNS], blocks):
+            analyse(cursor, slot)
+
+
+# A row that is new under its identity, although a product is known under a lesser identity that the row has too.
+_UPGRADES = """
+SELECT n.line, p.identity_type, p.identity_value
+FROM unnest(%(lines)s::bigint[], %(types)s::smallint[], %(skus)s::text[], %(hashes)s::text[])
+    AS n (line, identity_type, sku, url_hash)
+CROSS JOIN LATERAL (
+    SELECT s.identity_type, s.identity_value FROM source_products s
+    WHERE s.source_id = %(source)s AND (s.identity_type, s.identity_value) IN
+        ((%(by_sku)s, n.sku), (%(by_url)s, n.url_hash)) AND s.identity_type > n.identity_type
+    ORDER BY s.identity_type LIMIT 1
+) p
+"""
+_LESSER = "SELECT EXISTS (SELECT FROM source_products WHERE source_id = %s AND identity_type > %s)"
+
+
+def find_upgrades(slot: Slot, spool: Spool, source_id: UUID) -> tuple[int, list[tuple[int, str]]]:
+    """How many products got a better identity than they are known by, and the first of them: line and old identity."""
+    with connection.cursor() as cursor:
+        cursor.execute(_LESSER, [source_id, NUMBERS[IdentityType.NETWORK_ITEM_ID]])
+        if not cursor.fetchone()[0]:
+            return 0, []
+        lines, _ = lines_and_ids(cursor, slot, _IS_NEW)
+        return _upgrades(cursor, spool, source_id, lines)
+
+
+def _upgrades(
+    cursor: Any, spool: Spool, source_id: UUID, lines: NDArray[np.int64]
+) -> tuple[int, list[tuple[int, str]]]:
+    count, samples = 0, list[tuple[int, str]]()
+    names = {number: kind.value for kind, number in NUMBERS.items()}
+    for block in spool.rows(lines, ["identity_type", "sku", "url_hash"]):
+        cursor.execute(
+            _UPGRADES,
+            {
+                "source": source_id,
+                "lines": block["line"].to_list(),
+                "types": block["identity_type"].to_list(),
+                "skus": block["sku"].to_list(),
+                "hashes": block["url_hash"].to_list(),
+                "by_sku": NUMBERS[IdentityType.SKU],
+                "by_url": NUMBERS[IdentityType.URL_HASH],
+            },
+        )
+        found = cursor.fetchall()
+        count += len(found)
+        room = MOST_UPGRADES - len(samples)
+        samples += [(line, f"known as {names[kind]} {value}") for line, kind, value in found[:room]]
+    return count, samples

@@ -1,0 +1,152 @@
+"""Match: what a run read against what is known, as one difference, without writing anything that anybody sees."""
+
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from harvester.pipeline.baseline import Baseline
+from harvester.pipeline.staging import Slot, analyse, prepare_session
+
+#: The share of the heartbeat by which prices of different products fall due earlier, so that they do not all at once.
+HEARTBEAT_SPREAD = 24
+
+# Joins what was read with products and offers, once. Rows that change nothing are only counted. A product is back
+# when the last promoted run had not seen it. `is_unsure`: known, but the offer does not say which price was released
+# last for this kind of run; the few of them are looked up afterwards.
+_MATCH = """
+WITH matched AS MATERIALIZED (
+    SELECT r.*, p.id AS product_id, p.id IS NULL AS is_new,
+        coalesce(p.content_hash <> r.content_hash, false) AS is_content,
+        o.product_id IS NOT NULL AS has_offer,
+        coalesce(o.seen_until IS NOT NULL, false) AS is_back,
+        p.id IS NOT NULL AND (o.product_id IS NULL OR o.last_run_type <> %(run_type)s) AS is_unsure,
+        o.last_signature IS DISTINCT FROM r.signature
+            OR o.last_priced_at + %(heartbeat)s * interval '1 hour' * (1 - (p.id %% 60) / 60.0 / %(spread)s)
+               <= %(moment)s AS is_price,
+        o.last_amount, o.last_currency,
+        o.product_id IS NOT NULL AND NOT o.absence_accepted AND (%(since)s::timestamptz IS NULL
+            OR coalesce(o.seen_until, %(promoted_at)s) >= %(since)s) AS is_active
+    FROM {rows} r
+    LEFT JOIN source_products p ON p.source_id = %(source)s
+        AND p.identity_type = r.identity_type AND p.identity_value = r.identity_value
+    LEFT JOIN offers o ON o.source_id = %(source)s AND o.product_id = p.id
+), difference AS (
+    INSERT INTO {changes}
+    SELECT line, coalesce(product_id, nextval('source_products_id')), is_new, is_content, is_price, is_back,
+        false, has_offer, is_unsure, identity_type, identity_value, content_hash, amount, currency, original_amount,
+        promotion, in_stock, signature
+    FROM matched WHERE is_new OR is_content OR is_price OR is_back OR is_unsure
+)
+SELECT count(*), count(*) FILTER (WHERE identity_type = 4), count(*) FILTER (WHERE is_new),
+    count(*) FILTER (WHERE is_content), count(*) FILTER (WHERE is_back), count(*) FILTER (WHERE is_unsure),
+    count(*) FILTER (WHERE last_amount IS NOT NULL),
+    count(*) FILTER (WHERE last_amount IS NOT NULL AND (last_currency <> currency
+        OR abs(amount - last_amount) > %(shock_move)s * last_amount)),
+    count(*) FILTER (WHERE is_active), count(*) FILTER (WHERE has_offer AND (is_active OR NOT is_back))
+FROM matched
+"""
+
+# Who was there before: on sale; and whoever would be missing if the run had not seen him.
+_BEFORE = """
+SELECT count(*) FILTER (WHERE is_active), count(*) FILTER (WHERE is_active OR seen_until IS NULL)
+FROM (SELECT seen_until, NOT absence_accepted AND (%(since)s::timestamptz IS NULL
+          OR coalesce(seen_until, %(promoted_at)s) >= %(since)s) AS is_active
+      FROM offers WHERE source_id = %(source)s) o
+"""
+
+# The newest released price of the same kind of run settles whether one is due where the offer could not say.
+_SETTLE_UNSURE = """
+UPDATE {changes} c SET is_price = false
+FROM {changes} u CROSS JOIN LATERAL (
+    SELECT l.signature, l.created_at FROM prices l
+    WHERE l.source_id = %(source)s AND l.source_product_id = u.product_id AND l.run_type = %(run_type)s
+      AND NOT EXISTS (SELECT FROM runs g WHERE g.no = l.run_no AND g.ignored_at IS NOT NULL)
+    ORDER BY l.observed_at DESC, l.run_no DESC LIMIT 1
+) n
+WHERE u.is_unsure AND c.line = u.line AND n.signature = c.signature
+  AND n.created_at + %(heartbeat)s * interval '1 hour' * (1 - (c.product_id %% 60) / 60.0 / %(spread)s) > %(moment)s
+"""
+
+# Products that the run did not see and that either were there at the last promotion or still count as on sale.
+_MISSING = """
+INSERT INTO {changes} (line, product_id, is_new, is_content, is_price, is_back, is_missing, has_offer, is_unsure)
+SELECT -o.product_id, o.product_id, false, false, false, false, true, true, false
+FROM offers o
+JOIN source_products p ON p.source_id = %(source)s AND p.id = o.product_id
+LEFT JOIN {rows} r ON r.identity_type = p.identity_type AND r.identity_value = p.identity_value
+WHERE o.source_id = %(source)s AND r.line IS NULL
+  AND (o.seen_until IS NULL OR NOT o.absence_accepted AND (%(since)s::timestamptz IS NULL
+       OR o.seen_until >= %(since)s))
+"""
+_PRICES_DUE = "SELECT count(*) FROM {changes} WHERE is_price"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Match:
+    """What a run would change.
+
+    Attributes:
+        products: different products that the run saw.
+        url_hash: of them, those known by their address only.
+        new: never seen before.
+        content: known, with other content.
+        back: known, and not seen by the last promoted run.
+        known: those that have had a price.
+        shocked: of those, how many moved too far.
+        active_seen: of those that were on sale, how many the run saw.
+        active_before: how many were on sale.
+        absent: products that promotion would mark as missing.
+        prices_due: prices that promotion would write.
+    """
+
+    products: int
+    url_hash: int
+    new: int
+    content: int
+    back: int
+    known: int
+    shocked: int
+    active_seen: int
+    active_before: int
+    absent: int
+    prices_due: int
+
+
+def match(cursor: Any, slot: Slot, baseline: Baseline, *, run_type: str, shock_move: float) -> Match:
+    """Find the difference and leave it in the slot's table of changes."""
+    values: dict[str, Any] = {
+        "source": baseline.source_id,
+        "run_type": run_type,
+        "moment": baseline.moment,
+        "since": baseline.active_since,
+        "promoted_at": baseline.last_promoted_at,
+        "heartbeat": baseline.heartbeat_hours,
+        "spread": HEARTBEAT_SPREAD,
+        "shock_move": Decimal(str(shock_move)),
+    }
+    prepare_session(cursor)
+    seen = _one(cursor, slot, _MATCH, values)
+    products, url_hash, new, content, back, unsure, known, shocked, active_seen, expected_seen = seen
+    if unsure:
+        cursor.execute("SET LOCAL enable_nestloop = on")
+        cursor.execute(_filled(_SETTLE_UNSURE, slot), values)
+        prepare_session(cursor)
+    active_before, expected = _one(cursor, slot, _BEFORE, values)
+    if expected > expected_seen:
+        cursor.execute(_filled(_MISSING, slot), values)
+    (due,) = _one(cursor, slot, _PRICES_DUE, values)
+    analyse(cursor, slot)
+    return Match(
+        products=products, url_hash=url_hash, new=new, content=content, back=back, known=known, shocked=shocked,
+        active_seen=active_seen, active_before=active_before, absent=expected - expected_seen, prices_due=due,
+    )  # fmt: skip
+
+
+def _one(cursor: Any, slot: Slot, statement: str, values: dict[str, Any]) -> tuple[int, ...]:
+    cursor.execute(_filled(statement, slot), values)
+    row: tuple[int, ...] = cursor.fetchone()
+    return row
+
+
+def _filled(statement: str, slot: Slot) -> str:
+    return statement.format(rows=slot.rows, changes=slot.changes)

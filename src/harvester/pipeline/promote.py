@@ -1,0 +1,230 @@
+"""Promotion: one transaction over a difference, and the only code that changes what consumers see.
+
+The difference stands in a run's staging tables when every gate passed, or in `held_changes` when a person approved.
+The statements are the same for both.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from harvester.catalog.offers import recompute
+from harvester.kernel.signature import CONTENT_VERSION
+from harvester.pipeline.baseline import Baseline
+from harvester.pipeline.staging import CONTENT_COLUMNS, Slot, prepare_session
+
+
+@dataclass(frozen=True, kw_only=True)
+class Difference:
+    """Where a difference stands.
+
+    Attributes:
+        changes: what is to be done with each product; SQL that can stand behind FROM.
+        contents: the new content of products, by line; the same.
+    """
+
+    changes: str
+    contents: str
+
+    @classmethod
+    def staged(cls, slot: Slot) -> "Difference":
+        return cls(changes=slot.changes, contents=slot.contents)
+
+
+#: What a person approved. Names of parameters are those of `_values`.
+HELD = Difference(
+    changes="(SELECT * FROM held_changes WHERE source_id = %(source)s AND run_no = %(run)s)",
+    contents="(SELECT * FROM held_changes WHERE source_id = %(source)s AND run_no = %(run)s)",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Promotion:
+    """Which run is promoted, and how.
+
+    Attributes:
+        run_no: the run.
+        run_type: its kind, kept with each price.
+        accept_absence: whether a person agreed that what is missing is gone.
+        products: how many products the run saw.
+        artifact_hash: of what it read.
+    """
+
+    run_no: int
+    run_type: str
+    accept_absence: bool
+    products: int
+    artifact_hash: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Promoted:
+    """What was written, as the database counted.
+
+    Attributes:
+        prices: price rows.
+        changed: products whose content changed.
+        missing: products that went missing, or stay so.
+        expired: products that stopped being on sale since the last promotion.
+    """
+
+    prices: int
+    changed: int
+    missing: int
+    expired: int
+
+
+_CONTENT_LIST = ", ".join(CONTENT_COLUMNS)
+_CONTENT_SET = ", ".join(f"{name} = k.{name}" for name in CONTENT_COLUMNS)
+_CONTENT_FROM_K = ", ".join(f"k.{name}" for name in CONTENT_COLUMNS)
+_CONTENT_FROM_P = ", ".join(f"p.{name}" for name in CONTENT_COLUMNS)
+
+# The clock that stood still goes on by leaps unless what is missing moves with it: nothing may vanish at once.
+_SHIFT = "UPDATE offers SET seen_until = seen_until + %(lost)s WHERE source_id = %(source)s AND seen_until IS NOT NULL"
+
+_PRICES = """
+INSERT INTO prices (source_id, source_product_id, observed_at, run_no, signature, run_type, amount, currency,
+    original_amount, promotion, in_stock, created_at)
+SELECT %(source)s, c.product_id, %(observed)s, %(run)s, c.signature, %(run_type)s, c.amount, c.currency,
+    c.original_amount, c.promotion, c.in_stock, %(moment)s
+FROM {changes} c WHERE c.is_price
+ON CONFLICT (source_id, source_product_id, observed_at, run_no, signature) DO NOTHING
+"""
+
+_FORGET_REPLACED = "DELETE FROM replaced_contents WHERE source_id = %(source)s"
+_KEEP_REPLACED = f"""
+INSERT INTO replaced_contents (source_id, product_id, run_no, {_CONTENT_LIST})
+SELECT p.source_id, p.id, %(run)s, {_CONTENT_FROM_P}
+FROM {{changes}} c JOIN source_products p ON p.source_id = %(source)s AND p.id = c.product_id
+WHERE c.is_content
+"""
+_CONTENTS = f"""
+UPDATE source_products p SET content_hash = c.content_hash, updated_run_no = %(run)s, updated_at = %(moment)s,
+    {_CONTENT_SET}
+FROM {{changes}} c JOIN {{contents}} k ON k.line = c.line
+WHERE p.source_id = %(source)s AND p.id = c.product_id AND c.is_content
+"""
+
+_NEW_OFFERS = """
+INSERT INTO offers (source_id, product_id, currency, amount, original_amount, in_stock, observed_at, run_no,
+    last_run_type, last_signature, last_amount, last_currency, last_priced_at, tsv)
+SELECT %(source)s, c.product_id, c.currency, c.amount, c.original_amount, c.in_stock, %(observed)s, %(run)s,
+    %(run_type)s, c.signature, c.amount, c.currency, %(moment)s,
+    offer_tokens(p.source_id, p.title, p.brand, p.category)
+FROM {changes} c JOIN source_products p ON p.source_id = %(source)s AND p.id = c.product_id
+WHERE c.is_price AND NOT c.has_offer
+"""
+_KNOWN_OFFERS = """
+UPDATE offers o SET
+    currency = CASE WHEN c.is_price THEN c.currency ELSE o.currency END,
+    amount = CASE WHEN c.is_price THEN c.amount ELSE o.amount END,
+    original_amount = CASE WHEN c.is_price THEN c.original_amount ELSE o.original_amount END,
+    in_stock = CASE WHEN c.is_price THEN c.in_stock ELSE o.in_stock END,
+    observed_at = CASE WHEN c.is_price THEN %(observed)s ELSE o.observed_at END,
+    run_no = CASE WHEN c.is_price THEN %(run)s ELSE o.run_no END,
+    last_run_type = CASE WHEN c.is_price THEN %(run_type)s ELSE o.last_run_type END,
+    last_signature = CASE WHEN c.is_price THEN c.signature ELSE o.last_signature END,
+    last_amount = CASE WHEN c.is_price THEN c.amount ELSE o.last_amount END,
+    last_currency = CASE WHEN c.is_price THEN c.currency ELSE o.last_currency END,
+    last_priced_at = CASE WHEN c.is_price THEN %(moment)s ELSE o.last_priced_at END,
+    tsv = CASE WHEN c.is_content THEN offer_tokens(o.source_id, k.title, k.brand, k.category) ELSE o.tsv END,
+    seen_until = NULL, absence_accepted = false
+FROM {changes} c LEFT JOIN {contents} k ON k.line = c.line
+WHERE o.source_id = %(source)s AND o.product_id = c.product_id AND c.has_offer AND NOT c.is_missing
+"""
+_MISSING_OFFERS = """
+UPDATE offers o SET seen_until = coalesce(o.seen_until, %(promoted_at)s::timestamptz + %(lost)s),
+    absence_accepted = o.absence_accepted OR %(accept)s
+FROM {changes} c WHERE o.source_id = %(source)s AND o.product_id = c.product_id AND c.is_missing
+"""
+#: Ids in one array: a value of some hundred kilobytes.
+_ABSENT_PART = 50_000
+_ABSENCES = f"""
+INSERT INTO run_absences (source_id, run_no, part, product_ids)
+SELECT %(source)s, %(run)s, part, array_agg(product_id ORDER BY product_id) FROM (
+    SELECT c.product_id, (row_number() OVER (ORDER BY c.product_id) - 1) / {_ABSENT_PART} AS part
+    FROM {{changes}} c WHERE c.is_missing) m
+GROUP BY part
+"""
+
+# Whoever stopped being on sale between the last promotion and this one.
+_EXPIRED = """
+SELECT count(*) FROM offers WHERE source_id = %(source)s AND seen_until IS NOT NULL
+  AND seen_until < %(moment)s - %(expiry)s * interval '1 hour'
+  AND seen_until >= %(promoted_at)s - %(expiry)s * interval '1 hour'
+"""
+_SOURCE = """
+UPDATE sources SET last_promoted_run_no = %(run)s, last_promoted_at = %(moment)s, last_promoted_count = %(products)s,
+    last_promoted_hash = %(hash)s, last_observed_at = %(observed)s, content_hash_version = %(content_version)s,
+    held_run_no = NULL, held_since = NULL, frozen = '0', last_success_at = %(moment)s, failure_streak = 0
+WHERE id = %(source)s
+"""
+# Corrections are rare; where one is valid, its readers' truth is made the slow and certain way.
+_CORRECTED = """
+SELECT EXISTS (SELECT FROM price_corrections WHERE revoked_at IS NULL
+               AND (source_id = %(source)s OR retailer_id = %(retailer)s))
+    OR EXISTS (SELECT FROM offers WHERE source_id = %(source)s AND last_run_type <> %(run_type)s)
+"""
+_TOUCHED = "SELECT c.product_id FROM {changes} c WHERE NOT c.is_missing"
+_OVERTAKEN = "UPDATE runs SET outcome = 'OVERTAKEN', decided_at = %(moment)s WHERE no = %(held)s AND no <> %(run)s"
+_DROP_HELD = "DELETE FROM held_changes WHERE source_id = %(source)s"
+
+
+def promote(cursor: Any, difference: Difference, baseline: Baseline, promotion: Promotion) -> Promoted:
+    """Make a difference visible. The transaction is open, and `baseline` was taken in it with the lock."""
+    values = _values(baseline, promotion)
+
+    def run(statement: str) -> int:
+        cursor.execute(statement.format(changes=difference.changes, contents=difference.contents), values)
+        return int(cursor.rowcount)
+
+    prepare_session(cursor)
+    if baseline.lost_time:
+        run(_SHIFT)
+    prices = run(_PRICES)
+    run(_FORGET_REPLACED)
+    run(_KEEP_REPLACED)
+    changed = run(_CONTENTS)
+    run(_NEW_OFFERS)
+    run(_KNOWN_OFFERS)
+    missing = run(_MISSING_OFFERS)
+    run(_ABSENCES)
+    expired = _expired(cursor, values) if baseline.last_promoted_at and baseline.expiry_hours else 0
+    _apply_corrections(cursor, difference, values)
+    run(_SOURCE)
+    if baseline.held_run_no:
+        run(_OVERTAKEN)
+    run(_DROP_HELD)
+    return Promoted(prices=prices, changed=changed, missing=missing, expired=expired)
+
+
+def _values(baseline: Baseline, promotion: Promotion) -> dict[str, Any]:
+    return {
+        "source": baseline.source_id,
+        "retailer": baseline.retailer_id,
+        "run": promotion.run_no,
+        "run_type": promotion.run_type,
+        "moment": baseline.moment,
+        "observed": baseline.next_observed_at,
+        "promoted_at": baseline.last_promoted_at,
+        "lost": baseline.lost_time,
+        "expiry": baseline.expiry_hours,
+        "accept": promotion.accept_absence,
+        "products": promotion.products,
+        "hash": promotion.artifact_hash,
+        "content_version": CONTENT_VERSION,
+        "held": baseline.held_run_no,
+    }
+
+
+def _expired(cursor: Any, values: dict[str, Any]) -> int:
+    cursor.execute(_EXPIRED, values)
+    return int(cursor.fetchone()[0])
+
+
+def _apply_corrections(cursor: Any, difference: Difference, values: dict[str, Any]) -> None:
+    cursor.execute(_CORRECTED, values)
+    if cursor.fetchone()[0]:
+        cursor.execute(_TOUCHED.format(changes=difference.changes), values)
+        touched = [row[0] for row in cursor.fetchall()]
+        cursor.execute("SET LOCAL enable_nestloop = on")
+        recompute(values["source"], touched)

@@ -1,0 +1,122 @@
+"""Staging: what a run read, beside what is known, in tables that nobody else sees.
+
+There is one set of tables for each slot. A run takes a free slot with an advisory lock of its session, which the
+server drops with the session, whatever happens to the process.
+"""
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import polars as pl
+from django.db import DatabaseError, connection
+from numpy.typing import NDArray
+
+from harvester.engine.errors import Snooze
+from harvester.engine.job import RunningJob
+
+SLOTS: Final = 16
+#: The first half of the lock's key; "stag".
+STAGING_LOCK: Final = 0x73746167
+#: Seconds until a run that found no slot looks again.
+WAIT_SECONDS: Final = 15.0
+
+ROW_COLUMNS: Final = (
+    *("line", "identity_type", "identity_value", "content_hash", "amount", "currency", "original_amount"),
+    *("promotion", "in_stock", "signature"),
+)
+CONTENT_COLUMNS: Final = (
+    *("title", "url", "tracked_url", "image_url", "brand", "category", "description"),
+    *("item_id", "sku", "gtin", "mpn", "url_hash"),
+)
+# The planner knows nothing of tables that were filled a moment ago: with nested loops it takes minutes for seconds.
+_SESSION = "SET LOCAL enable_nestloop = off; SET LOCAL jit = off; SET LOCAL work_mem = '64MB'"
+
+
+@dataclass(frozen=True)
+class Slot:
+    """One set of staging tables."""
+
+    number: int
+
+    @property
+    def rows(self) -> str:
+        return f"staged_rows_{self.number}"
+
+    @property
+    def changes(self) -> str:
+        return f"staged_changes_{self.number}"
+
+    @property
+    def contents(self) -> str:
+        return f"staged_contents_{self.number}"
+
+
+@contextmanager
+def staging(job: RunningJob) -> Iterator[Slot]:
+    """A slot of one's own, with empty tables.
+
+    Raises:
+        Snooze: all slots are taken; the job comes back.
+    """
+    with job.transaction(), connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT n FROM generate_series(0, %s) n WHERE pg_try_advisory_lock(%s, n) LIMIT 1",
+            [SLOTS - 1, STAGING_LOCK],
+        )
+        taken = cursor.fetchone()
+        if taken is None:
+            raise Snooze(WAIT_SECONDS, "as many runs as there are staging tables are at work")
+        cursor.execute("SELECT clear_staging(%s)", taken)
+    slot = Slot(taken[0])
+    try:
+        yield slot
+    finally:
+        _release(slot)
+
+
+def _release(slot: Slot) -> None:
+    """Give the slot back. A session that is gone has given it back already."""
+    if connection.connection is None or connection.connection.closed:
+        return
+    with suppress(DatabaseError), connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_unlock(%s, %s)", [STAGING_LOCK, slot.number])
+
+
+def prepare_session(cursor: Any) -> None:
+    """Set up the open transaction for work over whole tables."""
+    cursor.execute(_SESSION)
+
+
+def analyse(cursor: Any, slot: Slot) -> None:
+    """Tell the planner what is in the tables now."""
+    cursor.execute("SELECT analyse_staging(%s)", [slot.number])
+
+
+def copy_in(cursor: Any, table: str, columns: Iterable[str], frames: Iterable[pl.DataFrame]) -> int:
+    """Copy frames, column by column of these names, into a table; answers the number of rows."""
+    names = list(columns)
+    count = 0
+    with cursor.copy(f"COPY {table} ({', '.join(names)}) FROM STDIN (FORMAT csv)") as copy:
+        for frame in frames:
+            # What is missing is null, never the empty text, so that a field without quotes is unambiguous.
+            copy.write(frame.select(names).write_csv(include_header=False, null_value="").encode())
+            count += frame.height
+    return count
+
+
+#: A row of two bigints in PostgreSQL's binary format: the number of fields, then each with its length in front.
+_PAIR = np.dtype([("fields", ">i2"), ("n1", ">i4"), ("line", ">i8"), ("n2", ">i4"), ("id", ">i8")])
+_HEADER_BYTES: Final = 19
+_TRAILER_BYTES: Final = 2
+
+
+def lines_and_ids(cursor: Any, slot: Slot, condition: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Lines, ascending, and product ids of the changes that a condition (a constant of this house) picks."""
+    query = f"SELECT line, product_id FROM {slot.changes} WHERE {condition} ORDER BY line"  # noqa: S608 - constants
+    with cursor.copy(f"COPY ({query}) TO STDOUT (FORMAT binary)") as copy:
+        data = b"".join(bytes(part) for part in copy)
+    pairs = np.frombuffer(data[_HEADER_BYTES : len(data) - _TRAILER_BYTES], _PAIR)
+    return pairs["line"].astype(np.int64), pairs["id"].astype(np.int64)

@@ -1,0 +1,60 @@
+"""Whole runs: from a partner's server to what consumers see."""
+
+import pytest
+from tests.support.feed_world import World, allow_loopback, count
+from tests.support.feeds import row
+from tests.support.sftp_server import SftpServer
+
+from harvester.catalog.offers import differences
+
+pytestmark = pytest.mark.usefixtures("database")
+
+
+@pytest.fixture
+def world(database, settings, tmp_path):
+    allow_loopback(settings)
+    with SftpServer(tmp_path) as server:
+        yield World(server)
+
+
+def test_the_first_run_shows_every_product(world):
+    world.put(1999, 2499, 350)
+    run = world.run()
+    assert (run.status, run.outcome, run.trigger) == ("SUCCEEDED", "PROMOTED", "SCHEDULED")
+    assert world.shown() == {
+        "S-1999": ("Thing 1999", 19.99, True),
+        "S-2499": ("Thing 2499", 24.99, True),
+        "S-350": ("Thing 350", 3.50, True),
+    }
+    figures = world.figures(run)
+    assert (figures.rows_read, figures.products_upserted, figures.products_new, figures.prices_written) == (3, 3, 3, 3)
+    assert differences() == []
+
+
+def test_an_unchanged_catalog_writes_nothing(world):
+    world.put(1999, 2499)
+    world.run()
+    world.put(2499, 1999)
+    run = world.run()
+    assert run.outcome == "PROMOTED"
+    figures = world.figures(run)
+    assert (figures.products_new, figures.products_changed, figures.prices_written) == (0, 0, 0)
+    assert count("prices") == 2
+
+
+def test_changed_prices_titles_and_missing_products(world):
+    world.put(*range(100, 120))
+    world.run()
+    world.put(row(100, Price="5.55"), row(101, Name="Another name"), *range(102, 119), 300)
+    run = world.run()
+    shown = world.shown()
+    assert run.outcome == "PROMOTED"
+    assert shown["S-100"] == ("Thing 100", 5.55, True)
+    assert shown["S-101"] == ("Another name", 1.01, True)
+    assert "S-300" in shown
+    assert "S-119" in shown, "what is missing shows until it expires"
+    figures = world.figures(run)
+    assert (figures.products_changed, figures.prices_written, figures.products_missing) == (1, 2, 1)
+    world.pass_time(49)
+    assert world.shown() == {}
+    assert differences() == []

@@ -1,0 +1,149 @@
+"""A partner with an SFTP server, a shop, and the feed that joins them: what tests of whole runs play with."""
+
+import gzip
+import os
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from django.conf import settings
+from django.db import connection
+
+from harvester.catalog.models import Retailer, Run, Source
+from harvester.engine.enqueue import enqueue
+from harvester.engine.models import Job
+from harvester.feeds.models import Feed, FeedRun
+from harvester.feeds.run import RUN
+from harvester.guards import secrets
+from harvester.kernel.ids import uuid7
+from tests.support.feeds import feed as written
+from tests.support.feeds import row
+from tests.support.jobs import change
+from tests.support.sftp_server import HOST, PASSWORD, USERNAME, SftpServer
+from tests.support.tables import rows
+from tests.support.workers import run_until_idle
+
+LOOPBACK = ("127.0.0.0/8",)
+PATH = "/Shop/catalog.txt"
+
+
+def allow_loopback(fixture) -> None:
+    """Let the doors of this process connect to this machine; `fixture` is pytest-django's `settings`."""
+    fixture.CONFIG = replace(settings.CONFIG, egress_allow=LOOPBACK)
+
+
+@dataclass
+class World:
+    """One feed and everything around it."""
+
+    server: SftpServer
+    source: Source = field(init=False)
+    feed: Feed = field(init=False)
+
+    def __post_init__(self) -> None:
+        retailer = Retailer.objects.create(name="Shop", website="https://shop.example", domain="shop.example")
+        self.source = Source.objects.create(
+            retailer=retailer, name="Shop by Impact", kind="AFFILIATE_FEED", expiry_hours=48, is_display_primary=True
+        )
+        self.feed = make_feed(self.source, self.server)
+
+    @property
+    def file(self) -> Path:
+        return self.server.root / PATH.lstrip("/")
+
+    def put(self, *numbers, compressed=False, **changed) -> None:
+        """The partner writes a catalog with these rows: numbers, or whole rows."""
+        lines = [row(item, **changed) if isinstance(item, int) else item for item in numbers]
+        self.put_bytes(written(*lines).encode(), compressed=compressed)
+
+    def put_bytes(self, data: bytes, *, compressed=False) -> None:
+        self.file.parent.mkdir(exist_ok=True)
+        before = self.file.stat().st_mtime if self.file.exists() else 0
+        self.file.write_bytes(gzip.compress(data) if compressed else data)
+        # Servers tell whole seconds: two files of one test must not look like one.
+        later = max(self.file.stat().st_mtime, before) + 2
+        os.utime(self.file, (later, later))
+
+    def ask(self, trigger="SCHEDULED") -> int:
+        """Put in the job of a run."""
+        return enqueue(RUN, {"feed_id": str(self.feed.id), "trigger": trigger}).job_id
+
+    def run(self, trigger="SCHEDULED") -> Run | None:
+        """One run to its end, retries included; the run of that job, if it made one."""
+        job = self.ask(trigger)
+        self.work(job)
+        return Run.objects.filter(job_id=job).first()
+
+    def work(self, job: int) -> None:
+        for _ in range(5):
+            run_until_idle()
+            if Job.objects.get(pk=job).state != "retryable":
+                return
+            change(job, "run_at = now()")
+
+    def figures(self, run: Run) -> FeedRun:
+        return FeedRun.objects.get(pk=run.pk)
+
+    def shown(self) -> dict[str, tuple]:
+        """What consumers see: SKU -> title, amount, in stock."""
+        found = rows(
+            "SELECT p.identity_value, p.title, v.amount, v.in_stock FROM visible_offers v "
+            "JOIN source_products p ON p.source_id = v.source_id AND p.id = v.product_id"
+        )
+        return {value: (title, float(amount), stock) for value, title, amount, stock in found}
+
+    def pass_time(self, hours: float) -> None:
+        """As if everything had happened that much earlier."""
+        turn_back(hours)
+        self.source.refresh_from_db()
+        self.feed.refresh_from_db()
+
+
+def make_feed(source: Source, server: SftpServer, **fields) -> Feed:
+    made = Feed.objects.create(
+        **{
+            "source": source,
+            "network": "impact",
+            "status": "ENABLED",
+            "host": HOST,
+            "port": server.port,
+            "path": PATH,
+            "username": USERNAME,
+            "host_keys": str(server.host_key),
+            "created_by": "test",
+            **fields,
+        }
+    )
+    secrets.put("feed", made.id, {"password": PASSWORD})
+    return made
+
+
+#: Every moment that visibility, comparison or change detection is reckoned by.
+_MOMENTS = (
+    ("sources", ("held_since", "last_promoted_at", "last_observed_at")),
+    ("offers", ("observed_at", "last_priced_at", "seen_until")),
+    ("prices", ("observed_at", "created_at")),
+    ("runs", ("started_at", "finished_at", "observed_at", "decided_at")),
+    ("feeds", ("manual_run_requested_at",)),
+)
+
+
+def turn_back(hours: float) -> None:
+    """Move what happened into the past; only the owner of the tables can, with their triggers silent."""
+    from django.db import connections
+
+    with connections["owner"].cursor() as cursor:
+        cursor.execute("SET session_replication_role = replica")
+        for table, names in _MOMENTS:
+            moved = ", ".join(f"{name} = {name} - %(hours)s * interval '1 hour'" for name in names)
+            cursor.execute(f"UPDATE {table} SET {moved}", {"hours": hours})
+        cursor.execute("SET session_replication_role = origin")
+
+
+def new_id() -> str:
+    return str(uuid7())
+
+
+def count(table: str) -> int:
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT count(*) FROM {table}")
+        return cursor.fetchone()[0]
