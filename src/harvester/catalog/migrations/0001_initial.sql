@@ -169,6 +169,7 @@ CREATE UNIQUE INDEX prices_once ON prices (source_id, source_product_id, observe
 CREATE TRIGGER refuse_change BEFORE UPDATE OR DELETE ON prices FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER refuse_truncate BEFORE TRUNCATE ON prices EXECUTE FUNCTION refuse_change();
 CREATE TABLE prices_default PARTITION OF prices DEFAULT;
+CREATE TRIGGER refuse_truncate BEFORE TRUNCATE ON prices_default EXECUTE FUNCTION refuse_change();
 SELECT make_partitions('prices', 3);
 
 -- The whole difference of a held run: what promotion would do with each product. A row may carry content and a price
