@@ -24,8 +24,8 @@ from harvester.guards.redaction import redact
 
 #: What a log line carries beside the event's own fields, in this order.
 FIRST_FIELDS = ("timestamp", "level", "event", "logger")
-#: Debug records of the database layer would print every parameter of every statement.
-QUIETEST_LEVELS = {"django.db.backends": logging.INFO, "asyncio": logging.INFO}
+#: Debug records of the database layer would print every parameter of every statement, those of HTTP every header.
+QUIETEST_LEVELS = {"django.db.backends": logging.INFO, "asyncio": logging.INFO, "httpcore": logging.INFO}
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 _CONTROL_BUT_LINES = re.compile(_CONTROL.pattern.replace(r"\x00-\x1f", r"\x00-\x08\x0b-\x1f"))
