@@ -267,7 +267,7 @@ def test_clean_up_holds_nobody_up_while_somebodys_transaction_is_open(database):
 
 
 def test_the_settings_decide_how_far_back_the_history_goes(database, monkeypatch):
-    short = SimpleNamespace(keep_succeeded_days=1, keep_failed_days=3650)
+    short = SimpleNamespace(keep_succeeded_days=1, keep_failed_days=3650, keep_alerts_days=90)
     monkeypatch.setattr(settings, "CONFIG", short)
     year = timezone.now().year - 2
     with (

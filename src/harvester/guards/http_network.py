@@ -82,6 +82,9 @@ class _Stream(httpcore.NetworkStream):
             return self._connection.recv(max_bytes)
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        if not buffer:
+            # The library says so that it is done. On a broken connection that would use up the error that tells why.
+            return
         with self._patient(timeout, httpcore.WriteTimeout, httpcore.WriteError):
             self._connection.sendall(buffer)
 

@@ -148,6 +148,18 @@ class Config:
     keep_failed_days: int = setting(
         "HARVESTER_KEEP_FAILED_DAYS", "days that failed jobs are kept", 30, low=1, high=3650
     )
+    keep_alerts_days: int = setting(
+        "HARVESTER_KEEP_ALERTS_DAYS", "days that resolved alerts are kept", 90, low=1, high=3650
+    )
+    keep_runs_days: int = setting(
+        "HARVESTER_KEEP_RUNS_DAYS", "days that runs of feeds and the files they read are kept", 30, low=1, high=3650
+    )
+    slack_webhook_url: str = setting(
+        "HARVESTER_SLACK_WEBHOOK_URL",
+        "incoming webhook of the Slack channel that alerts go to, https only; unset: alerts are only logged",
+        "",
+        secret=True,
+    )
     egress_allow: tuple[str, ...] = setting(
         "HARVESTER_EGRESS_ALLOW",
         "private or otherwise special networks that Harvester may connect to, as 10.1.0.0/16,fd00:1::/32; "
@@ -269,6 +281,8 @@ def _check(config: Config) -> None:
         raise ConfigError(f"HARVESTER_LISTEN is {config.listen!r}; it must look like 127.0.0.1:8000.")
     for text in config.egress_allow:
         parse_network(text)
+    if config.slack_webhook_url and not re.fullmatch(r"https://[^\s/@]+/\S+", config.slack_webhook_url):
+        raise ConfigError("HARVESTER_SLACK_WEBHOOK_URL must look like https://hooks.slack.com/services/PATH.")
     if config.stuck_seconds <= config.heartbeat_seconds * 2:
         raise ConfigError(
             "HARVESTER_STUCK_SECONDS must be more than twice HARVESTER_HEARTBEAT_SECONDS, "

@@ -9,7 +9,9 @@ class OpsConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from harvester.ops import alerts, retention
+        from harvester.ops import alert_delivery, alerts, job_errors, retention
 
         alerts.listen()
+        alert_delivery.register()
+        job_errors.register()
         retention.register()

@@ -1,4 +1,4 @@
-"""People who may use Harvester, and the read model of the audit trail (written only by `audit.record`)."""
+"""People who may use Harvester, and read models of the audit trail and of alerts, which others write."""
 
 from django.contrib.auth.models import AbstractUser
 from django.contrib.postgres.fields import ArrayField
@@ -55,3 +55,30 @@ class AuditEvent(models.Model):
 
     def __str__(self) -> str:
         return f"{self.actor_name} {self.verb} {self.object_type} {self.object_id}"
+
+
+class Alert(models.Model):
+    """A condition that people should know of, from its first sight to its end (written only by `alerts`)."""
+
+    id = models.BigIntegerField(primary_key=True)
+    kind = models.TextField()
+    key = models.TextField()
+    severity = models.TextField()
+    title = models.TextField()
+    body = models.TextField()
+    detail = models.JSONField()
+    opened_at = models.DateTimeField()
+    last_seen_at = models.DateTimeField()
+    times = models.BigIntegerField()
+    resolved_at = models.DateTimeField(null=True)
+    resolved_note = models.TextField()
+    opened_told_at = models.DateTimeField(null=True)
+    resolved_told_at = models.DateTimeField(null=True)
+    delivery_error = models.TextField(null=True)
+
+    class Meta:
+        managed = False
+        db_table = "alerts"
+
+    def __str__(self) -> str:
+        return self.title

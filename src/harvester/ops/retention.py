@@ -11,6 +11,7 @@ from harvester.engine import sql
 from harvester.engine.job import RunningJob
 from harvester.engine.registry import job_kind, periodic
 from harvester.kernel.retry import RetryPolicy
+from harvester.ops.models import Alert
 
 log = structlog.get_logger(__name__)
 
@@ -38,6 +39,7 @@ def clean_up(job: RunningJob) -> dict[str, int]:
     ages = {"succeeded": config.keep_succeeded_days, "cancelled": config.keep_succeeded_days}
     ages["failed"] = config.keep_failed_days
     deleted = {f"{state}_jobs": _delete(job, state, days) for state, days in ages.items()}
+    deleted["alerts"] = _delete_alerts(job, config.keep_alerts_days)
     with job.transaction(), connection.cursor() as cursor:
         cursor.execute(sql.CLEAN_UP_LANES)
         before = timezone.now() - timedelta(days=max(ages.values()))
@@ -60,3 +62,10 @@ def _delete(job: RunningJob, state: str, days: int) -> int:
         job.progress(total, note=f"{state} jobs deleted")
         if deleted < BATCH:
             return total
+
+
+def _delete_alerts(job: RunningJob, days: int) -> int:
+    """Alerts are few; one that is open stays however old it is."""
+    with job.transaction():
+        old = Alert.objects.filter(resolved_at__lt=timezone.now() - timedelta(days=days))
+        return int(old.delete()[0])

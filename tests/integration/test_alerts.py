@@ -1,0 +1,267 @@
+"""Alerts: one message for each condition and one for its end, whatever the channel does."""
+
+import dataclasses
+import json
+import threading
+
+import pytest
+from django.conf import settings
+from django.db import connection, transaction
+from structlog.testing import capture_logs
+from tests.support import http_server, kinds  # noqa: F401 - registers the kinds
+from tests.support.http_server import HttpServer, says
+from tests.support.jobs import change, job, wait_for_state
+from tests.support.tables import rows
+from tests.support.workers import run_until_idle
+
+from harvester.engine.enqueue import enqueue
+from harvester.engine.models import Job
+from harvester.guards.http import HttpLimits
+from harvester.guards.redaction import forget_all, remember
+from harvester.ops import job_errors, slack
+from harvester.ops.alerts import DELIVER, raise_alert, resolve_alert
+from harvester.ops.models import Alert
+
+PATH = "/services/T000/B000/canarycanarycanary"
+
+
+@pytest.fixture
+def slack_at(monkeypatch):
+    """Make a server the Slack of this process."""
+
+    def point(server):
+        config = dataclasses.replace(
+            settings.CONFIG, slack_webhook_url=server.url + PATH, egress_allow=("127.0.0.0/8",)
+        )
+        monkeypatch.setattr(settings, "CONFIG", config)
+        monkeypatch.setattr(slack, "LIMITS", HttpLimits(read=0.5, total=1.0))
+
+    yield point
+    forget_all()
+
+
+def opened(key="feed_failing:1", title="Feed one failed", body="Look at it.", **options):
+    with transaction.atomic():
+        return raise_alert("FEED_FAILED", key, title, body, **options)
+
+
+def ended(key="feed_failing:1", note="It runs again."):
+    with transaction.atomic():
+        return resolve_alert(key, note)
+
+
+def deliveries():
+    return list(Job.objects.filter(kind=DELIVER).order_by("id"))
+
+
+def texts(server):
+    return [json.loads(heard.partition(b"\r\n\r\n")[2])["text"] for heard in server.heard]
+
+
+def test_a_condition_is_told_once_and_its_end_once(database, slack_at):
+    with HttpServer(says(200, b"ok")) as server:
+        slack_at(server)
+        first = opened()
+        assert opened(body="Look at it again.") == first
+        run_until_idle()
+        assert ended()
+        assert not ended()
+        run_until_idle()
+    said = texts(server)
+    assert [text.splitlines()[0] for text in said] == [
+        ":warning: *Feed one failed*",
+        ":white_check_mark: *Resolved: Feed one failed*",
+    ]
+    assert "It runs again." in said[1]
+    alert = Alert.objects.get()
+    assert (alert.times, alert.body) == (2, "Look at it again.")
+    assert alert.opened_told_at
+    assert alert.resolved_told_at
+    assert server.heard[0].startswith(f"POST {PATH} ".encode())
+
+
+def test_a_condition_that_returns_is_a_new_alert(database):
+    first = opened()
+    ended()
+    assert opened() != first
+    assert Alert.objects.filter(resolved_at=None).count() == 1
+
+
+def test_two_that_raise_at_once_make_one_alert_and_one_message(database):
+    together = threading.Barrier(4)
+
+    def raise_it():
+        try:
+            with transaction.atomic():
+                together.wait(10)
+                opened()
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=raise_it) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert Alert.objects.get().times == 4
+    assert len(deliveries()) == 1
+
+
+def test_what_is_rolled_back_raises_nothing_and_says_nothing(database):
+    with capture_logs() as logs, pytest.raises(ZeroDivisionError), transaction.atomic():
+        raise_alert("FEED_FAILED", "feed_failing:1", "Feed one failed", "")
+        raise ZeroDivisionError
+    assert (Alert.objects.count(), deliveries(), logs) == (0, [], [])
+
+
+def test_an_alert_outside_a_transaction_is_refused(database):
+    with pytest.raises(RuntimeError):
+        raise_alert("FEED_FAILED", "feed_failing:1", "Feed one failed", "")
+    with pytest.raises(RuntimeError):
+        resolve_alert("feed_failing:1")
+
+
+def test_the_log_is_told_without_any_other_channel(database):
+    with capture_logs() as logs:
+        opened()
+        opened()
+        ended()
+        run_until_idle()
+    told = [entry for entry in logs if entry["event"].startswith("ALERT")]
+    assert [(entry["event"], entry["about"], entry["key"]) for entry in told] == [
+        ("ALERT", "FEED_FAILED", "feed_failing:1"),
+        ("ALERT_RESOLVED", "FEED_FAILED", "feed_failing:1"),
+    ]
+    assert [row.state for row in deliveries()] == ["succeeded", "succeeded"]
+
+
+def test_a_condition_that_is_over_before_it_was_told_is_told_once(database, slack_at):
+    with HttpServer(says(200)) as server:
+        slack_at(server)
+        opened()
+        ended()
+        run_until_idle()
+    [text] = texts(server)
+    assert "Resolved: Feed one failed" in text
+    assert "Look at it." in text
+
+
+@pytest.mark.parametrize(
+    ("answer", "state", "code"),
+    [
+        (says(500, b"down"), "retryable", "SLACK_UNAVAILABLE"),
+        (says(404, b"no_service"), "failed", "SLACK_REFUSED"),
+        (says(403), "failed", "SLACK_REFUSED"),
+        (says(302, Location="http://127.0.0.1:9/"), "failed", "SLACK_REFUSED"),
+        (http_server.hangs, "retryable", "REMOTE_TIMEOUT"),
+        (http_server.drips, "retryable", "TRANSFER_TOO_LONG"),
+        (http_server.resets, "retryable", "CONNECTION_LOST"),
+    ],
+    ids=("500", "404", "403", "302", "hangs", "drips", "resets"),
+)
+def test_a_failing_slack_delays_its_message_and_nothing_else(database, slack_at, answer, state, code):
+    other = enqueue("test.note", {"key": "other"}).job_id
+    with HttpServer(answer) as server:
+        slack_at(server)
+        opened()
+        run_until_idle()
+    [delivery] = deliveries()
+    assert (delivery.state, delivery.error_type) == (state, code)
+    assert job(other).state == "succeeded"
+    assert Alert.objects.get().delivery_error.startswith(code)
+    stored = "".join(map(str, rows("SELECT j.*, a.* FROM jobs j, alerts a")))
+    assert "canarycanarycanary" not in stored
+
+
+def test_slack_that_comes_back_gets_the_message(database, slack_at):
+    with HttpServer(says(503), says(200)) as server:
+        slack_at(server)
+        opened()
+        run_until_idle()
+        [delivery] = deliveries()
+        change(delivery.id, "run_at = clock_timestamp()")
+        run_until_idle()
+    assert len(texts(server)) == 2
+    alert = Alert.objects.get()
+    assert (alert.delivery_error, bool(alert.opened_told_at)) == (None, True)
+    assert wait_for_state(delivery.id, "succeeded").attempt == 2
+
+
+@pytest.mark.parametrize(("header", "least", "most"), [("120", 100, 120), ("", 40, 60), ("999999", 3500, 3600)])
+def test_slack_that_asks_to_wait_is_obeyed_without_counting_the_attempt(database, slack_at, header, least, most):
+    with HttpServer(says(429, Retry_After=header)) as server:
+        slack_at(server)
+        opened()
+        run_until_idle()
+    [[state, attempt, wait]] = rows(
+        "SELECT state, attempt, extract(epoch FROM run_at - clock_timestamp()) FROM jobs WHERE kind = %s", DELIVER
+    )
+    assert (state, attempt) == ("pending", 0)
+    assert least <= wait <= most
+
+
+def test_secrets_reach_neither_the_table_nor_the_log_nor_slack(database, slack_at):
+    remember("hunter2hunter2")
+    with HttpServer(says(200)) as server, capture_logs() as logs:
+        slack_at(server)
+        opened(
+            title="sftp://partner:pa55word@host failed",
+            body=f"password=hunter2hunter2 and https://hooks.slack.com{PATH}",
+            detail={"password": "pa55word", "said": "token hunter2hunter2"},
+        )
+        run_until_idle()
+        ended(note="now with hunter2hunter2")
+        run_until_idle()
+    seen = "".join(texts(server)) + str(rows("SELECT a.*, j.* FROM alerts a, jobs j"))
+    seen += "".join(str(entry) for entry in logs if entry["event"] == "ALERT")
+    for canary in ("hunter2", "pa55word", "canarycanarycanary"):
+        assert canary not in seen
+
+
+def test_text_of_others_cannot_call_the_channel(database, slack_at):
+    with HttpServer(says(200)) as server:
+        slack_at(server)
+        opened(title="<!channel> & <http://evil.test|click>", body="x" * 10_000)
+        run_until_idle()
+    [text] = texts(server)
+    assert "&lt;!channel&gt; &amp; &lt;http://evil.test|click&gt;" in text
+    assert len(text) < 3_200
+
+
+def test_long_texts_are_cut_before_they_are_escaped():
+    assert slack.escaped("<" * 5_000) == "&lt;" * 2_999 + "…"
+
+
+def test_what_the_engine_does_not_know_becomes_an_alert_that_ends(database):
+    enqueue("test.fail_unknown", max_attempts=1)
+    enqueue("test.fail_terminal")
+    run_until_idle()
+    enqueue(job_errors.WATCH)
+    run_until_idle()
+    alert = Alert.objects.get()
+    assert alert.key == "unknown_error:test.fail_unknown:ZeroDivisionError"
+    assert alert.resolved_at is None
+    rows("UPDATE jobs SET finished_at = now() - interval '25 hours' WHERE kind = 'test.fail_unknown' RETURNING 1")
+    enqueue(job_errors.WATCH)
+    run_until_idle()
+    assert Alert.objects.get().resolved_at
+
+
+def test_old_alerts_are_cleared_away_unless_they_are_open(database):
+    for key in ("old", "young", "open"):
+        opened(key=key)
+    ended("old")
+    ended("young")
+    rows("UPDATE alerts SET opened_at = now() - interval '1 year' RETURNING 1")
+    rows("UPDATE alerts SET resolved_at = now() - interval '91 days' WHERE key = 'old' RETURNING 1")
+    enqueue("ops.clean_up")
+    run_until_idle()
+    assert sorted(Alert.objects.values_list("key", flat=True)) == ["open", "young"]
+
+
+def test_an_alert_that_is_gone_is_not_delivered(database, slack_at):
+    with HttpServer(says(200)) as server:
+        slack_at(server)
+        enqueue(DELIVER, {"alert_id": 999, "phase": "opened"})
+        run_until_idle()
+    assert server.heard == []
