@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from harvester.cli import doctor, jobs, keys, migrate, processes, users
+from harvester.cli import alerts, doctor, jobs, keys, migrate, processes, users
 from harvester.cli.commands import Json, section, want_json
 from harvester.cli.demo import command as demo
 from harvester.cli.exits import MEANINGS, Exit, Failure, failure_of
@@ -59,6 +59,7 @@ def _show_version() -> None:
 demo.declare(app)
 processes.declare(app)
 app.add_typer(jobs.app, rich_help_panel="Operate")
+app.add_typer(alerts.app, rich_help_panel="Operate")
 app.add_typer(users.app, rich_help_panel="Set up and look after")
 app.add_typer(keys.app, rich_help_panel="Set up and look after")
 migrate.declare(app)
