@@ -11,6 +11,13 @@ class SourceKind(StrEnum):
     OTHER = "OTHER"  # anything else; shown like an affiliate
 
 
+class Visibility(StrEnum):
+    """Whether what was scraped from a source counts; prices of other origin always do."""
+
+    ELIGIBLE = "ELIGIBLE"
+    INELIGIBLE = "INELIGIBLE"
+
+
 class RunKind(StrEnum):
     """What kind of work brought something in."""
 

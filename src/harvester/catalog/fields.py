@@ -1,0 +1,99 @@
+"""What a field of a retailer or a source may hold. A refusal names the field and says what is allowed."""
+
+import re
+from collections.abc import Callable, Mapping
+from enum import StrEnum
+from typing import Any
+
+from harvester.kernel.errors import InvalidInput
+from harvester.kernel.rejects import Rejected
+from harvester.kernel.text import CONTROLS, is_encodable, trim
+from harvester.kernel.urls import split_url
+
+Check = Callable[[str, Any], Any]
+
+LONGEST_NAME = 200
+#: Characters of a refused value that a message repeats.
+SHOWN = 60
+
+
+def required_text(field: str, value: Any) -> str:
+    text = optional_text(field, value)
+    if not text:
+        raise InvalidInput(f"{field}: it must not be empty; 1 to {LONGEST_NAME} characters are allowed.")
+    return text
+
+
+def optional_text(field: str, value: Any) -> str:
+    if value is not None and not isinstance(value, str):
+        raise InvalidInput(f"{field}: {_shown(value)} is no text.")
+    text = trim(value)
+    if len(text) > LONGEST_NAME:
+        raise InvalidInput(f"{field}: it has {len(text)} characters; at most {LONGEST_NAME} are allowed.")
+    if re.search(CONTROLS, text) or not is_encodable(text):
+        raise InvalidInput(f"{field}: it has control characters or broken ones; only printable text is allowed.")
+    return text
+
+
+def text_or_nothing(field: str, value: Any) -> str | None:
+    return optional_text(field, value) or None
+
+
+def optional_url(field: str, value: Any) -> str:
+    if not trim(value):
+        return ""
+    try:
+        return str(split_url(value))
+    except Rejected as problem:
+        raise InvalidInput(f"{field}: {problem}; allowed is an http or https address with a host.") from None
+
+
+def network(field: str, value: Any) -> str | None:
+    """The word by which an affiliate network is known, such as IMPACT."""
+    word = optional_text(field, value).upper()
+    if word and not re.fullmatch("[A-Z][A-Z0-9_]{1,39}", word):
+        raise InvalidInput(f"{field}: {_shown(value)} is no network; allowed is one word such as IMPACT.")
+    return word or None
+
+
+def flag(field: str, value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise InvalidInput(f"{field}: {_shown(value)} is neither true nor false.")
+    return value
+
+
+def choice(words: type[StrEnum]) -> Check:
+    def check(field: str, value: Any) -> str:
+        try:
+            return words(value).value
+        except ValueError:
+            raise InvalidInput(f"{field}: {_shown(value)} is not allowed; allowed are {', '.join(words)}.") from None
+
+    return check
+
+
+def whole(lowest: int, highest: int) -> Check:
+    def check(field: str, value: Any) -> int:
+        if isinstance(value, bool) or not isinstance(value, int) or not lowest <= value <= highest:
+            raise InvalidInput(
+                f"{field}: {_shown(value)} is not allowed; allowed is a whole number from {lowest} to {highest}."
+            )
+        return value
+
+    return check
+
+
+def checked(checks: Mapping[str, Check], values: Mapping[str, Any]) -> dict[str, Any]:
+    """Every value as it is to be saved.
+
+    Raises:
+        InvalidInput: a field does not exist, or its value is not allowed.
+    """
+    unknown = sorted(set(values) - set(checks))
+    if unknown:
+        raise InvalidInput(f"{unknown[0]}: there is no such field to set; there are {', '.join(checks)}.")
+    return {field: checks[field](field, value) for field, value in values.items()}
+
+
+def _shown(value: Any) -> str:
+    return repr(value if not isinstance(value, str) or len(value) <= SHOWN else value[:SHOWN] + "...")

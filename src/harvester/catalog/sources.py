@@ -1,0 +1,150 @@
+"""The ways in which a retailer's offers arrive: made and changed by people, never deleted."""
+
+from collections.abc import Mapping
+from typing import Any
+from uuid import UUID
+
+import structlog
+from django.db import IntegrityError, connection, transaction
+
+from harvester.catalog import fields, offers
+from harvester.catalog.changes import change
+from harvester.catalog.models import Retailer, Source
+from harvester.catalog.states import SourceKind, Visibility
+from harvester.kernel.actor import Actor
+from harvester.kernel.errors import Conflict, InvalidInput, NotFound
+from harvester.kernel.text import trim
+from harvester.kernel.tracking_url import check_template
+from harvester.ops import audit
+
+log = structlog.get_logger(__name__)
+
+#: The same bounds as the table's own check.
+EXPIRY_HOURS = fields.whole(1, 168)
+
+
+def _template(field: str, value: Any) -> str:
+    text = trim(value)
+    try:
+        return check_template(text) if text else ""
+    except InvalidInput as problem:
+        raise InvalidInput(f"{field}: {problem}") from None
+
+
+CHECKS: Mapping[str, fields.Check] = {
+    "name": fields.required_text,
+    "kind": fields.choice(SourceKind),
+    "url": fields.optional_url,
+    "affiliate_network": fields.network,
+    "affiliate_account_id": fields.text_or_nothing,
+    "affiliate_account_name": fields.text_or_nothing,
+    "tracking_template": _template,
+    "upc_trusted": fields.flag,
+    "visibility": fields.choice(Visibility),
+    "price_heartbeat_hours": fields.whole(1, 720),
+    "max_hold_hours": fields.whole(1, 720),
+}
+
+
+def create(actor: Actor, retailer_id: UUID, *, name: str, kind: str = SourceKind.DIRECT, **more: Any) -> Source:
+    """Add a source to a retailer. It is not the display primary; `set_display_primary` makes it so."""
+    values = fields.checked(CHECKS, {"name": name, "kind": kind, **more})
+    if not Retailer.objects.filter(pk=retailer_id).exists():
+        raise NotFound(f"There is no retailer {retailer_id}; `harvester retailer list` shows them all.")
+    source = Source(retailer_id=retailer_id, **values)
+    try:
+        with transaction.atomic():
+            source.save(force_insert=True)
+            audit.record(actor, "SOURCE_CREATED", "source", source.pk, detail={"retailer": retailer_id, **values})
+    except IntegrityError:
+        raise _name_taken(values["name"]) from None
+    return source
+
+
+def update(actor: Actor, source_id: UUID, **changes: Any) -> Source:
+    """Change what a source is; its retailer stays."""
+    values = fields.checked(CHECKS, changes)
+    try:
+        with transaction.atomic():
+            source = locked(source_id)
+            _keep_the_clock(source, values)
+            before = change(actor, source, values, "SOURCE_UPDATED")
+            if "visibility" in before:
+                offers.recompute(source.pk, _scraped_products(source.pk))
+    except IntegrityError:
+        raise _name_taken(values["name"]) from None
+    return source
+
+
+def set_expiry_hours(actor: Actor, source_id: UUID, hours: int) -> Source:
+    """Change after how many hours an offer that was not seen again is gone; holds at once, for what is there too."""
+    value = EXPIRY_HOURS("expiry_hours", hours)
+    with transaction.atomic():
+        source = locked(source_id)
+        if source.held_run_no is not None and source.expiry_hours != value:
+            raise _decide_first(source, "expiry_hours")
+        before = change(actor, source, {"expiry_hours": value}, "EXPIRY_HOURS_CHANGED")
+    if before:
+        log.warning(
+            "EXPIRY_HOURS_CHANGED",
+            source_id=str(source.pk),
+            old_value=before["expiry_hours"],
+            new_value=value,
+            changed_by=actor.id,
+        )
+    return source
+
+
+def find(reference: str) -> Source:
+    """The source with this id or name."""
+    try:
+        found = Source.objects.select_related("retailer").filter(pk=UUID(reference)).first()
+    except ValueError:
+        found = Source.objects.select_related("retailer").filter(name=reference).first()
+    if found is None:
+        raise unknown(reference)
+    return found
+
+
+def locked(source_id: UUID) -> Source:
+    """The source with its row locked: whoever promotes, decides or recomputes waits."""
+    source = Source.objects.select_for_update().filter(pk=source_id).first()
+    if source is None:
+        raise unknown(source_id)
+    return source
+
+
+def unknown(reference: object) -> NotFound:
+    return NotFound(f"There is no source {reference}; `harvester source list` shows them all.")
+
+
+def _keep_the_clock(source: Source, values: Mapping[str, Any]) -> None:
+    """The source's clock must not jump: what the hold has stopped so far stays as it is."""
+    hours = values.get("max_hold_hours", source.max_hold_hours)
+    if hours == source.max_hold_hours:
+        return
+    if source.held_run_no is not None:
+        raise _decide_first(source, "max_hold_hours")
+    if source.frozen.total_seconds() > 3600 * min(hours, source.max_hold_hours):
+        raise Conflict(
+            f"max_hold_hours: earlier holds have stopped the clock of {source} for longer than that; "
+            "change it after the next promotion. Nothing was changed."
+        )
+
+
+def _decide_first(source: Source, field: str) -> Conflict:
+    return Conflict(
+        f"{field}: run {source.held_run_no} of {source} is held; approve or reject it first. Nothing was changed."
+    )
+
+
+def _name_taken(name: str) -> Conflict:
+    return Conflict(f"name: there is a source named {name} already; choose another name.")
+
+
+def _scraped_products(source_id: UUID) -> list[int]:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT DISTINCT source_product_id FROM prices WHERE source_id = %s AND run_type = 'SCRAPE'", [source_id]
+        )
+        return [row[0] for row in cursor.fetchall()]
