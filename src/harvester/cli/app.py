@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from harvester.cli import alerts, doctor, jobs, keys, migrate, processes, users
+from harvester.cli import alerts, doctor, import_shops, jobs, keys, migrate, processes, users
 from harvester.cli.commands import Json, section, want_json
 from harvester.cli.demo import command as demo
 from harvester.cli.exits import MEANINGS, Exit, Failure, failure_of
@@ -62,6 +62,7 @@ app.add_typer(jobs.app, rich_help_panel="Operate")
 app.add_typer(alerts.app, rich_help_panel="Operate")
 app.add_typer(users.app, rich_help_panel="Set up and look after")
 app.add_typer(keys.app, rich_help_panel="Set up and look after")
+import_shops.declare(app)
 migrate.declare(app)
 doctor.declare(app)
 
