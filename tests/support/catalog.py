@@ -58,7 +58,7 @@ def run(of: Source, outcome: str | None = "PROMOTED", kind: str = "AFFILIATE_FEE
     return made
 
 
-def product(of: Source, run_no: int = 1, **values: Any) -> int:
+def product(of: Source, run_no: int = 0, **values: Any) -> int:
     [[number]] = fetch("SELECT nextval('source_products_id')")
     moment = now()
     values = {
@@ -77,7 +77,7 @@ def product(of: Source, run_no: int = 1, **values: Any) -> int:
     return number
 
 
-def price(of: Source, product_id: int, amount: str, *, run_no: int = 1, **values: Any) -> None:
+def price(of: Source, product_id: int, amount: str, *, run_no: int = 0, **values: Any) -> None:
     moment = values.get("observed_at") or now()
     values = {
         "observed_at": moment,
@@ -91,7 +91,7 @@ def price(of: Source, product_id: int, amount: str, *, run_no: int = 1, **values
     insert("prices", source_id=of.pk, source_product_id=product_id, run_no=run_no, amount=Decimal(amount), **values)
 
 
-def offer(of: Source, amount: str = "10.00", *, run_no: int = 1, **presence: Any) -> int:
+def offer(of: Source, amount: str = "10.00", *, run_no: int = 0, **presence: Any) -> int:
     """A product with one price and its offer, as promotion leaves them; presence is seen_until and absence_accepted."""
     from harvester.catalog import offers
 

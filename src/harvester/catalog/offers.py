@@ -10,19 +10,41 @@ from django.db import connection
 LOCK_SOURCE = "SELECT id FROM sources WHERE id = %(source)s FOR UPDATE"
 
 # Makes the offers of some products equal to the slow truth again. A product that lost its last readable price has no
-# offer any more; one that got a price back has one again, seen by the last promoted run.
-_DELETE = """
-DELETE FROM offers o WHERE o.source_id = %(source)s AND o.product_id = ANY (%(products)s)
-  AND NOT EXISTS (SELECT FROM current_prices t WHERE t.source_id = o.source_id AND t.product_id = o.product_id)
+# offer any more; what was known of its presence is kept aside.
+_HIDE = """
+WITH gone AS (
+    DELETE FROM offers o WHERE o.source_id = %(source)s AND o.product_id = ANY (%(products)s)
+      AND NOT EXISTS (SELECT FROM current_prices t WHERE t.source_id = o.source_id AND t.product_id = o.product_id
+                      AND t.source_id = %(source)s AND t.product_id = ANY (%(products)s))
+    RETURNING o.source_id, o.product_id, o.seen_until, o.absence_accepted
+)
+INSERT INTO hidden_offers AS h
+SELECT g.source_id, g.product_id, g.seen_until, g.absence_accepted, s.last_promoted_run_no, s.last_promoted_at
+FROM gone g JOIN sources s ON s.id = g.source_id
+ON CONFLICT (source_id, product_id) DO UPDATE SET seen_until = excluded.seen_until,
+    absence_accepted = excluded.absence_accepted, last_promoted_run_no = excluded.last_promoted_run_no,
+    last_promoted_at = excluded.last_promoted_at
 """
+# An offer that comes back was seen as long as its newest price or its presence from before tells, not longer. Where an
+# ignored run saw something newer it has no signature, so that the next run writes a price whatever it sees: otherwise
+# the end of the ignoring would show that run's price over a newer observation.
 _WRITE = """
 INSERT INTO offers AS o (source_id, product_id, currency, amount, original_amount, in_stock, observed_at, run_no,
-    last_run_type, last_signature, last_amount, last_currency, last_priced_at, tsv)
+    last_run_type, last_signature, last_amount, last_currency, last_priced_at, seen_until, absence_accepted, tsv)
 SELECT t.source_id, t.product_id, t.currency, t.amount, t.original_amount, t.in_stock, t.observed_at, t.run_no,
-    n.run_type, CASE WHEN %(forget)s THEN NULL ELSE n.signature END, n.amount, n.currency, n.created_at,
+    n.run_type, CASE WHEN EXISTS (
+        SELECT FROM prices i JOIN runs r ON r.no = i.run_no WHERE r.ignored_at IS NOT NULL
+        AND i.source_id = t.source_id AND i.source_product_id = t.product_id AND i.observed_at >= n.observed_at
+    ) THEN NULL ELSE n.signature END, n.amount, n.currency, n.created_at,
+    CASE WHEN n.run_no = s.last_promoted_run_no THEN NULL
+         WHEN h.last_promoted_run_no = s.last_promoted_run_no THEN h.seen_until
+         ELSE greatest(coalesce(h.seen_until, h.last_promoted_at), n.observed_at) END,
+    n.run_no IS DISTINCT FROM s.last_promoted_run_no AND coalesce(h.absence_accepted, false),
     offer_tokens(p.source_id, p.title, p.brand, p.category)
 FROM current_prices t
+JOIN sources s ON s.id = t.source_id
 JOIN source_products p ON p.source_id = t.source_id AND p.id = t.product_id
+LEFT JOIN hidden_offers h ON h.source_id = t.source_id AND h.product_id = t.product_id
 CROSS JOIN LATERAL (
     SELECT l.* FROM prices l
     WHERE l.source_id = t.source_id AND l.source_product_id = t.product_id
@@ -33,22 +55,30 @@ WHERE t.source_id = %(source)s AND t.product_id = ANY (%(products)s)
 ON CONFLICT (source_id, product_id) DO UPDATE SET
     currency = excluded.currency, amount = excluded.amount, original_amount = excluded.original_amount,
     in_stock = excluded.in_stock, observed_at = excluded.observed_at, run_no = excluded.run_no,
-    last_run_type = excluded.last_run_type, last_signature = excluded.last_signature,
-    last_amount = excluded.last_amount, last_currency = excluded.last_currency,
-    last_priced_at = excluded.last_priced_at
+    last_run_type = excluded.last_run_type, last_amount = excluded.last_amount,
+    last_currency = excluded.last_currency, last_priced_at = excluded.last_priced_at,
+    last_signature = CASE WHEN %(forget)s THEN NULL ELSE o.last_signature END
 """
 
-# Rows in which offers and the slow truth differ; none, ever.
+# Rows in which offers and the slow truth differ; none, ever. A missing signature is right: it makes the next run write.
 _DIFFERENCES = """
 SELECT coalesce(o.source_id, t.source_id), coalesce(o.product_id, t.product_id)
 FROM (SELECT * FROM offers WHERE %(source)s::uuid IS NULL OR source_id = %(source)s) o
 FULL JOIN (SELECT * FROM current_prices WHERE %(source)s::uuid IS NULL OR source_id = %(source)s) t
     ON t.source_id = o.source_id AND t.product_id = o.product_id
 LEFT JOIN source_products p ON p.source_id = o.source_id AND p.id = o.product_id
+LEFT JOIN (
+    SELECT DISTINCT ON (l.source_id, l.source_product_id) l.* FROM prices l
+    WHERE (%(source)s::uuid IS NULL OR l.source_id = %(source)s)
+      AND NOT EXISTS (SELECT FROM runs r WHERE r.no = l.run_no AND r.ignored_at IS NOT NULL)
+    ORDER BY l.source_id, l.source_product_id, l.observed_at DESC, l.run_no DESC
+) n ON n.source_id = o.source_id AND n.source_product_id = o.product_id
 WHERE (o.currency, o.amount, o.original_amount, o.in_stock, o.observed_at, o.run_no, o.tsv)
     IS DISTINCT FROM (t.currency, t.amount, t.original_amount, t.in_stock, t.observed_at, t.run_no,
                       offer_tokens(p.source_id, p.title, p.brand, p.category))
-LIMIT %(most)s
+   OR (o.last_amount, o.last_currency, coalesce(o.last_signature, n.signature))
+    IS DISTINCT FROM (n.amount, n.currency, n.signature)
+ORDER BY 1, 2 LIMIT %(most)s
 """
 
 
@@ -62,7 +92,7 @@ def recompute(source_id: UUID, product_ids: Sequence[int], *, forget_comparison:
     """
     values: dict[str, Any] = {"source": source_id, "products": list(product_ids), "forget": forget_comparison}
     with connection.cursor() as cursor:
-        for statement in (LOCK_SOURCE, _DELETE, _WRITE):
+        for statement in (LOCK_SOURCE, _HIDE, _WRITE):
             cursor.execute(statement, values)
 
 

@@ -6,7 +6,7 @@ import structlog
 from django.db import transaction
 
 from harvester.catalog.models import Retailer, Source
-from harvester.catalog.sources import locked, unknown
+from harvester.catalog.sources import locked_of, unknown
 from harvester.kernel.actor import Actor
 from harvester.ops import audit
 
@@ -16,13 +16,12 @@ log = structlog.get_logger(__name__)
 def set_display_primary(actor: Actor, source_id: UUID) -> Source:
     """Make this source the one of its retailer that is shown; any other is so no longer. Holds at once."""
     with transaction.atomic():
-        _lock_siblings(source_id)
-        source = locked(source_id)
+        siblings = _locked_siblings(source_id)
+        source = siblings.pop(source_id)
         if source.is_display_primary:
             return source
-        others = Source.objects.filter(retailer_id=source.retailer_id, is_display_primary=True)
-        former = [str(other.pk) for other in others.select_for_update()]
-        others.update(is_display_primary=False)
+        former = [str(other.pk) for other in siblings.values() if other.is_display_primary]
+        Source.objects.filter(pk__in=former).update(is_display_primary=False)
         source.is_display_primary = True
         source.save(update_fields=["is_display_primary"])
         _record(actor, source, "DISPLAY_PRIMARY_SET", former)
@@ -32,8 +31,7 @@ def set_display_primary(actor: Actor, source_id: UUID) -> Source:
 def unset_display_primary(actor: Actor, source_id: UUID) -> Source:
     """Leave the retailer without a primary: then its direct sources are shown, and no other."""
     with transaction.atomic():
-        _lock_siblings(source_id)
-        source = locked(source_id)
+        source = _locked_siblings(source_id)[source_id]
         if source.is_display_primary:
             source.is_display_primary = False
             source.save(update_fields=["is_display_primary"])
@@ -41,11 +39,12 @@ def unset_display_primary(actor: Actor, source_id: UUID) -> Source:
     return source
 
 
-def _lock_siblings(source_id: UUID) -> None:
-    """Two people who choose for one retailer go one after the other; new sources may still be added meanwhile."""
+def _locked_siblings(source_id: UUID) -> dict[UUID, Source]:
+    """All sources of the retailer, locked in the order in which everybody locks several."""
     retailer = Retailer.objects.filter(sources=source_id).select_for_update(no_key=True, of=("self",)).first()
     if retailer is None:
         raise unknown(source_id)
+    return {source.pk: source for source in locked_of(retailer.pk)}
 
 
 def _record(actor: Actor, source: Source, verb: str, former: list[str]) -> None:

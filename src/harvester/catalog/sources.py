@@ -114,6 +114,11 @@ def locked(source_id: UUID) -> Source:
     return source
 
 
+def locked_of(retailer_id: UUID) -> list[Source]:
+    """Every source of a retailer, locked in one order, so that two who do this cannot block each other."""
+    return list(Source.objects.select_for_update().filter(retailer_id=retailer_id).order_by("pk"))
+
+
 def unknown(reference: object) -> NotFound:
     return NotFound(f"There is no source {reference}; `harvester source list` shows them all.")
 

@@ -150,6 +150,18 @@ CREATE TABLE offers (
 CREATE INDEX offers_price ON offers (currency, amount, product_id);
 CREATE INDEX offers_tsv ON offers USING gin (tsv);
 
+-- When a product loses its last readable price its offer goes, and what was known of its presence stays here, so that
+-- a price that may be read again does not make a product look seen that was missing.
+CREATE TABLE hidden_offers (
+    source_id            uuid NOT NULL,
+    product_id           bigint NOT NULL,
+    seen_until           timestamptz,
+    absence_accepted     boolean NOT NULL,
+    last_promoted_run_no bigint,
+    last_promoted_at     timestamptz,
+    PRIMARY KEY (source_id, product_id)
+);
+
 -- Released prices, appended by promotion only.
 CREATE TABLE prices (
     source_id         uuid NOT NULL,
@@ -289,10 +301,11 @@ CREATE INDEX product_links_product ON product_links (product_id) WHERE product_i
 CREATE INDEX product_links_review ON product_links (updated_at) WHERE status = 'NEEDS_REVIEW';
 
 -- The clock of a source: it stands still while a run is held, for max_hold_hours at the most, and never jumps.
+-- Reckoned without a time zone: a day of an interval has 23 or 25 hours in some zones on some days.
 CREATE FUNCTION effective_now(moment timestamptz, frozen interval, held_since timestamptz, max_hold_hours smallint)
 RETURNS timestamptz LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
-    SELECT moment - least(frozen + coalesce(moment - held_since, interval '0'),
-                          max_hold_hours * interval '1 hour')
+    SELECT (moment AT TIME ZONE 'UTC' - least(frozen + greatest(moment - held_since, interval '0'),
+                                              max_hold_hours * interval '1 hour')) AT TIME ZONE 'UTC'
 $$;
 
 -- The one place that says what consumers see. An offer is active while its product was last seen no longer ago, by

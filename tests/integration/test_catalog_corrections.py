@@ -1,0 +1,171 @@
+"""Corrections change how prices are read, at once and only there; the facts stay."""
+
+import datetime as dt
+from decimal import Decimal
+
+import pytest
+from tests.support import catalog
+from tests.support.catalog import audited, details, fetch, hours
+
+from harvester.catalog import corrections, offers
+from harvester.catalog.models import PriceCorrection, Source
+from harvester.kernel.actor import Actor
+from harvester.kernel.errors import Conflict, InvalidInput, NotFound
+from harvester.kernel.ids import uuid7
+
+ANN = Actor(kind="person", id="user:1", name="ann")
+MOMENT = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
+pytestmark = pytest.mark.usefixtures("database")
+
+
+@pytest.fixture
+def shop():
+    return catalog.retailer()
+
+
+@pytest.fixture
+def feed(shop):
+    return catalog.source(shop)
+
+
+def shown(source):
+    found = fetch("SELECT product_id, amount FROM offers WHERE source_id = %s ORDER BY product_id", source.pk)
+    return {product: f"{amount:.2f}" for product, amount in found}
+
+
+def correct(action="IGNORE", **values):
+    return corrections.create(ANN, action=action, reason="prices in cents", **values)
+
+
+def test_each_scope_reaches_its_prices_and_no_others(shop, feed):
+    run = catalog.run(feed)
+    sibling = catalog.source(shop)
+    stranger = catalog.source()
+    first, second = catalog.offer(feed, "10"), catalog.offer(feed, "20", run_no=run.no)
+    catalog.offer(sibling, "30"), catalog.offer(stranger, "40")
+    twice = {"action": "MULTIPLIER", "multiplier": 2}
+    reached = {
+        "PRODUCT": ({"source_id": feed.pk, "product_id": first}, ["20.00", "20.00", "30.00", "40.00"]),
+        "RUN": ({"source_id": feed.pk, "run_no": run.no}, ["10.00", "40.00", "30.00", "40.00"]),
+        "SOURCE": ({"source_id": feed.pk}, ["20.00", "40.00", "30.00", "40.00"]),
+        "RETAILER": ({"retailer_id": shop.pk}, ["20.00", "40.00", "60.00", "40.00"]),
+    }
+    for scope, (named, expected) in reached.items():
+        made = correct(scope=scope, **twice, **named)
+        found = [amount for source in (feed, sibling, stranger) for amount in shown(source).values()]
+        assert found == expected, scope
+        assert not offers.differences()
+        corrections.revoke(ANN, made.pk)
+        assert shown(feed) == {first: "10.00", second: "20.00"}
+    assert not offers.differences()
+
+
+def test_ignoring_a_price_shows_the_one_before_it_and_without_one_the_offer_goes(feed):
+    product = catalog.product(feed)
+    catalog.price(feed, product, "10", observed_at=catalog.now() - hours(2))
+    catalog.price(feed, product, "1000", observed_at=catalog.now() - hours(1))
+    offers.recompute(feed.pk, [product])
+    middle = catalog.now() - hours(1.5)
+    late = correct(scope="SOURCE", source_id=feed.pk, observed_from=middle)
+    assert shown(feed) == {product: "10.00"}
+    early = correct(scope="SOURCE", source_id=feed.pk, observed_to=middle)
+    assert shown(feed) == {}
+    corrections.revoke(ANN, late.pk)
+    assert shown(feed) == {product: "1000.00"}
+    corrections.revoke(ANN, early.pk)
+    assert not offers.differences()
+    assert fetch("SELECT count(*) FROM prices") == [(2,)]
+
+
+def test_ignore_wins_over_a_multiplier_and_multipliers_multiply(feed):
+    product = catalog.offer(feed, "10.50")
+    for factor in ("0.5", "3"):
+        correct("MULTIPLIER", scope="SOURCE", source_id=feed.pk, multiplier=Decimal(factor))
+    assert shown(feed) == {product: "15.75"}
+    correct(scope="PRODUCT", source_id=feed.pk, product_id=product)
+    assert shown(feed) == {}
+
+
+def test_a_correction_leaves_what_the_next_run_compares_with(feed):
+    catalog.offer(feed, "10")
+    query = "SELECT last_signature, last_amount, last_currency, last_priced_at, seen_until FROM offers"
+    before = fetch(query)
+    correct("MULTIPLIER", scope="SOURCE", source_id=feed.pk, multiplier=100)
+    assert fetch(query) == before
+    assert before[0][0] is not None
+
+
+@pytest.mark.parametrize("missing", [False, True])
+def test_an_offer_that_comes_back_is_as_present_as_it_was(feed, missing):
+    catalog.run(feed)
+    presence = {"seen_until": catalog.now() - hours(99), "absence_accepted": True} if missing else {}
+    catalog.offer(feed, "10", **presence)
+    query = "SELECT seen_until, absence_accepted FROM offers"
+    before = fetch(query)
+    made = correct(scope="SOURCE", source_id=feed.pk)
+    assert fetch(query) == []
+    corrections.revoke(ANN, made.pk)
+    assert fetch(query) == before
+
+
+def test_an_offer_that_comes_back_after_a_newer_run_was_seen_no_longer_than_is_known(feed):
+    first = catalog.run(feed)
+    moment = catalog.now() - hours(9)
+    Source.objects.filter(pk=feed.pk).update(last_promoted_at=moment)
+    missed, seen = catalog.offer(feed, "10", run_no=first.no), catalog.offer(feed, "20", run_no=first.no)
+    made = correct(scope="SOURCE", source_id=feed.pk)
+    second = catalog.run(feed)
+    catalog.price(feed, seen, "21", run_no=second.no)
+    Source.objects.filter(pk=feed.pk).update(last_promoted_at=catalog.now())
+    corrections.revoke(ANN, made.pk)
+    [[until]] = fetch("SELECT seen_until FROM offers WHERE product_id = %s", missed)
+    assert moment <= until < second.finished_at
+    assert fetch("SELECT seen_until FROM offers WHERE product_id = %s", seen) == [(None,)]
+
+
+def test_corrections_are_audited_and_never_deleted(feed):
+    catalog.offer(feed)
+    made = correct(scope="SOURCE", source_id=feed.pk)
+    gone = corrections.revoke(ANN, made.pk)
+    assert (gone.created_by, gone.revoked_by) == ("user:1", "user:1")
+    assert [verb for verb, _, _ in audited()] == ["CORRECTION_CREATED", "CORRECTION_REVOKED"]
+    assert details("CORRECTION_CREATED")[0]["products"] == 1
+    with pytest.raises(Conflict, match="revoked already"):
+        corrections.revoke(ANN, made.pk)
+    with pytest.raises(NotFound):
+        corrections.revoke(ANN, uuid7())
+    assert PriceCorrection.objects.count() == 1
+
+
+BAD = {
+    "scope": {"scope": "SHOP"},
+    "action": {"action": "HIDE"},
+    "reason": {"reason": "  "},
+    "multiplier": {"action": "MULTIPLIER", "multiplier": 0},
+    "multiplier ": {"action": "MULTIPLIER", "multiplier": None},
+    "multiplier  ": {"action": "MULTIPLIER", "multiplier": "1.1234567"},
+    "multiplier   ": {"multiplier": 2},
+    "observed_from": {"observed_from": "yesterday"},
+    "observed_to": {"observed_from": MOMENT, "observed_to": MOMENT},
+    "run_no": {"run_no": 7},
+    "product_id": {"scope": "PRODUCT"},
+}
+
+
+@pytest.mark.parametrize("field", BAD)
+def test_a_correction_that_makes_no_sense_is_refused_with_its_field(feed, field):
+    values = {"scope": "SOURCE", "action": "IGNORE", "reason": "x", "source_id": feed.pk, **BAD[field]}
+    with pytest.raises(InvalidInput, match=f"^{field.strip()}: "):
+        corrections.create(ANN, **values)
+    assert not audited()
+
+
+def test_a_correction_of_nothing_that_is_known_is_refused(feed):
+    with pytest.raises(NotFound, match="product_id"):
+        correct(scope="PRODUCT", source_id=feed.pk, product_id=1)
+    with pytest.raises(NotFound, match="run_no"):
+        correct(scope="RUN", source_id=feed.pk, run_no=catalog.run(catalog.source()).no)
+    with pytest.raises(NotFound, match="harvester source list"):
+        correct(scope="SOURCE", source_id=uuid7())
+    with pytest.raises(NotFound, match="harvester retailer list"):
+        correct(scope="RETAILER", retailer_id=uuid7())
