@@ -9,9 +9,6 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any, Literal
 
-from collections.abc import Mapping
-from typing import Any
-
 import structlog
 from django.db import connection, transaction
 
@@ -126,13 +123,3 @@ def _clean(text: str, longest: int) -> str:
 def _tell(event: EngineEvent) -> None:
     """Log what the engine noticed; it speaks from threads that must not wait for the database."""
     log.warning("ALERT", about=event.name, job_id=event.job_id, **event.fields)
-
-
-def raise_alert(kind: str, key: str, title: str, body: str, *, severity: str, detail: Mapping[str, Any]) -> None:
-    """Say that something is wrong."""
-    log.warning("ALERT", about=kind, key=key, title=title, body=body, severity=severity, **detail)
-
-
-def resolve_alert(key: str, note: str) -> None:
-    """Say that it is over."""
-    log.info("ALERT_RESOLVED", key=key, note=note)
