@@ -5,7 +5,7 @@ are used; what was opened is remembered by the redaction, so that it appears in 
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
@@ -52,6 +52,21 @@ def put(owner_kind: str, owner_id: UUID, document: Mapping[str, str], *, ring: K
             version=version, key_id=sealed.key_id, payload=sealed.payload, updated_at=Now()
         )
     return version
+
+
+def merge(
+    owner_kind: str, owner_id: UUID, changes: Mapping[str, str], *, keep: Collection[str], ring: KeyRing | None = None
+) -> int:
+    """Seal changes together with those of an owner's credentials that stay; answers the new version.
+
+    What stays is opened and sealed again in here and shown to nobody, so that whoever takes in a new password does
+    not get to see the old ones.
+    """
+    with transaction.atomic():
+        row = _lock_row(owner_kind, owner_id)
+        opened = _decode(_open(row, ring or installed_ring()), row) if row.version else {}
+        kept = {name: text for name, text in opened.items() if name in keep}
+        return put(owner_kind, owner_id, {**kept, **changes}, ring=ring)
 
 
 def open_document(owner_kind: str, owner_id: UUID, *, ring: KeyRing | None = None) -> dict[str, str]:

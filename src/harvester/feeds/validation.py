@@ -1,0 +1,273 @@
+"""The settings of a feed as people enter them, read and checked. A refusal says which field, why, what is allowed."""
+
+import difflib
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from django.conf import settings
+
+from harvester.feeds.networks import networks
+from harvester.feeds.states import SCHEDULES, Compression, Transport
+from harvester.guards.ftp import VARIABLE as PLAIN_FTP_VARIABLE
+from harvester.guards.hosts import InvalidHost, read_host
+from harvester.kernel.config import HIGHEST_PORT
+from harvester.kernel.currencies import MINOR_UNITS
+from harvester.kernel.errors import InvalidInput
+from harvester.kernel.text import CONTROLS, is_encodable, trim
+
+LONGEST_PATH, LONGEST_USERNAME = 1000, 200
+SHORTEST_EXPIRY_HOURS, LONGEST_EXPIRY_HOURS = 1, 168
+#: Far beyond any catalog; what is larger was entered in the wrong unit.
+MOST_FILE_BYTES, MOST_ROWS = 100 * 1024**3, 100_000_000
+MOST_PRODUCTS_IN_A_THRESHOLD = 1_000_000_000
+#: A price that moves to eleven times itself is odd in every shop.
+LARGEST_MOVE = 10.0
+_WORDS_FOR_NONE = frozenset({"", "none", "null", "default", "manual"})
+_WHOLE = re.compile("[+-]?[0-9]{1,18}")
+_CONTROL = re.compile(CONTROLS)
+_TRUTH = {
+    **dict.fromkeys(("true", "yes", "on", "1"), True),
+    **dict.fromkeys(("false", "no", "off", "0"), False),
+}
+#: What partners call an encoding -> what it is read as. ISO 8859-1 is a part of Windows-1252.
+ENCODINGS = {
+    "utf-8": "utf-8",
+    "utf8": "utf-8",
+    "cp1252": "cp1252",
+    "windows-1252": "cp1252",
+    "latin-1": "cp1252",
+    "latin1": "cp1252",
+    "iso-8859-1": "cp1252",
+    "utf-16-le": "utf-16-le",
+    "utf-16-be": "utf-16-be",
+}
+_SHARES = ("expiry_share", "url_hash_share", "shock_share", "reject_share")
+_COUNTS = ("expiry_least", "expiry_most", "url_hash_most", "shock_least", "reject_least")
+THRESHOLDS = (*_SHARES, *_COUNTS, "shock_move")
+
+
+class InvalidSettings(InvalidInput):
+    """Some settings cannot be used.
+
+    Attributes:
+        problems: setting -> what is wrong with it, for forms.
+    """
+
+    code = "INVALID_SETTINGS"
+
+    def __init__(self, problems: Mapping[str, str]) -> None:
+        super().__init__(" ".join(problems.values()))
+        self.problems = dict(problems)
+
+
+def read_settings(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings with the values that are stored; text is trimmed, and numbers may come as text.
+
+    Raises:
+        InvalidSettings: with everything that is wrong, not only the first.
+    """
+    read: dict[str, Any] = {}
+    problems: dict[str, str] = {}
+    for name, value in given.items():
+        try:
+            read[name] = _reader(name)(name, value)
+        except InvalidInput as problem:
+            problems[name] = str(problem)
+    if problems:
+        raise InvalidSettings(problems)
+    return read
+
+
+def read_expiry_hours(value: Any) -> int:
+    """Hours after which a product that was not seen is no longer shown."""
+    return _whole("expiry_hours", value, SHORTEST_EXPIRY_HOURS, LONGEST_EXPIRY_HOURS)
+
+
+def _reader(name: str) -> Callable[[str, Any], Any]:
+    try:
+        return READERS[name]
+    except KeyError:
+        near = difflib.get_close_matches(name, READERS, n=1)
+        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(sorted(READERS))}."
+        raise InvalidInput(f"A feed has no setting {name!r}; {hint}") from None
+
+
+def _refused(name: str, value: Any, allowed: str) -> InvalidInput:
+    return InvalidInput(f"{name} is {_shown(value)}; it must be {allowed}.")
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:76]} ..."  # noqa: PLR2004 - a line of an error
+
+
+def _text(name: str, value: Any, longest: int) -> str:
+    if value is not None and not isinstance(value, str):
+        raise _refused(name, value, "a text")
+    text = trim(value)
+    if _CONTROL.search(text) or not is_encodable(text):
+        raise _refused(name, text, "a text of one line without control characters")
+    if len(text) > longest:
+        raise _refused(name, text, f"a text of at most {longest} characters; this one has {len(text)}")
+    return text
+
+
+def _is_none(value: Any) -> bool:
+    return value is None or (isinstance(value, str) and trim(value).lower() in _WORDS_FOR_NONE)
+
+
+def _whole(name: str, value: Any, low: int, high: int) -> int:
+    text = trim(value) if isinstance(value, str) else value
+    number = int(text) if isinstance(text, str) and _WHOLE.fullmatch(text) else text
+    if not isinstance(number, int) or isinstance(number, bool) or not low <= number <= high:
+        raise _refused(name, value, f"a whole number from {low} to {high}")
+    return number
+
+
+def _number(name: str, value: Any, low: float, high: float) -> float:
+    try:
+        number = float(value) if not isinstance(value, bool) else None
+    except (TypeError, ValueError, OverflowError):
+        number = None
+    if number is None or not low <= number <= high:
+        raise _refused(name, value, f"a number from {low:g} to {high:g}")
+    return number
+
+
+def _choice(name: str, value: Any, choices: Mapping[str, str], also: str = "") -> str:
+    text = _text(name, value, 100).lower()
+    if text not in choices:
+        raise _refused(name, value, f"one of {', '.join(dict.fromkeys(choices))}{also}")
+    return choices[text]
+
+
+def _truth(name: str, value: Any) -> bool:
+    word = value if isinstance(value, bool) else _TRUTH.get(trim(str(value)).lower())
+    if not isinstance(word, bool):
+        raise _refused(name, value, "true or false")
+    return word
+
+
+def _network(name: str, value: Any) -> str:
+    return _choice(name, value, {known: known for known in networks()})
+
+
+def _schedule(name: str, value: Any) -> int | None:
+    if _is_none(value):
+        return None
+    try:
+        hours = _whole(name, value, SCHEDULES[0], SCHEDULES[-1])
+    except InvalidInput:
+        hours = 0
+    if hours not in SCHEDULES:
+        allowed = ", ".join(map(str, SCHEDULES))
+        raise _refused(name, value, f"one of {allowed} hours, or empty for runs that are asked for by hand only")
+    return hours
+
+
+def _transport(name: str, value: Any) -> str:
+    transport = _choice(name, value, {word.lower(): word.value for word in Transport})
+    if transport == Transport.FTP and not settings.CONFIG.allow_plain_ftp:
+        raise InvalidInput(
+            f"{name} is FTP, which is switched off because it sends the password readable to anybody on the way; it "
+            f"must be SFTP, unless an operator sets {PLAIN_FTP_VARIABLE}=true."
+        )
+    return transport
+
+
+def _host(name: str, value: Any) -> str:
+    text = _text(name, value, LONGEST_PATH)
+    if not text:
+        return ""
+    try:
+        return str(read_host(text))
+    except InvalidHost as problem:
+        raise InvalidInput(f"{name}: {problem}") from None
+
+
+def _port(name: str, value: Any) -> int | None:
+    return None if _is_none(value) else _whole(name, value, 1, HIGHEST_PORT)
+
+
+def _path(name: str, value: Any) -> str:
+    path = _text(name, value, LONGEST_PATH)
+    if path.endswith("/"):
+        raise _refused(name, path, "the path of one file, such as /feeds/catalog.csv.gz; this one names a directory")
+    return path
+
+
+def _username(name: str, value: Any) -> str:
+    return _text(name, value, LONGEST_USERNAME)
+
+
+def _compression(name: str, value: Any) -> str:
+    return _choice(name, value, {word.lower(): word.value for word in Compression})
+
+
+def _encoding(name: str, value: Any) -> str:
+    if _is_none(value):
+        return ""
+    return _choice(name, value.replace("_", "-") if isinstance(value, str) else value, ENCODINGS, " or empty to detect")
+
+
+def _currency(name: str, value: Any) -> str:
+    code = _text(name, value, 100).upper()
+    if code and code not in MINOR_UNITS:
+        raise _refused(name, value, "a currency code of ISO 4217 such as USD or EUR, or empty")
+    return code
+
+
+def _decimal_style(name: str, value: Any) -> str:
+    text = _text(name, value, 100)
+    if text not in ("", ".", ","):
+        raise _refused(name, value, "a point, a comma, or empty; it says what stands before the cents")
+    return text
+
+
+def _limit(high: int) -> Callable[[str, Any], int | None]:
+    def read(name: str, value: Any) -> int | None:
+        return None if _is_none(value) else _whole(name, value, 1, high)
+
+    return read
+
+
+def _thresholds(name: str, value: Any) -> dict[str, float | int | None]:
+    """Names with their numbers; none takes a name back to its default."""
+    if not isinstance(value, Mapping):
+        raise _refused(name, value, f"numbers by name; the names are {', '.join(THRESHOLDS)}")
+    return {threshold: _threshold(f"{name}.{threshold}", threshold, given) for threshold, given in value.items()}
+
+
+def _threshold(name: str, threshold: Any, value: Any) -> float | int | None:
+    if threshold not in THRESHOLDS:
+        raise InvalidInput(f"There is no threshold {threshold!r}; there are {', '.join(THRESHOLDS)}.")
+    if _is_none(value):
+        return None
+    if threshold in _COUNTS:
+        return _whole(name, value, 0, MOST_PRODUCTS_IN_A_THRESHOLD)
+    return _number(name, value, 0.0, 1.0 if threshold in _SHARES else LARGEST_MOVE)
+
+
+#: Setting -> what reads it. `expiry_hours` is kept with the source.
+READERS: dict[str, Callable[[str, Any], Any]] = {
+    "network": _network,
+    "schedule_hours": _schedule,
+    "expiry_hours": lambda _, value: read_expiry_hours(value),
+    "transport": _transport,
+    "host": _host,
+    "port": _port,
+    "path": _path,
+    "username": _username,
+    "compression": _compression,
+    "encoding": _encoding,
+    "default_currency": _currency,
+    "decimal_style": _decimal_style,
+    "use_manifest": _truth,
+    "max_file_bytes": _limit(MOST_FILE_BYTES),
+    "max_rows": _limit(MOST_ROWS),
+    "max_products": _limit(MOST_ROWS),
+    "thresholds": _thresholds,
+    "accepts_url_identity": _truth,
+    "unchanged_means_seen": _truth,
+}

@@ -1,0 +1,27 @@
+"""What people may do with feeds. Each verb has an actor, is one transaction, and leaves its trace in the audit trail.
+
+Where a verb locks both, it locks the source before its feed, like promotion does.
+"""
+
+from harvester.feeds.verbs.access import approve_host_key, change_credentials
+from harvester.feeds.verbs.configuring import create, delete_draft, set_expiry_hours, update
+from harvester.feeds.verbs.finding import feed_named, forget_ingested
+from harvester.feeds.verbs.running import run_now, test_run
+from harvester.feeds.verbs.switching import enable, pause, re_enable, resume
+
+__all__ = [
+    "approve_host_key",
+    "change_credentials",
+    "create",
+    "delete_draft",
+    "enable",
+    "feed_named",
+    "forget_ingested",
+    "pause",
+    "re_enable",
+    "resume",
+    "run_now",
+    "set_expiry_hours",
+    "test_run",
+    "update",
+]

@@ -1,0 +1,193 @@
+"""What a feed is: making it, changing its settings, deleting a draft."""
+
+from collections.abc import Mapping
+from typing import Any
+from uuid import UUID
+
+from django.db import IntegrityError, transaction
+
+from harvester.catalog.models import Source
+from harvester.catalog.states import SourceKind
+from harvester.feeds.access import OWNER_KIND
+from harvester.feeds.models import Feed, FeedRun
+from harvester.feeds.readiness import missing_for_a_run
+from harvester.feeds.states import FeedStatus, Transport
+from harvester.feeds.validation import InvalidSettings, read_expiry_hours, read_settings
+from harvester.feeds.verbs.finding import forget_ingested, locked, next_run, save, tell
+from harvester.feeds.verbs.switching import require_status
+from harvester.guards import secrets
+from harvester.kernel.actor import Actor
+from harvester.kernel.errors import Conflict, InvalidInput, NotFound
+
+DEFAULT_EXPIRY_HOURS = 48
+#: Another file, or the same file read another way: the next run must not take it for the one that is known.
+READS_ANEW = frozenset({
+    "network", "transport", "host", "port", "path", "username", "encoding", "default_currency", "decimal_style",
+    "max_file_bytes", "max_rows", "max_products",
+})  # fmt: skip
+#: Another server: the keys of the old one say nothing about it.
+_ANOTHER_SERVER = frozenset({"host", "port", "transport"})
+
+_INSECURE = (
+    "transport is FTP, which sends the password and the file readable to anybody on the way; it must be SFTP, or "
+    "somebody has to accept that."
+)
+
+
+class RunHeld(Conflict):
+    """A run waits for a decision, which has to come first."""
+
+    code = "RUN_HELD"
+
+
+@transaction.atomic
+def create(actor: Actor, source_id: UUID, settings: Mapping[str, Any], *, accept_insecure: bool = False) -> Feed:
+    """Make the feed of a source, as a draft that never runs by itself.
+
+    Args:
+        actor: who makes it.
+        source_id: a source of the kind AFFILIATE_FEED that has no feed.
+        settings: by their names, see `validation.READERS`; the network is required.
+        accept_insecure: somebody has understood what plain FTP means; without it, it is refused.
+    """
+    values = read_settings(settings)
+    if "network" not in values:
+        raise InvalidSettings({"network": "network is missing; it must be the affiliate network that the file is of."})
+    source = _locked_source(source_id)
+    if source.kind != SourceKind.AFFILIATE_FEED:
+        raise InvalidInput(f"The source {source} is {source.kind}; only sources that are AFFILIATE_FEED have feeds.")
+    if values.get("transport") == Transport.FTP:
+        _require_acceptance(accept_insecure)
+    hours = values.pop("expiry_hours", source.expiry_hours or DEFAULT_EXPIRY_HOURS)
+    feed = _insert(actor, source, values)
+    tell(actor, feed, "FEED_CREATED", changed=values)
+    _tell_if_insecure(actor, feed, values)
+    _change_expiry_hours(actor, feed, source, hours)
+    return feed
+
+
+@transaction.atomic
+def update(actor: Actor, feed_id: UUID, settings: Mapping[str, Any], *, accept_insecure: bool = False) -> Feed:
+    """Change settings of a feed. One that is enabled must still be able to run afterwards.
+
+    Thresholds are changed one by one: those that are not named stay, and one that is none goes back to its default.
+    """
+    values = read_settings(settings)
+    if "expiry_hours" in values:
+        set_expiry_hours(actor, feed_id, values.pop("expiry_hours"))
+    feed = locked(feed_id)
+    if "thresholds" in values:
+        merged = {**feed.thresholds, **values["thresholds"]}
+        values["thresholds"] = {name: number for name, number in merged.items() if number is not None}
+    changed = {name: value for name, value in values.items() if getattr(feed, name) != value}
+    if not changed:
+        return feed
+    if changed.get("transport") == Transport.FTP:
+        _require_acceptance(accept_insecure)
+    before = {name: getattr(feed, name) for name in changed}
+    save(feed, *_apply(feed, changed))
+    _require_ready(feed)
+    tell(actor, feed, "FEED_UPDATED", changed=changed, before=before, after=changed)
+    if "username" in changed:
+        tell(actor, feed, "CREDENTIAL_CHANGED", changed=["username"])
+    _tell_if_insecure(actor, feed, changed)
+    return feed
+
+
+@transaction.atomic
+def set_expiry_hours(actor: Actor, feed_id: UUID, hours: Any) -> Feed:
+    """Change how long products are shown that are not seen any more; it counts at once [2.8.2]."""
+    wanted = read_expiry_hours(hours)
+    feed = Feed.objects.select_related("source").filter(pk=feed_id).first()
+    if feed is None:
+        raise NotFound(f"There is no feed {feed_id}; it may have been deleted. `harvester feed list` shows them all.")
+    _change_expiry_hours(actor, feed, _locked_source(feed.source_id), wanted)
+    feed.source.refresh_from_db(fields=["expiry_hours"])
+    return feed
+
+
+@transaction.atomic
+def delete_draft(actor: Actor, feed_id: UUID) -> None:
+    """Delete a feed that was never enabled, with its credentials; its source stays."""
+    feed = locked(feed_id)
+    require_status(feed, FeedStatus.DRAFT, "deleted")
+    if FeedRun.objects.filter(feed=feed).exists():
+        raise Conflict(f"The feed {feed} has runs, which keep their feed; it can stay a draft.")
+    secrets.forget(OWNER_KIND, feed.id)
+    tell(actor, feed, "FEED_DELETED")
+    Feed.objects.filter(pk=feed.pk).delete()
+
+
+def _locked_source(source_id: UUID) -> Source:
+    source = Source.objects.select_for_update(no_key=True).filter(pk=source_id).first()
+    if source is None:
+        raise NotFound(f"There is no source {source_id}; `harvester source list` shows them all.")
+    return source
+
+
+def _insert(actor: Actor, source: Source, values: dict[str, Any]) -> Feed:
+    thresholds = {name: number for name, number in values.pop("thresholds", {}).items() if number is not None}
+    try:
+        with transaction.atomic():
+            return Feed.objects.create(source=source, created_by=actor.id, thresholds=thresholds, **values)
+    except IntegrityError:
+        raise Conflict(f"The source {source} has a feed already; change that one.") from None
+
+
+def _apply(feed: Feed, changed: Mapping[str, Any]) -> list[str]:
+    """Set the values and what follows from them; answers the columns to save."""
+    for name, value in changed.items():
+        setattr(feed, name, value)
+    columns = list(changed)
+    if READS_ANEW & changed.keys():
+        columns += forget_ingested(feed)
+    if _ANOTHER_SERVER & changed.keys():
+        feed.host_keys = feed.seen_host_key = ""
+        columns += ["host_keys", "seen_host_key"]
+    if "schedule_hours" in changed and feed.status == FeedStatus.ENABLED:
+        feed.next_run_at = next_run(feed)
+        columns.append("next_run_at")
+    return columns
+
+
+def _require_ready(feed: Feed) -> None:
+    if feed.status == FeedStatus.ENABLED and (problems := missing_for_a_run(feed)):
+        raise Conflict(
+            f"The feed {feed} is ENABLED and could not run any more: {' '.join(problems.values())} Nothing was "
+            "changed. Pause it first."
+        )
+
+
+def _require_acceptance(accepted: bool) -> None:
+    if accepted is not True:
+        raise InvalidSettings({"transport": _INSECURE})
+
+
+def _tell_if_insecure(actor: Actor, feed: Feed, changed: Mapping[str, Any]) -> None:
+    if changed.get("transport") == Transport.FTP:
+        tell(
+            actor, feed, "INSECURE_TRANSPORT_SELECTED", level="warning", changed=["transport"], transport=feed.transport
+        )
+
+
+def _change_expiry_hours(actor: Actor, feed: Feed, source: Source, hours: int) -> None:
+    """Under the lock of the source, whose clock they belong to."""
+    before = source.expiry_hours
+    if hours == before:
+        return
+    if source.held_run_no is not None:
+        raise RunHeld(
+            f"expiry_hours of {source} cannot be changed while run {source.held_run_no} is held; approve or reject it "
+            "first."
+        )
+    source.expiry_hours = hours
+    source.save(update_fields=["expiry_hours"])
+    tell(
+        actor,
+        feed,
+        "EXPIRY_HOURS_CHANGED",
+        level="warning",
+        changed=["expiry_hours"],
+        old_value=before,
+        new_value=hours,
+    )

@@ -1,0 +1,86 @@
+"""What the verbs share: the feed under its lock, the database's clock, and the trace that each of them leaves."""
+
+import difflib
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import structlog
+from django.db import connection, transaction
+from django.db.models.functions import Now
+
+from harvester.feeds.models import Feed
+from harvester.kernel.actor import Actor
+from harvester.kernel.errors import NotFound
+from harvester.ops import audit
+
+log = structlog.get_logger(__name__)
+
+#: What is remembered of the file that was ingested last.
+INGESTED = (
+    "last_remote_mtime",
+    "last_remote_size",
+    "last_content_hash",
+    "last_ingested_run_no",
+    "last_parser_version",
+)
+
+
+def feed_named(name: str) -> Feed:
+    """The feed of the source of that name."""
+    feed = Feed.objects.select_related("source").filter(source__name=name).first()
+    if feed is None:
+        names = list(Feed.objects.values_list("source__name", flat=True)[:1000])
+        near = difflib.get_close_matches(name, names, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else "`harvester feed list` shows them all."
+        raise NotFound(f"There is no feed {name!r}; {hint}")
+    return feed
+
+
+def locked(feed_id: UUID) -> Feed:
+    """The feed, which nobody else changes until the transaction ends. Runs may still refer to it meanwhile."""
+    found = Feed.objects.select_for_update(of=("self",), no_key=True).select_related("source")
+    feed = found.filter(pk=feed_id).first()
+    if feed is None:
+        raise NotFound(f"There is no feed {feed_id}; it may have been deleted. `harvester feed list` shows them all.")
+    return feed
+
+
+def database_now() -> datetime:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT clock_timestamp()")
+        moment: datetime = cursor.fetchone()[0]
+    return moment
+
+
+def next_run(feed: Feed) -> datetime | None:
+    """When an enabled feed runs next, counted from now."""
+    return database_now() + timedelta(hours=feed.schedule_hours) if feed.schedule_hours else None
+
+
+def save(feed: Feed, *names: str) -> None:
+    """Write these columns."""
+    feed.updated_at = Now()
+    feed.save(update_fields=[*names, "updated_at"])
+    feed.refresh_from_db(fields=["updated_at"])
+
+
+def forget_ingested(feed: Feed) -> tuple[str, ...]:
+    """Have the next run read the file even if it is the same; answers the columns that the caller has to save."""
+    for name in INGESTED:
+        setattr(feed, name, None)
+    return INGESTED
+
+
+def tell(
+    actor: Actor, feed: Feed, event: str, *, changed: Iterable[str] = (), level: str = "info", **detail: Any
+) -> None:
+    """Record an event in the audit trail, and log it once it is true."""
+    names = sorted(changed)
+    audit.record(actor, event, "feed", feed.id, changed=names, detail={"feed": str(feed), **detail})
+    fields = {"feed_id": str(feed.id), "source_id": str(feed.source_id), "network": feed.network, "by": actor.id}
+    told = {name: value for name, value in detail.items() if name not in ("before", "after")}
+    if names:
+        told["changed_fields"] = names
+    transaction.on_commit(lambda: getattr(log, level)(event, **fields, **told))

@@ -1,0 +1,103 @@
+"""Each setting of a feed: what is read as what, and what a refusal says."""
+
+import pytest
+
+from harvester.feeds.models import Feed
+from harvester.feeds.validation import READERS, THRESHOLDS, InvalidSettings, read_settings
+
+READ = [
+    ("network", " Impact ", "impact"),
+    ("schedule_hours", "6", 6),
+    ("schedule_hours", 24, 24),
+    ("schedule_hours", "manual", None),
+    ("schedule_hours", None, None),
+    ("expiry_hours", " 72 ", 72),
+    ("transport", "sftp", "SFTP"),
+    ("host", " SFTP.Example.COM.", "sftp.example.com"),
+    ("host", "\u00a0sftp.example.com\t", "sftp.example.com"),
+    ("host", "b\u00fccher.example", "xn--bcher-kva.example"),
+    ("host", "[2001:DB8::1]", "2001:db8::1"),
+    ("host", "", ""),
+    ("port", "2222", 2222),
+    ("port", "", None),
+    ("path", " /feeds/my catalog.csv.gz\n", "/feeds/my catalog.csv.gz"),
+    ("username", " acme ", "acme"),
+    ("compression", "gzip", "GZIP"),
+    ("encoding", "ISO-8859-1", "cp1252"),
+    ("encoding", "UTF_8", "utf-8"),
+    ("encoding", "", ""),
+    ("default_currency", " usd ", "USD"),
+    ("default_currency", "", ""),
+    ("decimal_style", ",", ","),
+    ("use_manifest", "no", False),
+    ("accepts_url_identity", True, True),
+    ("unchanged_means_seen", "TRUE", True),
+    ("max_file_bytes", "1000000", 1_000_000),
+    ("max_rows", None, None),
+    ("max_products", 7, 7),
+    ("thresholds", {"expiry_share": "0.5", "expiry_least": 0, "shock_move": 2, "reject_share": None},
+     {"expiry_share": 0.5, "expiry_least": 0, "shock_move": 2.0, "reject_share": None}),
+]  # fmt: skip
+
+REFUSED = [
+    ("network", "cj", "network is 'cj'; it must be one of google_merchant, impact."),
+    ("network", "", "network is ''; it must be one of"),
+    ("schedule_hours", 3, "schedule_hours is 3; it must be one of 1, 2, 4, 6, 12, 24 hours, or empty"),
+    ("schedule_hours", "daily", "schedule_hours is 'daily'; it must be one of 1, 2"),
+    ("schedule_hours", True, "schedule_hours is True"),
+    ("expiry_hours", 0, "expiry_hours is 0; it must be a whole number from 1 to 168."),
+    ("transport", "ftps", "transport is 'ftps'; it must be one of sftp, ftp."),
+    ("transport", "FTP", "it must be SFTP, unless an operator sets AFFILIATE_FEED_ALLOW_PLAIN_FTP=true."),
+    ("host", "sftp.example.com:22", "host: The host 'sftp.example.com:22' cannot be used: the port has its own field"),
+    ("host", "sftp://example.com", "host: The host"),
+    ("host", "0x7f.1", "addresses are written in full"),
+    ("host", 7, "host is 7; it must be a text."),
+    ("port", 0, "port is 0; it must be a whole number from 1 to 65535."),
+    ("port", "22.5", "port is '22.5'; it must be a whole number"),
+    ("path", "/feeds/", "path is '/feeds/'; it must be the path of one file"),
+    ("path", "/a\nDELE b", "without control characters"),
+    ("path", "/" + "x" * 1000, "it must be a text of at most 1000 characters; this one has 1001."),
+    ("username", "half \ud800", "username is"),
+    ("compression", "zip", "compression is 'zip'; it must be one of none, gzip."),
+    ("encoding", "ebcdic", "encoding is 'ebcdic'; it must be one of utf-8"),
+    ("default_currency", "US", "default_currency is 'US'; it must be a currency code of ISO 4217 such as USD"),
+    ("decimal_style", "'", "it must be a point, a comma, or empty"),
+    ("use_manifest", "perhaps", "use_manifest is 'perhaps'; it must be true or false."),
+    ("max_file_bytes", 0, "max_file_bytes is 0; it must be a whole number from 1 to"),
+    ("max_rows", "many", "max_rows is 'many'; it must be a whole number from 1 to 100000000."),
+    ("thresholds", {"spike": 1}, "There is no threshold 'spike'; there are expiry_share"),
+    ("thresholds", {"expiry_share": 1.01}, "thresholds.expiry_share is 1.01; it must be a number from 0 to 1."),
+    ("thresholds", {"reject_share": float("nan")}, "it must be a number from 0 to 1."),
+    ("thresholds", {"expiry_most": 2.5}, "thresholds.expiry_most is 2.5; it must be a whole number from 0"),
+    ("thresholds", "0.5", "it must be numbers by name"),
+    ("hots", "x", "A feed has no setting 'hots'; did you mean host?"),
+    ("colour", "red", "A feed has no setting 'colour'; there are accepts_url_identity, "),
+    ("status", "ENABLED", "A feed has no setting 'status'"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "given", "stored"), READ)
+def test_settings_are_trimmed_and_read(name, given, stored):
+    [(_, value)] = read_settings({name: given}).items()
+    assert value == stored
+    assert type(value) is type(stored)
+
+
+@pytest.mark.parametrize(("name", "given", "message"), REFUSED)
+def test_a_refusal_says_which_setting_why_and_what_is_allowed(name, given, message):
+    with pytest.raises(InvalidSettings) as refused:
+        read_settings({name: given})
+    assert message in refused.value.problems[name]
+    assert str(refused.value) == refused.value.problems[name]
+
+
+def test_everything_that_is_wrong_is_told_at_once():
+    with pytest.raises(InvalidSettings) as refused:
+        read_settings({"port": 0, "path": "/good.csv", "expiry_hours": 0})
+    assert set(refused.value.problems) == {"port", "expiry_hours"}
+
+
+def test_every_setting_is_a_column():
+    columns = {field.name for field in Feed._meta.get_fields()}
+    assert set(READERS) - {"expiry_hours"} <= columns
+    assert len(THRESHOLDS) == 10
