@@ -58,3 +58,56 @@ def test_changed_prices_titles_and_missing_products(world):
     world.pass_time(49)
     assert world.shown() == {}
     assert differences() == []
+
+
+def test_a_shrunk_file_is_held_and_changes_nothing(world):
+    world.put(*range(100, 140))
+    world.run()
+    before = world.shown()
+    world.put(row(100, Price="77.77"), row(101, Name="Another name"), 500)
+    run = world.run()
+    assert (run.status, run.outcome) == ("SUCCEEDED", "HELD")
+    assert world.shown() == before
+    assert count("held_changes") == 41
+    world.pass_time(72)
+    assert world.shown() == before, "the clock stands still while a run is held"
+
+
+def test_an_approved_run_is_promoted_whole(world):
+    world.put(*range(100, 140))
+    world.run()
+    world.put(row(100, Price="77.77"), row(101, Name="Another name"), 500)
+    run = world.run()
+    world.approve(run)
+    run.refresh_from_db()
+    assert (run.outcome, run.decided_by) == ("APPROVED", "Olga")
+    shown = world.shown()
+    assert shown["S-100"] == ("Thing 100", 77.77, True)
+    assert shown["S-101"][0] == "Another name"
+    assert "S-500" in shown
+    assert "S-139" in shown, "what is missing still shows until it expires"
+    world.put(500, row(100, Price="77.77"), row(101, Name="Another name"))
+    assert world.run().outcome == "PROMOTED", "an approved shrink is not held again by the same file"
+    assert differences() == []
+    world.pass_time(47)
+    assert "S-139" in world.shown()
+    world.pass_time(2)
+    assert "S-139" not in world.shown()
+
+
+def test_a_rejected_run_leaves_everything_and_is_remembered(world):
+    world.put(*range(100, 140))
+    world.run()
+    before = world.shown()
+    world.put(row(100, Price="77.77"))
+    run = world.run()
+    world.reject(run)
+    run.refresh_from_db()
+    assert (run.outcome, run.decision_reason) == ("REJECTED", "not whole")
+    assert world.shown() == before
+    assert count("held_changes") == 0
+    again = world.run()
+    assert (again.outcome, world.figures(again).skipped_reason) == ("SKIPPED", "UNCHANGED_REJECTED")
+    world.put(row(100, Price="77.77"), *range(101, 140))
+    assert world.run().outcome == "PROMOTED"
+    assert world.shown()["S-100"] == ("Thing 100", 77.77, True), "a price first seen in a rejected run is written"

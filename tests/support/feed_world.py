@@ -11,10 +11,11 @@ from django.db import connection
 from harvester.catalog.models import Retailer, Run, Source
 from harvester.engine.enqueue import enqueue
 from harvester.engine.models import Job
+from harvester.feeds import decisions
 from harvester.feeds.models import Feed, FeedRun
 from harvester.feeds.run import RUN
 from harvester.guards import secrets
-from harvester.kernel.ids import uuid7
+from harvester.kernel.actor import Actor
 from tests.support.feeds import feed as written
 from tests.support.feeds import row
 from tests.support.jobs import change
@@ -24,6 +25,7 @@ from tests.support.workers import run_until_idle
 
 LOOPBACK = ("127.0.0.0/8",)
 PATH = "/Shop/catalog.txt"
+OLGA = Actor(kind="person", id="olga", name="Olga")
 
 
 def allow_loopback(fixture) -> None:
@@ -79,6 +81,17 @@ class World:
             if Job.objects.get(pk=job).state != "retryable":
                 return
             change(job, "run_at = now()")
+
+    def approve(self, run: Run, **more) -> Job:
+        """Olga approves a held run, and the job is done."""
+        return self._decide(decisions.request_approval(OLGA, run.id, **more).job_id)
+
+    def reject(self, run: Run, reason="not whole", **more) -> Job:
+        return self._decide(decisions.request_rejection(OLGA, run.id, reason, **more).job_id)
+
+    def _decide(self, job: int) -> Job:
+        self.work(job)
+        return Job.objects.get(pk=job)
 
     def figures(self, run: Run) -> FeedRun:
         return FeedRun.objects.get(pk=run.pk)
@@ -137,10 +150,6 @@ def turn_back(hours: float) -> None:
             moved = ", ".join(f"{name} = {name} - %(hours)s * interval '1 hour'" for name in names)
             cursor.execute(f"UPDATE {table} SET {moved}", {"hours": hours})
         cursor.execute("SET session_replication_role = origin")
-
-
-def new_id() -> str:
-    return str(uuid7())
 
 
 def count(table: str) -> int:

@@ -9,7 +9,8 @@ class FeedsConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from harvester.feeds import orphans, run
+        from harvester.feeds import decide, orphans, run
 
         run.register()
+        decide.register()
         orphans.register()

@@ -43,14 +43,19 @@ def lock_feed_and_source(cursor: Any, feed: Feed) -> tuple[Feed, Baseline]:
     return locked, look(cursor, feed.source_id, lock=True)
 
 
-def end_promoted(work: Work, feed: Feed, baseline: Baseline, promoted: Promoted) -> None:
-    """Every gate passed: the run is what consumers see."""
-    figures = {
+def figures_of(promoted: Promoted) -> dict[str, int]:
+    """What promotion wrote, by the names of the run's figures."""
+    return {
         "prices_written": promoted.prices,
         "products_changed": promoted.changed,
         "products_missing": promoted.missing,
         "products_expired": promoted.expired,
     }
+
+
+def end_promoted(work: Work, feed: Feed, baseline: Baseline, promoted: Promoted) -> None:
+    """Every gate passed: the run is what consumers see."""
+    figures = figures_of(promoted)
     _end_run(work.run, RunStatus.SUCCEEDED, outcome=RunOutcome.PROMOTED, observed_at=baseline.next_observed_at)
     work.note(**figures)
     remember_file(feed, work.run)
@@ -61,7 +66,7 @@ def end_promoted(work: Work, feed: Feed, baseline: Baseline, promoted: Promoted)
         telling.hold_is_over(feed, f"Run {work.run.no} was promoted in its place.")
     telling.identity_upgrades(feed, work.run)
     work.log.info("PROMOTE_COMPLETE", promote_rows_updated=promoted.changed + promoted.missing, **figures)
-    _complete(work, RunOutcome.PROMOTED)
+    complete(work, RunOutcome.PROMOTED)
 
 
 def end_held(work: Work, feed: Feed, baseline: Baseline, verdict: Verdict) -> None:
@@ -74,7 +79,7 @@ def end_held(work: Work, feed: Feed, baseline: Baseline, verdict: Verdict) -> No
     audit.record(ACTOR, "RUN_HELD", "run", work.run.id, detail={"feed": str(feed.id), "gates": gates})
     telling.run_is_held(feed, work.run, verdict, baseline)
     telling.identity_upgrades(feed, work.run)
-    _complete(work, RunOutcome.HELD)
+    complete(work, RunOutcome.HELD)
 
 
 def end_skipped(work: Work, reason: SkipReason) -> None:
@@ -87,7 +92,7 @@ def end_skipped(work: Work, reason: SkipReason) -> None:
         if feed.unchanged_means_seen and _last_ingested_is_shown(feed, baseline):
             Source.objects.filter(pk=feed.source_id).update(last_promoted_at=baseline.moment)
         telling.run_is_good(feed)
-        _complete(work, RunOutcome.SKIPPED)
+        complete(work, RunOutcome.SKIPPED)
 
 
 def end_failed(work: Work, error: BaseException) -> None:
@@ -193,7 +198,7 @@ def _disable(feed: Feed, failures: int, error: str) -> None:
     telling.feed_is_disabled(feed, failures, error)
 
 
-def _complete(work: Work, outcome: RunOutcome) -> None:
+def complete(work: Work, outcome: RunOutcome) -> None:
     result = {"run_no": work.run.no, "run_id": str(work.run.id), "outcome": outcome.value}
     work.log.info("RUN_COMPLETE", status=work.run.status, outcome=outcome.value, duration_ms=work.run.duration_ms)
     work.job.finish(result)

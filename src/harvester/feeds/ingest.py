@@ -1,6 +1,6 @@
 """From a kept file to a verdict, and from the verdict to promotion or hold. Nothing is a fact before the verdict."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, cast
@@ -12,6 +12,7 @@ from harvester.catalog.states import RunKind
 from harvester.feeds.ending import end_held, end_promoted, lock_feed_and_source
 from harvester.feeds.errors import CountMismatch, NoValidProducts
 from harvester.feeds.findings import keep_findings
+from harvester.feeds.models import Feed
 from harvester.feeds.store import artifact_store
 from harvester.feeds.work import Work
 from harvester.guards.inflate import inflate
@@ -23,7 +24,7 @@ from harvester.pipeline.load import Position, add_new_products, find_upgrades, s
 from harvester.pipeline.match import Match, match
 from harvester.pipeline.parse import ParseLimits, ParseReport, ParseSettings, Parsing
 from harvester.pipeline.parse.encoding import Encoding
-from harvester.pipeline.promote import Difference, Promotion, promote
+from harvester.pipeline.promote import Difference, Promoted, Promotion, promote
 from harvester.pipeline.spool import Spool
 from harvester.pipeline.staging import Slot, staging
 
@@ -41,15 +42,24 @@ class Judged:
     upgrades: int
 
 
-def ingest(work: Work, sha256: str, *, manifest_rows: int | None) -> None:
+@dataclass(frozen=True, kw_only=True)
+class Endings:
+    """What to write beside the difference, in the same transaction."""
+
+    promoted: Callable[[Work, Feed, Baseline, Promoted], None] = end_promoted
+    held: Callable[[Work, Feed, Baseline, Verdict], None] = end_held
+
+
+def ingest(work: Work, sha256: str, *, manifest_rows: int | None, endings: Endings | None = None) -> None:
     """Read a kept file for a run and end the run: promoted, or held."""
+    endings = endings or Endings()
     with staging(work.job) as slot, Spool(spool_directory()) as spool:
         report = _read(work, slot, spool, sha256, manifest_rows)
         judged = _judge(work, slot, spool, report)
         if judged.verdict.passed:
-            _promote(work, slot, spool, judged)
+            _promote(work, slot, spool, judged, endings)
         else:
-            _hold(work, slot, spool, judged)
+            _hold(work, slot, spool, judged, endings)
 
 
 def spool_directory() -> Path:
@@ -186,7 +196,7 @@ def _tell(work: Work, judged: Judged) -> None:
         log.info("CIRCUIT_BREAKER_PASSED", **judged.verdict.findings[0].figures)
 
 
-def _promote(work: Work, slot: Slot, spool: Spool, judged: Judged) -> None:
+def _promote(work: Work, slot: Slot, spool: Spool, judged: Judged, endings: Endings) -> None:
     with work.step("upsert"):
         if judged.match.new:
             add_new_products(work.job, slot, spool, judged.baseline, work.run.no)
@@ -196,7 +206,7 @@ def _promote(work: Work, slot: Slot, spool: Spool, judged: Judged) -> None:
     with work.step("promote"), work.job.transaction(), connection.cursor() as cursor:
         feed, baseline = lock_feed_and_source(cursor, work.feed)
         promoted = promote(cursor, Difference.staged(slot), baseline, promotion_of(work, judged.match.products))
-        end_promoted(work, feed, baseline, promoted)
+        endings.promoted(work, feed, baseline, promoted)
 
 
 def promotion_of(work: Work, products: int, *, accept_absence: bool = False) -> Promotion:
@@ -209,11 +219,11 @@ def promotion_of(work: Work, products: int, *, accept_absence: bool = False) -> 
     )
 
 
-def _hold(work: Work, slot: Slot, spool: Spool, judged: Judged) -> None:
+def _hold(work: Work, slot: Slot, spool: Spool, judged: Judged, endings: Endings) -> None:
     if judged.match.new or judged.match.content:
         with work.step("upsert"):
             stage_contents(work.job, slot, spool, with_new=True)
     with work.step("promote"), work.job.transaction(), connection.cursor() as cursor:
         feed, baseline = lock_feed_and_source(cursor, work.feed)
         hold(cursor, slot, baseline, work.run.no)
-        end_held(work, feed, baseline, judged.verdict)
+        endings.held(work, feed, baseline, judged.verdict)

@@ -1,0 +1,197 @@
+"""Decisions about a held run, as jobs: approve, reject, and judge anew after an older run was ignored.
+
+Each is one transaction under the feed's lock; what the person saw is checked again inside it.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+from uuid import UUID
+
+import structlog
+from django.db import connection
+from django.db.models.functions import Now
+
+from harvester.catalog.models import Run
+from harvester.catalog.states import RunOutcome, RunStatus
+from harvester.engine.job import RunningJob
+from harvester.engine.registry import job_kind
+from harvester.feeds import telling
+from harvester.feeds.ending import complete, figures_of, lock_feed_and_source
+from harvester.feeds.errors import (
+    AlreadyApproved,
+    AlreadyRejected,
+    FeedBusy,
+    FiguresChanged,
+    NotBlocked,
+    RunNotFound,
+    RunNotSucceeded,
+    StaleRun,
+)
+from harvester.feeds.ingest import Endings, ingest, promotion_of
+from harvester.feeds.locking import feed_lock
+from harvester.feeds.models import Feed, FeedRun
+from harvester.feeds.work import Work
+from harvester.kernel.actor import Actor
+from harvester.kernel.errors import Conflict
+from harvester.kernel.retry import RetryPolicy
+from harvester.ops import audit
+from harvester.pipeline.baseline import Baseline
+from harvester.pipeline.gates import Verdict
+from harvester.pipeline.hold import drop_held, make_held_products
+from harvester.pipeline.promote import HELD, Promoted, promote
+
+log = structlog.get_logger(__name__)
+
+APPROVE, REJECT, REJUDGE = "feeds.approve", "feeds.reject", "feeds.rejudge"
+RETRY = RetryPolicy(base=5.0, factor=3.0, attempts=3)
+#: What a person saw of a held run; if one of these has changed, it is another decision.
+SEEN = ("products_upserted", "products_new", "products_missing", "prices_due")
+
+
+def register() -> None:
+    for name, handler in ((APPROVE, approve), (REJECT, reject), (REJUDGE, rejudge)):
+        job_kind(name, queue="decisions", retry=RETRY)(handler)
+
+
+def run_of(run_id: str | UUID) -> tuple[Feed, Run]:
+    """A run and its feed.
+
+    Raises:
+        RunNotFound: there is no such run of a feed.
+    """
+    figures = FeedRun.objects.select_related("run", "feed__source").filter(pk=UUID(str(run_id))).first()
+    if figures is None:
+        raise RunNotFound(f"There is no run {run_id} of a feed; it may have been cleared away.")
+    return figures.feed, figures.run
+
+
+def figures_seen(run: Run) -> dict[str, int]:
+    """The figures by which a person decides."""
+    found = FeedRun.objects.filter(pk=run.pk).values(*SEEN).get()
+    return {name: value or 0 for name, value in found.items()}
+
+
+def require_held(run: Run, held_run_no: int | None, expected: Mapping[str, int] | None) -> None:
+    """Refuse a decision that is not possible (any more), with the reason."""
+    where = f"Run {run.no}"
+    if run.status != RunStatus.SUCCEEDED:
+        raise RunNotSucceeded(f"{where} is {run.status}; only a run that succeeded can be decided.")
+    if run.outcome == RunOutcome.APPROVED:
+        raise AlreadyApproved(f"{where} was approved by {run.decided_by} before; nothing was changed.")
+    if run.outcome == RunOutcome.REJECTED:
+        raise AlreadyRejected(f"{where} was rejected by {run.decided_by} before; nothing was changed.")
+    if run.outcome == RunOutcome.OVERTAKEN:
+        raise StaleRun(f"A newer run took the place of run {run.no}; decide about that one, if it is held.")
+    if run.outcome != RunOutcome.HELD:
+        raise NotBlocked(f"{where} is not held; there is nothing to decide.")
+    if held_run_no != run.no:
+        raise StaleRun(f"A newer run took the place of run {run.no}; nothing was changed.")
+    if expected is not None and dict(expected) != {name: figures_seen(run)[name] for name in expected}:
+        raise FiguresChanged(f"{where} was judged anew since you looked; look at its figures again and decide then.")
+
+
+def refuse_while_running(feed: Feed) -> None:
+    """A run at work may be about to overtake the held one."""
+    if Run.objects.filter(source_id=feed.source_id, status=RunStatus.RUNNING).exists():
+        raise FeedBusy("A run of this feed is at work. Nothing was changed; decide when it has ended.")
+
+
+def approve(job: RunningJob, run_id: str, actor: dict[str, str], expected: dict[str, int] | None = None) -> None:
+    """Promote what was held, as of now. What is missing goes as it expires, and no gate counts it again."""
+    with (
+        _decision(job, run_id, "ACTIVATION_APPROVAL_REJECTED") as work,
+        job.transaction(),
+        connection.cursor() as cursor,
+    ):
+        feed, baseline = lock_feed_and_source(cursor, work.feed)
+        _require(work, feed, baseline, expected)
+        make_held_products(cursor, baseline, work.run.no)
+        products = FeedRun.objects.get(pk=work.run.pk).products_upserted or 0
+        promoted = promote(cursor, HELD, baseline, promotion_of(work, products, accept_absence=True))
+        _decided(work, RunOutcome.APPROVED, actor, observed_at=baseline.next_observed_at)
+        work.note(**figures_of(promoted))
+        _record(actor, "ACTIVATION_APPROVED", work, figures_of(promoted))
+        telling.hold_is_over(feed, f"Run {work.run.no} was approved.")
+        complete(work, RunOutcome.APPROVED)
+
+
+def reject(
+    job: RunningJob, run_id: str, actor: dict[str, str], reason: str, expected: dict[str, int] | None = None
+) -> None:
+    """Drop what was held. Nothing that consumers see changes, and the time that it was held stays lost."""
+    with (
+        _decision(job, run_id, "ACTIVATION_REJECTION_REFUSED") as work,
+        job.transaction(),
+        connection.cursor() as cursor,
+    ):
+        feed, baseline = lock_feed_and_source(cursor, work.feed)
+        _require(work, feed, baseline, expected)
+        drop_held(cursor, baseline, work.run.no)
+        _decided(work, RunOutcome.REJECTED, actor, decision_reason=reason)
+        _record(actor, "ACTIVATION_REJECTED", work, {"reason": reason})
+        telling.hold_is_over(feed, f"Run {work.run.no} was rejected.")
+        complete(work, RunOutcome.REJECTED)
+
+
+def rejudge(job: RunningJob, run_id: str) -> dict[str, Any] | None:
+    """Match a held run anew, because what it was compared with has changed."""
+    with _decision(job, run_id, "REJUDGING_REFUSED") as work:
+        work.feed.source.refresh_from_db()
+        if work.run.outcome != RunOutcome.HELD or work.feed.source.held_run_no != work.run.no:
+            return {"outcome": work.run.outcome, "note": "the run was decided meanwhile"}
+        assert work.run.artifact_hash is not None, "a held run has read a file"  # noqa: S101 - for the type checker
+        endings = Endings(promoted=_rejudged_promoted, held=_rejudged_held)
+        ingest(work, work.run.artifact_hash, manifest_rows=None, endings=endings)
+    return None
+
+
+@contextmanager
+def _decision(job: RunningJob, run_id: str, refused: str) -> Iterator[Work]:
+    """The feed's lock around a decision; a rule that refuses it is told by its own event."""
+    feed, run = run_of(run_id)
+    try:
+        with feed_lock(job, feed) as is_ours:
+            if not is_ours:
+                raise FeedBusy(
+                    "A run or another decision is at work. Nothing was changed; try again when it has ended."
+                )
+            run.refresh_from_db()
+            yield Work(job=job, feed=feed, run=run, stage="promote")
+    except Conflict as refusal:
+        log.warning(refused, feed_id=str(feed.id), run_id=str(run.id), run_no=run.no, reason=refusal.code)
+        raise
+
+
+def _require(work: Work, feed: Feed, baseline: Baseline, expected: Mapping[str, int] | None) -> None:
+    work.run.refresh_from_db()
+    require_held(work.run, baseline.held_run_no, expected)
+    refuse_while_running(feed)
+
+
+def _decided(work: Work, outcome: RunOutcome, actor: dict[str, str], **fields: Any) -> None:
+    Run.objects.filter(pk=work.run.pk).update(outcome=outcome, decided_at=Now(), decided_by=actor["name"], **fields)
+
+
+def _record(actor: dict[str, str], verb: str, work: Work, detail: Mapping[str, Any]) -> None:
+    who = Actor(kind="system" if actor["kind"] == "system" else "person", id=actor["id"], name=actor["name"])
+    audit.record(who, verb, "run", work.run.id, changed=["outcome"], detail={"feed": str(work.feed.id), **detail})
+    work.log.info(verb, by=actor["name"], **detail)
+
+
+def _rejudged_promoted(work: Work, feed: Feed, baseline: Baseline, promoted: Promoted) -> None:
+    """Nothing holds the run any more."""
+    Run.objects.filter(pk=work.run.pk).update(
+        outcome=RunOutcome.PROMOTED, decided_at=Now(), observed_at=baseline.next_observed_at
+    )
+    work.note(**figures_of(promoted))
+    _record({"kind": "system", "id": "feeds", "name": "feeds"}, "RUN_PROMOTED", work, figures_of(promoted))
+    telling.hold_is_over(feed, f"Run {work.run.no} was judged anew and promoted.")
+    complete(work, RunOutcome.PROMOTED)
+
+
+def _rejudged_held(work: Work, _feed: Feed, _baseline: Baseline, verdict: Verdict) -> None:
+    """It is held as before, with a difference of its own time."""
+    gates = [finding.gate for finding in verdict.holding]
+    _record({"kind": "system", "id": "feeds", "name": "feeds"}, "RUN_HELD_ANEW", work, {"gates": gates})
+    complete(work, RunOutcome.HELD)
