@@ -10,9 +10,9 @@ from harvester.catalog import ignoring
 from harvester.catalog.models import Run, Source
 from harvester.engine.enqueue import Enqueued, enqueue
 from harvester.feeds.decide import APPROVE, REJECT, REJUDGE, SEEN, refuse_while_running, require_held, run_of
-from harvester.feeds.ending import forget_file
 from harvester.feeds.errors import FeedBusy
 from harvester.feeds.locking import try_lock_in_transaction
+from harvester.feeds.memory import forget_ingested
 from harvester.feeds.models import Feed
 from harvester.kernel.actor import Actor
 from harvester.kernel.errors import InvalidInput
@@ -101,8 +101,7 @@ def _free(run_id: UUID) -> tuple[Feed, Run]:
 
 def _judge_anew(feed: Feed) -> None:
     """The next run reads its file whatever it is; a held run is compared with what there is now."""
-    forget_file(feed)
-    feed.save(update_fields=["last_remote_mtime", "last_remote_size", "last_content_hash"])
+    feed.save(update_fields=forget_ingested(feed))
     held = Run.objects.filter(source_id=feed.source_id, no=feed.source.held_run_no or 0).first()
     if held is not None:
         enqueue(REJUDGE, {"run_id": str(held.id)})

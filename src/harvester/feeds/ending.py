@@ -12,6 +12,7 @@ from harvester.catalog.states import RunOutcome, RunStatus
 from harvester.engine.enqueue import enqueue
 from harvester.feeds import telling
 from harvester.feeds.errors import Abandoned, Superseded
+from harvester.feeds.memory import INGESTED, remember_ingested
 from harvester.feeds.models import Feed, FeedRun
 from harvester.feeds.states import FeedStatus, SkipReason, Trigger
 from harvester.feeds.work import Work
@@ -24,17 +25,12 @@ from harvester.pipeline.gates import Verdict
 from harvester.pipeline.promote import Promoted
 
 RUN = "feeds.run"
-#: Raise it whenever the same file would be read differently: then every feed reads its file again.
-PARSER_VERSION = 1
 #: Final failures in a row after which a feed stops by itself.
 FAILURES_TO_DISABLE = 3
 #: Codes of runs that ended for no fault of the feed.
 UNCOUNTED = (Superseded.code, Abandoned.code, "CANCELLED")
 ACTOR = system("feeds")
-_SETTLED = (
-    *("consecutive_failures", "last_run_at", "manual_run_requested_at", "last_remote_mtime", "last_remote_size"),
-    *("last_content_hash", "last_ingested_run_no", "last_parser_version"),
-)
+_SETTLED = ("consecutive_failures", "last_run_at", "manual_run_requested_at", *INGESTED)
 
 
 def lock_feed_and_source(cursor: Any, feed: Feed) -> tuple[Feed, Baseline]:
@@ -58,7 +54,7 @@ def end_promoted(work: Work, feed: Feed, baseline: Baseline, promoted: Promoted)
     figures = figures_of(promoted)
     _end_run(work.run, RunStatus.SUCCEEDED, outcome=RunOutcome.PROMOTED, observed_at=baseline.next_observed_at)
     work.note(**figures)
-    remember_file(feed, work.run)
+    remember_ingested(feed, work.run)
     _settle_feed(feed, work.run, failures=0)
     audit.record(ACTOR, "RUN_PROMOTED", "run", work.run.id, detail={"feed": str(feed.id), **figures})
     telling.run_is_good(feed)
@@ -74,7 +70,7 @@ def end_held(work: Work, feed: Feed, baseline: Baseline, verdict: Verdict) -> No
     gates = [finding.gate for finding in verdict.holding]
     _end_run(work.run, RunStatus.SUCCEEDED, outcome=RunOutcome.HELD)
     work.note()
-    remember_file(feed, work.run)
+    remember_ingested(feed, work.run)
     _settle_feed(feed, work.run, failures=0)
     audit.record(ACTOR, "RUN_HELD", "run", work.run.id, detail={"feed": str(feed.id), "gates": gates})
     telling.run_is_held(feed, work.run, verdict, baseline)
@@ -130,19 +126,6 @@ def code_of(error: BaseException) -> str:
 
 def message_of(error: BaseException) -> str:
     return redact_text(str(error) or type(error).__name__)[:2000]
-
-
-def remember_file(feed: Feed, run: Run) -> None:
-    """The file that this run ingested is the one that later runs compare with."""
-    figures = FeedRun.objects.get(pk=run.pk)
-    feed.last_remote_mtime, feed.last_remote_size = figures.remote_mtime, figures.remote_size
-    feed.last_content_hash, feed.last_ingested_run_no = run.artifact_hash, run.no
-    feed.last_parser_version = PARSER_VERSION
-
-
-def forget_file(feed: Feed) -> None:
-    """Let the next run read its file, whatever it is. Saved by the caller."""
-    feed.last_remote_mtime = feed.last_remote_size = feed.last_content_hash = None
 
 
 def follow_up(feed: Feed, started_at: datetime) -> None:

@@ -10,11 +10,12 @@ from harvester.engine.errors import JobCancelled, JobSignal, Snooze
 from harvester.engine.job import RunningJob
 from harvester.engine.registry import job_kind
 from harvester.engine.settle import DATABASE_LOST
-from harvester.feeds.ending import PARSER_VERSION, RUN, end_failed, end_skipped, fail_run, note_retry
+from harvester.feeds.ending import RUN, end_failed, end_skipped, fail_run, note_retry
 from harvester.feeds.errors import Superseded
 from harvester.feeds.fetch import Fetched, fetch
 from harvester.feeds.ingest import ingest
 from harvester.feeds.locking import feed_lock
+from harvester.feeds.memory import forget_ingested, was_read_by_another_parser
 from harvester.feeds.models import Feed, FeedRun
 from harvester.feeds.orphans import close_orphans
 from harvester.feeds.states import FeedStatus, SkipReason, Trigger
@@ -120,9 +121,8 @@ def _is_wanted(feed: Feed, trigger: Trigger) -> bool:
 
 def _forget_old_parser(feed: Feed) -> None:
     """A file that an older parser read is read again."""
-    if feed.last_parser_version is not None and feed.last_parser_version != PARSER_VERSION:
-        feed.last_remote_mtime = feed.last_remote_size = feed.last_content_hash = None
-        feed.save(update_fields=["last_remote_mtime", "last_remote_size", "last_content_hash"])
+    if was_read_by_another_parser(feed):
+        feed.save(update_fields=forget_ingested(feed))
 
 
 def _attempt(work: Work) -> None:

@@ -5,7 +5,7 @@ Where a verb locks both, it locks the source before its feed, like promotion doe
 
 from harvester.feeds.verbs.access import approve_host_key, change_credentials
 from harvester.feeds.verbs.configuring import create, delete_draft, set_expiry_hours, update
-from harvester.feeds.verbs.finding import feed_named, forget_ingested
+from harvester.feeds.verbs.finding import feed_named
 from harvester.feeds.verbs.running import run_now, test_run
 from harvester.feeds.verbs.switching import enable, pause, re_enable, resume
 
@@ -16,7 +16,6 @@ __all__ = [
     "delete_draft",
     "enable",
     "feed_named",
-    "forget_ingested",
     "pause",
     "re_enable",
     "resume",

@@ -6,9 +6,10 @@ from uuid import UUID
 from django.db import transaction
 
 from harvester.feeds.access import OWNER_KIND, approved_keys
+from harvester.feeds.memory import forget_ingested
 from harvester.feeds.models import Feed
 from harvester.feeds.validation import read_settings
-from harvester.feeds.verbs.finding import forget_ingested, locked, save, tell
+from harvester.feeds.verbs.finding import locked, save, tell
 from harvester.guards import secrets
 from harvester.guards.host_keys import HostKey
 from harvester.guards.remote import Credentials, InvalidPrivateKey

@@ -9,11 +9,12 @@ from django.db import IntegrityError, transaction
 from harvester.catalog.models import Source
 from harvester.catalog.states import SourceKind
 from harvester.feeds.access import OWNER_KIND
+from harvester.feeds.memory import forget_ingested
 from harvester.feeds.models import Feed, FeedRun
 from harvester.feeds.readiness import missing_for_a_run
 from harvester.feeds.states import FeedStatus, Transport
 from harvester.feeds.validation import InvalidSettings, read_expiry_hours, read_settings
-from harvester.feeds.verbs.finding import forget_ingested, locked, next_run, save, tell
+from harvester.feeds.verbs.finding import locked, next_run, save, tell
 from harvester.feeds.verbs.switching import require_status
 from harvester.guards import secrets
 from harvester.kernel.actor import Actor

@@ -17,15 +17,6 @@ from harvester.ops import audit
 
 log = structlog.get_logger(__name__)
 
-#: What is remembered of the file that was ingested last.
-INGESTED = (
-    "last_remote_mtime",
-    "last_remote_size",
-    "last_content_hash",
-    "last_ingested_run_no",
-    "last_parser_version",
-)
-
 
 def feed_named(name: str) -> Feed:
     """The feed of the source of that name."""
@@ -64,13 +55,6 @@ def save(feed: Feed, *names: str) -> None:
     feed.updated_at = Now()
     feed.save(update_fields=[*names, "updated_at"])
     feed.refresh_from_db(fields=["updated_at"])
-
-
-def forget_ingested(feed: Feed) -> tuple[str, ...]:
-    """Have the next run read the file even if it is the same; answers the columns that the caller has to save."""
-    for name in INGESTED:
-        setattr(feed, name, None)
-    return INGESTED
 
 
 def tell(

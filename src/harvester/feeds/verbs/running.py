@@ -5,10 +5,11 @@ from uuid import UUID
 from django.db import transaction
 
 from harvester.engine.enqueue import Enqueued, enqueue
+from harvester.feeds.memory import forget_ingested
 from harvester.feeds.readiness import missing_for_a_test
 from harvester.feeds.states import FeedStatus, Trigger
 from harvester.feeds.validation import InvalidSettings
-from harvester.feeds.verbs.finding import database_now, forget_ingested, locked, save, tell
+from harvester.feeds.verbs.finding import database_now, locked, save, tell
 from harvester.feeds.verbs.switching import require_status
 from harvester.kernel.actor import Actor
 
