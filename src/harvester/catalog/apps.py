@@ -1,4 +1,4 @@
-"""Registers the catalog with Django."""
+"""Registers the catalog with Django and its jobs with the engine."""
 
 from django.apps import AppConfig
 
@@ -7,3 +7,8 @@ class CatalogConfig(AppConfig):
     name = "harvester.catalog"
     label = "catalog"
     default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        from harvester.catalog import checking
+
+        checking.register()
