@@ -9,8 +9,7 @@ class FeedsConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from harvester.feeds import decide, orphans, run
+        from harvester.feeds import cleanup, decide, orphans, run
 
-        run.register()
-        decide.register()
-        orphans.register()
+        for part in (cleanup, decide, orphans, run):
+            part.register()

@@ -1,0 +1,149 @@
+"""What of feeds is cleared away each day: old runs, products that nobody ever saw, files that nobody needs.
+
+Prices and audit events stay for ever. So do runs that something still points to: one that is held, a source's last
+promoted and last ingested ones, one that a correction names or that is ignored, and one that is at work.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import structlog
+from django.conf import settings
+from django.db import connection
+
+from harvester.engine.job import RunningJob
+from harvester.engine.registry import job_kind, periodic
+from harvester.feeds.locking import FEED_LOCK
+from harvester.feeds.store import artifact_store
+from harvester.kernel.retry import RetryPolicy
+from harvester.ops.alerts import raise_alert, resolve_alert
+
+log = structlog.get_logger(__name__)
+
+CLEAN_UP = "feeds.clean_up"
+CLEANUP_SLOW = "CLEANUP_SLOW"
+BATCH = 1_000
+#: A clean-up that takes longer says that tables are bloated.
+SLOW_SECONDS = 600.0
+
+_DELETE_RUNS = """
+WITH old AS (
+    SELECT r.id, r.source_id, r.no FROM runs r
+    WHERE r.kind = 'AFFILIATE_FEED' AND r.started_at < %(before)s AND r.status <> 'RUNNING'
+      AND r.outcome IS DISTINCT FROM 'HELD' AND r.ignored_at IS NULL
+      AND NOT EXISTS (SELECT FROM sources s WHERE s.id = r.source_id AND s.last_promoted_run_no = r.no)
+      AND NOT EXISTS (SELECT FROM feeds f WHERE f.source_id = r.source_id AND f.last_ingested_run_no = r.no)
+      AND NOT EXISTS (SELECT FROM price_corrections c WHERE c.run_no = r.no)
+    ORDER BY r.started_at LIMIT %(most)s FOR UPDATE OF r SKIP LOCKED
+), absences AS (
+    DELETE FROM run_absences a USING old WHERE a.source_id = old.source_id AND a.run_no = old.no
+)
+DELETE FROM runs r USING old WHERE r.id = old.id
+"""
+# A run at work, or a held one, may have recognised a product that has no price yet and give it one later. So nothing
+# is removed beside them, and none can begin meanwhile: the lock is the feed's own.
+_LOCK_IDLE_FEED = """
+SELECT pg_try_advisory_xact_lock(%(lock)s, f.lock_no) AND s.held_run_no IS NULL
+       AND NOT EXISTS (SELECT FROM runs r WHERE r.source_id = s.id AND r.status = 'RUNNING')
+FROM feeds f JOIN sources s ON s.id = f.source_id WHERE s.id = %(source)s
+"""
+_DELETE_PRODUCTS = """
+DELETE FROM source_products p USING (
+    SELECT c.id FROM source_products c
+    WHERE c.source_id = %(source)s AND c.id > %(after)s
+      AND NOT EXISTS (SELECT FROM offers o WHERE o.source_id = c.source_id AND o.product_id = c.id)
+      AND NOT EXISTS (SELECT FROM prices l WHERE l.source_id = c.source_id AND l.source_product_id = c.id)
+    ORDER BY c.id LIMIT %(most)s
+) gone
+WHERE p.source_id = %(source)s AND p.id = gone.id RETURNING p.id
+"""
+_NEEDED_FILES = """
+SELECT DISTINCT r.artifact_hash FROM runs r JOIN sources s ON s.id = r.source_id
+WHERE r.artifact_hash IS NOT NULL
+  AND (r.status = 'RUNNING' OR r.outcome = 'HELD' OR r.no = s.last_promoted_run_no)
+"""
+
+
+def register() -> None:
+    job_kind(CLEAN_UP, queue="maintenance", retry=RetryPolicy(base=300.0, factor=3.0, attempts=3))(clean_up)
+    periodic("daily clean-up of feeds", kind=CLEAN_UP, cron="47 3 * * *")
+
+
+def clean_up(job: RunningJob, *, clock: Callable[[], float] = time.monotonic) -> dict[str, Any]:
+    """Delete what is old enough and nothing points to, in batches, each its own transaction."""
+    began, before = clock(), _cutoff()
+    totals = {
+        "runs": _in_batches(job, "runs", before, _run_batches(job, before)),
+        "products": _in_batches(job, "products", before, _product_batches(job)),
+    }
+    pruned = artifact_store().prune(before, _column(_NEEDED_FILES))
+    totals |= {"files": pruned.files, "file_bytes": pruned.bytes, "parts": artifact_store().sweep()}
+    _judge_time(job, clock() - began)
+    log.info("CLEANUP_COMPLETE", cutoff=before.isoformat(), **totals)
+    return totals
+
+
+def _cutoff() -> datetime:
+    now: datetime = _column("SELECT clock_timestamp()")[0]
+    return now - timedelta(days=settings.CONFIG.keep_runs_days)
+
+
+def _in_batches(job: RunningJob, what: str, before: datetime, batches: Iterator[int]) -> int:
+    total = 0
+    for deleted in batches:
+        total += deleted
+        job.progress(total, note=f"{what} deleted")
+        log.info("CLEANUP_BATCH_COMPLETE", what=what, deleted=deleted, total=total, cutoff=before.isoformat())
+        job.check()
+    return total
+
+
+def _run_batches(job: RunningJob, before: datetime) -> Iterator[int]:
+    deleted = BATCH
+    while deleted == BATCH:
+        with job.transaction(), connection.cursor() as cursor:
+            cursor.execute(_DELETE_RUNS, {"before": before, "most": BATCH})
+            deleted = int(cursor.rowcount)
+        if deleted:
+            yield deleted
+
+
+def _product_batches(job: RunningJob) -> Iterator[int]:
+    for source_id in _column("SELECT source_id FROM feeds ORDER BY source_id"):
+        after = 0
+        while gone := _delete_products(job, source_id, after):
+            yield len(gone)
+            after = max(gone)
+
+
+def _delete_products(job: RunningJob, source_id: UUID, after: int) -> list[int]:
+    """Remove the next products that were never promoted; none while the feed is busy."""
+    values = {"source": source_id, "after": after, "most": BATCH, "lock": FEED_LOCK}
+    with job.transaction():
+        if _column(_LOCK_IDLE_FEED, values) != [True]:
+            return []
+        return _column(_DELETE_PRODUCTS, values)
+
+
+def _judge_time(job: RunningJob, seconds: float) -> None:
+    with job.transaction():
+        if seconds <= SLOW_SECONDS:
+            resolve_alert(CLEANUP_SLOW, f"The last clean-up took {seconds:.0f} s.")
+            return
+        raise_alert(
+            CLEANUP_SLOW,
+            CLEANUP_SLOW,
+            "The daily clean-up of feeds is slow",
+            f"It took {seconds / 60:.0f} minutes; {SLOW_SECONDS / 60:.0f} are usual at the most. All of it was done. "
+            "Look for bloated tables and for old transactions (docs/operations.md, Clean-up).",
+            detail={"seconds": round(seconds)},
+        )
+
+
+def _column(query: str, values: dict[str, Any] | None = None) -> list[Any]:
+    with connection.cursor() as cursor:
+        cursor.execute(query, values)
+        return [row[0] for row in cursor.fetchall()]
