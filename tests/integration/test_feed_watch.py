@@ -1,0 +1,129 @@
+"""What comes by the clock alone is told before it happens, and told again when it is over."""
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+from tests.support.catalog_rows import make_feed, make_run
+from tests.support.jobs import job
+from tests.support.workers import run_until_idle
+
+from harvester.catalog.models import Source
+from harvester.engine.enqueue import enqueue
+from harvester.engine.registry import all_periodic
+from harvester.feeds.watch import WATCH
+from harvester.ops.models import Alert
+
+pytestmark = pytest.mark.usefixtures("database")
+HOUR = timedelta(hours=1)
+
+
+def watch() -> list[str]:
+    """The keys, without the feed, of what is open after a look."""
+    made = enqueue(WATCH).job_id
+    run_until_idle()
+    assert job(made).state == "succeeded", job(made).error
+    return [alert.kind for alert in Alert.objects.filter(resolved_at=None).order_by("kind")]
+
+
+def ago(hours: float):
+    return timezone.now() - hours * HOUR
+
+
+def point(feed, **fields):
+    Source.objects.filter(pk=feed.source_id).update(**fields)
+
+
+@pytest.mark.parametrize(
+    ("held_hours", "frozen_hours", "max_hold_hours", "is_told"),
+    [
+        (143.9, 0, 168, False),
+        (144.1, 0, 168, True),
+        (100, 43.9, 168, False),
+        (100, 44.1, 168, True),
+        (200, 0, 168, True),
+        (0, 0, 24, True),
+        (0, 0, 25, False),
+    ],
+)
+def test_the_end_of_a_hold_is_told_a_day_before(held_hours, frozen_hours, max_hold_hours, is_told):
+    feed = make_feed()
+    run = make_run(feed, outcome="HELD")
+    point(
+        feed,
+        held_run_no=run.no,
+        held_since=ago(held_hours),
+        frozen=frozen_hours * HOUR,
+        max_hold_hours=max_hold_hours,
+    )
+    assert watch() == (["HOLD_ENDS_SOON"] if is_told else [])
+
+
+def test_the_end_of_a_hold_is_told_once_and_is_over_with_the_decision():
+    feed = make_feed()
+    run = make_run(feed, outcome="HELD")
+    point(feed, held_run_no=run.no, held_since=ago(150))
+    watch()
+    assert watch() == ["HOLD_ENDS_SOON"]
+    alert = Alert.objects.get()
+    assert (alert.times, alert.severity, alert.detail) == (
+        2,
+        "critical",
+        {"feed_id": str(feed.id), "run_no": run.no},
+    )
+    point(feed, held_run_no=None, held_since=None)
+    assert watch() == []
+    assert Alert.objects.get().resolved_at
+
+
+@pytest.mark.parametrize(
+    ("promoted_hours", "frozen_hours", "expiry_hours", "is_told"),
+    [
+        (35.9, 0, 48, False),
+        (36.1, 0, 48, True),
+        (60, 0, 48, True),
+        (45.9, 10, 48, False),
+        (46.1, 10, 48, True),
+        (1000, 0, None, False),
+    ],
+)
+def test_products_that_expire_because_the_file_is_unchanged_are_told_twelve_hours_before(
+    promoted_hours, frozen_hours, expiry_hours, is_told
+):
+    feed = make_feed()
+    make_run(feed, days=1)
+    make_run(feed, outcome="SKIPPED")
+    point(feed, last_promoted_at=ago(promoted_hours), frozen=frozen_hours * HOUR, expiry_hours=expiry_hours)
+    assert watch() == (["PRODUCTS_EXPIRE_SOON"] if is_told else [])
+
+
+def test_a_held_run_stops_the_clock_of_expiry():
+    feed = make_feed()
+    held = make_run(feed, days=2, outcome="HELD")
+    make_run(feed, outcome="SKIPPED")
+    point(feed, last_promoted_at=ago(80), held_run_no=held.no, held_since=ago(50))
+    assert watch() == []
+
+
+@pytest.mark.parametrize(("status", "outcome"), [("SUCCEEDED", "PROMOTED"), ("FAILED", None), ("SUCCEEDED", "HELD")])
+def test_expiry_for_other_reasons_is_not_told_here(status, outcome):
+    feed = make_feed()
+    make_run(feed, days=0.1, outcome="SKIPPED")
+    make_run(feed, status=status, outcome=outcome)
+    point(feed, last_promoted_at=ago(40))
+    assert watch() == []
+
+
+def test_a_run_at_work_changes_nothing_and_a_promotion_ends_it():
+    feed = make_feed()
+    make_run(feed, days=0.1, outcome="SKIPPED")
+    make_run(feed, status="RUNNING", outcome=None)
+    point(feed, last_promoted_at=ago(40))
+    assert watch() == ["PRODUCTS_EXPIRE_SOON"]
+    point(feed, last_promoted_at=ago(0))
+    assert watch() == []
+
+
+def test_the_watch_looks_every_ten_minutes():
+    [often] = [item for item in all_periodic().values() if item.kind == WATCH]
+    assert often.cron == "*/10 * * * *"
