@@ -36,7 +36,7 @@ READ = [
     ("max_rows", None, None),
     ("max_products", 7, 7),
     ("thresholds", {"expiry_share": "0.5", "expiry_least": 0, "shock_move": 2, "reject_share": None},
-     {"expiry_share": 0.5, "expiry_least": 0, "shock_move": 2.0, "reject_share": None}),
+     {"expiry_share": 0.5, "expiry_least": 0, "shock_move": 2, "reject_share": None}),
 ]  # fmt: skip
 
 REFUSED = [
@@ -66,9 +66,10 @@ REFUSED = [
     ("max_file_bytes", 0, "max_file_bytes is 0; it must be a whole number from 1 to"),
     ("max_rows", "many", "max_rows is 'many'; it must be a whole number from 1 to 100000000."),
     ("thresholds", {"spike": 1}, "There is no threshold 'spike'; there are expiry_share"),
-    ("thresholds", {"expiry_share": 1.01}, "thresholds.expiry_share is 1.01; it must be a number from 0 to 1."),
-    ("thresholds", {"reject_share": float("nan")}, "it must be a number from 0 to 1."),
-    ("thresholds", {"expiry_most": 2.5}, "thresholds.expiry_most is 2.5; it must be a whole number from 0"),
+    ("thresholds", {"expiry_share": 1.01}, "thresholds.expiry_share is 1.01: expiry_share must be a number"),
+    ("thresholds", {"reject_share": float("nan")}, "reject_share must be a number from 0 to 1,"),
+    ("thresholds", {"expiry_most": 2.5}, "thresholds.expiry_most is 2.5: expiry_most must be a whole"),
+    ("thresholds", {"expiry_most": "2.5"}, "thresholds.expiry_most is '2.5'; it must be a number."),
     ("thresholds", "0.5", "it must be numbers by name"),
     ("hots", "x", "A feed has no setting 'hots'; did you mean host?"),
     ("colour", "red", "A feed has no setting 'colour'; there are accepts_url_identity, "),

@@ -3,6 +3,7 @@
 import difflib
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from typing import Any
 
 from django.conf import settings
@@ -15,14 +16,12 @@ from harvester.kernel.config import HIGHEST_PORT
 from harvester.kernel.currencies import MINOR_UNITS
 from harvester.kernel.errors import InvalidInput
 from harvester.kernel.text import CONTROLS, is_encodable, trim
+from harvester.pipeline.gates import Thresholds
 
 LONGEST_PATH, LONGEST_USERNAME = 1000, 200
 SHORTEST_EXPIRY_HOURS, LONGEST_EXPIRY_HOURS = 1, 168
 #: Far beyond any catalog; what is larger was entered in the wrong unit.
 MOST_FILE_BYTES, MOST_ROWS = 100 * 1024**3, 100_000_000
-MOST_PRODUCTS_IN_A_THRESHOLD = 1_000_000_000
-#: A price that moves to eleven times itself is odd in every shop.
-LARGEST_MOVE = 10.0
 _WORDS_FOR_NONE = frozenset({"", "none", "null", "default", "manual"})
 _WHOLE = re.compile("[+-]?[0-9]{1,18}")
 _CONTROL = re.compile(CONTROLS)
@@ -42,9 +41,10 @@ ENCODINGS = {
     "utf-16-le": "utf-16-le",
     "utf-16-be": "utf-16-be",
 }
-_SHARES = ("expiry_share", "url_hash_share", "shock_share", "reject_share")
-_COUNTS = ("expiry_least", "expiry_most", "url_hash_most", "shock_least", "reject_least")
-THRESHOLDS = (*_SHARES, *_COUNTS, "shock_move")
+#: Threshold -> its default. Whether addresses may be identities is a setting of its own.
+THRESHOLDS: dict[str, float | int] = {
+    name: default for name, default in asdict(Thresholds()).items() if name != "accepts_url_identity"
+}
 
 
 class InvalidSettings(InvalidInput):
@@ -122,16 +122,6 @@ def _whole(name: str, value: Any, low: int, high: int) -> int:
     number = int(text) if isinstance(text, str) and _WHOLE.fullmatch(text) else text
     if not isinstance(number, int) or isinstance(number, bool) or not low <= number <= high:
         raise _refused(name, value, f"a whole number from {low} to {high}")
-    return number
-
-
-def _number(name: str, value: Any, low: float, high: float) -> float:
-    try:
-        number = float(value) if not isinstance(value, bool) else None
-    except (TypeError, ValueError, OverflowError):
-        number = None
-    if number is None or not low <= number <= high:
-        raise _refused(name, value, f"a number from {low:g} to {high:g}")
     return number
 
 
@@ -244,9 +234,14 @@ def _threshold(name: str, threshold: Any, value: Any) -> float | int | None:
         raise InvalidInput(f"There is no threshold {threshold!r}; there are {', '.join(THRESHOLDS)}.")
     if _is_none(value):
         return None
-    if threshold in _COUNTS:
-        return _whole(name, value, 0, MOST_PRODUCTS_IN_A_THRESHOLD)
-    return _number(name, value, 0.0, 1.0 if threshold in _SHARES else LARGEST_MOVE)
+    try:
+        number: Any = type(THRESHOLDS[threshold])(value) if isinstance(value, str) else value
+        Thresholds(**{threshold: number})
+    except InvalidInput as problem:
+        raise InvalidInput(f"{name} is {_shown(value)}: {problem}") from None
+    except ValueError:
+        raise _refused(name, value, "a number") from None
+    return number
 
 
 #: Setting -> what reads it. `expiry_hours` is kept with the source.

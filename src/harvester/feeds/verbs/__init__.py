@@ -1,6 +1,6 @@
 """What people may do with feeds. Each verb has an actor, is one transaction, and leaves its trace in the audit trail.
 
-Where a verb locks both, it locks the source before its feed, like promotion does.
+Where a verb locks both, it locks the feed before its source, like a run does.
 """
 
 from harvester.feeds.verbs.access import approve_host_key, change_credentials

@@ -74,9 +74,9 @@ def update(actor: Actor, feed_id: UUID, settings: Mapping[str, Any], *, accept_i
     Thresholds are changed one by one: those that are not named stay, and one that is none goes back to its default.
     """
     values = read_settings(settings)
-    if "expiry_hours" in values:
-        set_expiry_hours(actor, feed_id, values.pop("expiry_hours"))
     feed = locked(feed_id)
+    if "expiry_hours" in values:
+        _change_expiry_hours(actor, feed, _locked_source(feed.source_id), values.pop("expiry_hours"))
     if "thresholds" in values:
         merged = {**feed.thresholds, **values["thresholds"]}
         values["thresholds"] = {name: number for name, number in merged.items() if number is not None}
@@ -99,11 +99,8 @@ def update(actor: Actor, feed_id: UUID, settings: Mapping[str, Any], *, accept_i
 def set_expiry_hours(actor: Actor, feed_id: UUID, hours: Any) -> Feed:
     """Change how long products are shown that are not seen any more; it counts at once [2.8.2]."""
     wanted = read_expiry_hours(hours)
-    feed = Feed.objects.select_related("source").filter(pk=feed_id).first()
-    if feed is None:
-        raise NotFound(f"There is no feed {feed_id}; it may have been deleted. `harvester feed list` shows them all.")
+    feed = locked(feed_id)
     _change_expiry_hours(actor, feed, _locked_source(feed.source_id), wanted)
-    feed.source.refresh_from_db(fields=["expiry_hours"])
     return feed
 
 
@@ -181,7 +178,7 @@ def _change_expiry_hours(actor: Actor, feed: Feed, source: Source, hours: int) -
             f"expiry_hours of {source} cannot be changed while run {source.held_run_no} is held; approve or reject it "
             "first."
         )
-    source.expiry_hours = hours
+    source.expiry_hours = feed.source.expiry_hours = hours
     source.save(update_fields=["expiry_hours"])
     tell(
         actor,

@@ -5,6 +5,7 @@ from uuid import UUID
 from django.db import transaction
 
 from harvester.engine.enqueue import Enqueued, enqueue
+from harvester.feeds.ending import RUN
 from harvester.feeds.memory import forget_ingested
 from harvester.feeds.readiness import missing_for_a_test
 from harvester.feeds.states import FeedStatus, Trigger
@@ -13,8 +14,8 @@ from harvester.feeds.verbs.finding import database_now, locked, save, tell
 from harvester.feeds.verbs.switching import require_status
 from harvester.kernel.actor import Actor
 
-#: The kinds of job that do it, and the queue on which runs wait.
-RUN, TEST, QUEUE = "feeds.run", "feeds.test", "feeds"
+#: The kind of job that tries a feed.
+TEST = "feeds.test"
 
 
 @transaction.atomic
@@ -28,7 +29,7 @@ def run_now(actor: Actor, feed_id: UUID, *, force: bool = False) -> Enqueued:
     feed.manual_run_requested_at = database_now()
     save(feed, "manual_run_requested_at", *(forget_ingested(feed) if force else ()))
     # Without a dedupe key: a job that is about to end would swallow this request.
-    made = enqueue(RUN, {"feed_id": str(feed.id), "trigger": Trigger.MANUAL.value}, queue=QUEUE)
+    made = enqueue(RUN, {"feed_id": str(feed.id), "trigger": Trigger.MANUAL.value})
     tell(actor, feed, "MANUAL_RUN_REQUESTED", job_id=made.job_id, force=force)
     return made
 
