@@ -9,7 +9,7 @@ class FeedsConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from harvester.feeds import cleanup, decide, orphans, run, watch
+        from harvester.feeds import cleanup, decide, orphans, run, schedule, watch
 
-        for part in (cleanup, decide, orphans, run, watch):
+        for part in (cleanup, decide, orphans, run, schedule, watch):
             part.register()

@@ -1,0 +1,65 @@
+"""Which feeds are due. Each moment is claimed and its job enqueued in one transaction, whatever the number of ticks."""
+
+import time
+from typing import Any
+
+import structlog
+from django.db import connection
+
+from harvester.engine.enqueue import NewJob, enqueue_many
+from harvester.engine.job import RunningJob
+from harvester.engine.registry import job_kind, periodic
+from harvester.feeds.ending import RUN
+from harvester.feeds.states import Trigger
+
+log = structlog.get_logger(__name__)
+
+TICK = "feeds.tick"
+BATCH = 50
+# The next run is counted from now and not from the moment that was missed: a backlog makes one run. FOR NO KEY UPDATE,
+# because a run at work refers to its feed, which would make a stronger lock pass the feed by.
+_CLAIM = """
+WITH due AS (
+    SELECT id FROM feeds
+    WHERE status = 'ENABLED' AND next_run_at <= now() AND schedule_hours IS NOT NULL
+    ORDER BY next_run_at
+    LIMIT %s
+    FOR NO KEY UPDATE SKIP LOCKED
+)
+UPDATE feeds SET next_run_at = now() + schedule_hours * interval '1 hour'
+FROM due WHERE feeds.id = due.id
+RETURNING feeds.id, feeds.network, feeds.next_run_at
+"""
+
+
+def register() -> None:
+    # Not on the queue of the runs: it would wait behind them.
+    job_kind(TICK, queue="maintenance")(tick)
+    periodic("feeds that are due", kind=TICK, cron="* * * * *")
+
+
+def tick(job: RunningJob) -> dict[str, int]:
+    """Enqueue a run for each feed that is due."""
+    began, enqueued = time.monotonic(), 0
+    while claimed := _claim(job):
+        enqueued += len(claimed)
+        for feed_id, network, next_run_at, job_id in claimed:
+            log.info(
+                "FEED_ENQUEUED", feed_id=str(feed_id), network=network, next_run_at=next_run_at.isoformat(),
+                trigger=Trigger.SCHEDULED.value, enqueued_job_id=job_id,
+            )  # fmt: skip
+        job.check()
+    log.debug("SCHEDULER_TICK", eligible_feeds=enqueued, tick_duration_ms=round((time.monotonic() - began) * 1000))
+    return {"enqueued": enqueued}
+
+
+def _claim(job: RunningJob) -> list[tuple[Any, ...]]:
+    """Some feeds that are due, with the jobs of their runs."""
+    with job.transaction(), connection.cursor() as cursor:
+        cursor.execute(_CLAIM, [BATCH])
+        feeds = cursor.fetchall()
+        # Without a dedupe key: the feed's lock alone keeps its runs apart.
+        job_ids = enqueue_many(
+            NewJob(kind=RUN, args={"feed_id": str(feed[0]), "trigger": Trigger.SCHEDULED.value}) for feed in feeds
+        )
+    return [(*feed, job_id) for feed, job_id in zip(feeds, job_ids, strict=True)]
