@@ -148,3 +148,16 @@ def test_a_file_is_read_only_as_far_as_its_blocks_are_taken():
     blocks = inflate(source(), block_bytes=1000)
     next(blocks)
     assert len(taken) < len(PACKED) // 1000
+
+
+@pytest.mark.parametrize("size", [1, 2, 9, 10, 500, len(PACKED) // 2, len(PACKED) - 1, len(PACKED)])
+def test_the_beginning_of_a_file_can_be_looked_at(size):
+    seen = b"".join(inflate(cut(PACKED[:size], 1000), block_bytes=4096, may_be_cut=True))
+    assert CONTENT.startswith(seen) or size < 2
+    assert len(seen) > len(CONTENT) // 3 or size < len(PACKED) // 2
+
+
+def test_damage_is_damage_even_where_the_end_may_be_missing():
+    broken = PACKED[:1000] + bytes(20) + PACKED[1020:2000]
+    with pytest.raises(BadGzip):
+        list(inflate([broken], may_be_cut=True))

@@ -441,6 +441,12 @@ DELETE FROM jobs WHERE id IN (
     ORDER BY finished_at LIMIT %(most)s FOR UPDATE SKIP LOCKED)
 """
 
+# What a job found may be of use for a shorter time than that it ran.
+FORGET_RESULTS = """
+UPDATE jobs SET result = NULL
+WHERE kind = %(kind)s AND result IS NOT NULL AND finished_at < clock_timestamp() - %(hours)s * interval '1 hour'
+"""
+
 CLEAN_UP_LANES = """
 DELETE FROM job_lanes WHERE (queue, lane) IN (
     SELECT l.queue, l.lane FROM job_lanes l

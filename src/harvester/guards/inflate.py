@@ -61,9 +61,15 @@ class InflateLimits:
 
 
 def inflate(
-    source: Iterable[bytes], *, limits: InflateLimits | None = None, block_bytes: int = 4 * 1024 * 1024
+    source: Iterable[bytes],
+    *,
+    limits: InflateLimits | None = None,
+    block_bytes: int = 4 * 1024 * 1024,
+    may_be_cut: bool = False,
 ) -> Iterator[bytes]:
     """Yield a file's content in blocks of one size (the last may be smaller), inflated if it is gzip.
+
+    With `may_be_cut`, the beginning of a file is enough, and proves nothing: it is for looking at a file only.
 
     Raises:
         TruncatedGzip, BadGzip, InflateLimitExceeded: nothing that was yielded may be used.
@@ -76,7 +82,7 @@ def inflate(
             while len(ready) >= block_bytes:
                 yield bytes(ready[:block_bytes])
                 del ready[:block_bytes]
-    ready += inflater.finish()
+    ready += inflater.finish(may_be_cut=may_be_cut)
     if ready:
         yield bytes(ready)
 
@@ -115,8 +121,10 @@ class _Inflater:
             yield from self._drain(self._member, data, piece_bytes)
             data = self._left(self._member)
 
-    def finish(self) -> bytes:
+    def finish(self, *, may_be_cut: bool) -> bytes:
         """The end of the file: whatever is still open proves that it is not whole."""
+        if self._member is not None and may_be_cut:
+            return b""
         if self._member is not None:
             raise TruncatedGzip("The compressed file ends in the middle. Nothing of it is used; it is fetched anew.")
         if self._members == 0:

@@ -14,8 +14,8 @@ from harvester.feeds.verbs.finding import database_now, locked, save, tell
 from harvester.feeds.verbs.switching import require_status
 from harvester.kernel.actor import Actor
 
-#: The kind of job that tries a feed.
-TEST = "feeds.test"
+#: The kind of job that tries a feed. Somebody waits for it, so it goes before runs that wait.
+TEST, TEST_PRIORITY = "feeds.test", 10
 
 
 @transaction.atomic
@@ -40,6 +40,6 @@ def test_run(actor: Actor, feed_id: UUID) -> Enqueued:
     feed = locked(feed_id)
     if problems := missing_for_a_test(feed):
         raise InvalidSettings(problems)
-    made = enqueue(TEST, {"feed_id": str(feed.id)})
+    made = enqueue(TEST, {"feed_id": str(feed.id)}, priority=TEST_PRIORITY)
     tell(actor, feed, "FEED_TEST_REQUESTED", job_id=made.job_id)
     return made

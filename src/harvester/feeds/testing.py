@@ -1,0 +1,197 @@
+"""A test run: what a run would make of the feed, found out on the first rows. It makes no run and changes nothing.
+
+The one exception is the key of a server that nobody approved: it is kept on the feed, so that it can be.
+"""
+
+from collections.abc import Iterator, Mapping
+from io import BytesIO
+from typing import Any, cast
+
+import structlog
+from django.db import connection
+
+from harvester.engine import sql
+from harvester.engine.errors import JobSignal
+from harvester.engine.job import RunningJob
+from harvester.engine.registry import job_kind, periodic
+from harvester.feeds.access import approved_keys, note_host_key, open_remote
+from harvester.feeds.fetch import MAX_FILE_BYTES
+from harvester.feeds.findings import dialect_of
+from harvester.feeds.models import Feed
+from harvester.feeds.networks import network_named
+from harvester.feeds.states import Compression, Transport
+from harvester.feeds.verbs.finding import database_now
+from harvester.feeds.verbs.running import TEST
+from harvester.guards.host_keys import HostKey, HostKeyChanged, HostKeyUnknown
+from harvester.guards.inflate import InflateLimits, inflate, is_gzip
+from harvester.guards.redaction import redact_text
+from harvester.guards.remote import TransferLimits
+from harvester.kernel.errors import HarvesterError, NotFound
+from harvester.kernel.numerals import DecimalStyle
+from harvester.kernel.rejects import RejectCode, WarningCode
+from harvester.kernel.retry import RetryPolicy
+from harvester.pipeline.parse import TEST_ROWS, ParseReport, ParseSettings, Parsing
+from harvester.pipeline.parse.encoding import Encoding
+
+log = structlog.get_logger(__name__)
+
+#: Enough for the first hundred rows of any catalog.
+MOST_BYTES = 8 * 1024 * 1024
+_BLOCK_BYTES = 64 * 1024
+_INFLATED = InflateLimits(output_bytes=64 * 1024 * 1024)
+#: Somebody sits in front of it.
+_LIMITS = TransferLimits(total=120.0)
+SHOWN_ROWS, SHOWN_SAMPLES, SHOWN_COLUMNS, SHOWN_CHARACTERS = 10, 3, 100, 200
+_SHOWN = ("item_id", "sku", "title", "amount", "currency", "url", "in_stock")
+FORGET = "feeds.forget_tests"
+KEPT_HOURS = 24
+
+
+def register() -> None:
+    job_kind(TEST, queue="feeds", retry=RetryPolicy(attempts=1))(test_feed)
+    job_kind(FORGET, queue="maintenance")(forget_tests)
+    periodic("old results of test runs", kind=FORGET, cron="23 * * * *")
+
+
+def test_feed(job: RunningJob, feed_id: str) -> dict[str, Any]:
+    """Try the feed. Whatever is wrong with it is a result too."""
+    feed = Feed.objects.select_related("source").filter(pk=feed_id).first()
+    if feed is None:
+        raise NotFound(f"There is no feed {feed_id} any more.")
+    found: dict[str, Any] = {"host_keys": _host_keys(feed)}
+    try:
+        data, is_whole = _download(job, feed)
+        found |= {"bytes_read": len(data), "is_whole": is_whole, "compression": _compression(data)}
+        found |= _look(feed, data)
+    except JobSignal:
+        raise
+    except HarvesterError as problem:
+        found |= _refusal(job, feed, problem)
+    log.info("FEED_TESTED", feed_id=feed_id, success=found["success"], error=(found.get("error") or {}).get("code"))
+    return found
+
+
+def forget_tests(job: RunningJob) -> dict[str, int]:
+    """Rows of partners' files are kept with runs, not with tests."""
+    with job.transaction(), connection.cursor() as cursor:
+        cursor.execute(sql.FORGET_RESULTS, {"kind": TEST, "hours": KEPT_HOURS})
+        return {"forgotten": cursor.rowcount}
+
+
+class _Enough(Exception):
+    """There is enough of the file to look at. No error: the rest is not needed."""
+
+
+def _download(job: RunningJob, feed: Feed) -> tuple[bytes, bool]:
+    """The beginning of the file, and whether that is all of it."""
+    sink = BytesIO()
+
+    def note(done: int, total: int | None) -> None:
+        job.check()
+        job.progress(min(done, MOST_BYTES), min(total or MOST_BYTES, MOST_BYTES), "downloading")
+        if done >= MOST_BYTES and done != total:
+            raise _Enough
+
+    job.progress(0, None, "connecting")
+    with open_remote(feed, limits=_LIMITS) as remote:
+        try:
+            remote.download(feed.path, sink, cap_bytes=feed.max_file_bytes or MAX_FILE_BYTES, on_progress=note)
+        except _Enough:
+            return sink.getvalue(), False
+    return sink.getvalue(), True
+
+
+def _look(feed: Feed, data: bytes) -> dict[str, Any]:
+    """What the first rows come to, read by the code that runs use."""
+    settings = ParseSettings(
+        moment=database_now(),
+        default_currency=feed.default_currency or None,
+        decimal_style=cast("DecimalStyle | None", feed.decimal_style or None),
+    )
+    chunks = inflate(_chunks(data), limits=_INFLATED, block_bytes=_BLOCK_BYTES, may_be_cut=True)
+    parsing = Parsing(
+        chunks,
+        network_named(feed.network),
+        settings,
+        encoding=cast("Encoding | None", feed.encoding or None),
+        first_rows=TEST_ROWS,
+        block_bytes=_BLOCK_BYTES,
+    )
+    frames = [frame.select(_SHOWN) for frame in parsing]
+    rows = [row for frame in frames for row in frame.head(SHOWN_ROWS).iter_rows(named=True)]
+    return _told(parsing.report, rows[:SHOWN_ROWS])
+
+
+def _chunks(data: bytes) -> Iterator[bytes]:
+    for start in range(0, len(data), _BLOCK_BYTES):
+        yield data[start : start + _BLOCK_BYTES]
+
+
+def _told(report: ParseReport, rows: list[dict[str, Any]]) -> dict[str, Any]:
+    counts = report.findings.counts
+    return {
+        "success": report.rows_valid > 0,
+        "error": None if report.rows_valid else _nothing_usable(report),
+        "rows_detected": report.rows_read,
+        "rows_valid": report.rows_valid,
+        "has_more_rows": report.rows_read >= TEST_ROWS,
+        "dialect": _dialect(report),
+        "family": report.binding.family,
+        "binding": {name: [_cut(column) for column in columns] for name, columns in report.binding.names.items()},
+        "unbound": [_cut(name) for name in report.binding.unbound[:SHOWN_COLUMNS]],
+        "rejects": {code.value: counts[code] for code in RejectCode if counts[code]},
+        "warnings": {code.value: counts[code] for code in WarningCode if counts[code]},
+        "samples": _samples(report),
+        "rows": [{name: _plain(value) for name, value in row.items()} for row in rows],
+    }
+
+
+def _nothing_usable(report: ParseReport) -> dict[str, str]:
+    message = f"Not one of the first {report.rows_read} rows can be used; the rejected rows say why."
+    return {"code": "NO_VALID_PRODUCTS", "message": message}
+
+
+def _dialect(report: ParseReport) -> dict[str, Any]:
+    dialect = dialect_of(report)
+    return {
+        **dialect,
+        "delimiter_name": report.dialect.delimiter_name,
+        "header": [_cut(name) for name in dialect["header"][:SHOWN_COLUMNS]],
+    }
+
+
+def _samples(report: ParseReport) -> dict[str, list[dict[str, Any]]]:
+    return {
+        code.value: [{"line": item.line, "row": item.row, "reason": item.reason} for item in samples[:SHOWN_SAMPLES]]
+        for code, samples in report.findings.samples.items()
+    }
+
+
+def _refusal(job: RunningJob, feed: Feed, problem: HarvesterError) -> dict[str, Any]:
+    told: dict[str, Any] = {"success": False, "error": {"code": problem.code, "message": redact_text(str(problem))}}
+    if isinstance(problem, HostKeyUnknown | HostKeyChanged):
+        with job.transaction():
+            note_host_key(feed, problem.seen)
+        told["seen_host_key"] = _key(problem.seen)
+    return told
+
+
+def _host_keys(feed: Feed) -> list[Mapping[str, str]]:
+    """The keys by which the server may prove itself; a server that is asked for its files has shown one of them."""
+    return [_key(key) for key in approved_keys(feed)] if feed.transport == Transport.SFTP else []
+
+
+def _key(key: HostKey) -> dict[str, str]:
+    return {"type": key.type, "fingerprint": key.fingerprint, "line": str(key)}
+
+
+def _compression(data: bytes) -> str:
+    return Compression.GZIP.value if is_gzip(data) else Compression.NONE.value
+
+
+def _plain(value: Any) -> Any:
+    return value if value is None or isinstance(value, bool) else _cut(str(value))
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= SHOWN_CHARACTERS else f"{text[: SHOWN_CHARACTERS - 4]} ..."
