@@ -73,6 +73,7 @@ def end_held(work: Work, feed: Feed, baseline: Baseline, verdict: Verdict) -> No
     remember_ingested(feed, work.run)
     _settle_feed(feed, work.run, failures=0)
     audit.record(ACTOR, "RUN_HELD", "run", work.run.id, detail={"feed": str(feed.id), "gates": gates})
+    telling.run_is_good(feed)
     telling.run_is_held(feed, work.run, verdict, baseline)
     telling.identity_upgrades(feed, work.run)
     complete(work, RunOutcome.HELD)
