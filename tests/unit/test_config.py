@@ -193,3 +193,13 @@ def test_every_setting_has_a_variable_a_meaning_and_possible_limits():
 def test_no_text_breaks_the_reading_of_a_setting(variable, text):
     with contextlib.suppress(ConfigError):
         Config.from_env({variable: text})
+
+
+@pytest.mark.parametrize(
+    "url", ["http://hooks.slack.com/services/s3cret-word", "s3cret-word", "https://ann:s3cret-word@host/x", "https://x"]
+)
+def test_a_webhook_that_cannot_be_one_is_refused_without_being_shown(url):
+    said = problem(HARVESTER_SLACK_WEBHOOK_URL=url)
+    assert "HARVESTER_SLACK_WEBHOOK_URL must look like https://" in said
+    assert "s3cret-word" not in said
+    assert read(HARVESTER_SLACK_WEBHOOK_URL="https://hooks.slack.com/services/T/B/X").slack_webhook_url.endswith("/X")

@@ -15,7 +15,7 @@ from harvester.ops import slack
 from harvester.ops.alerts import DELIVER, OPENED
 from harvester.ops.models import Alert
 
-#: Six hours in all: longer than Slack is away, shorter than the news is worth.
+#: Five hours in all: longer than Slack is away, shorter than the news is worth.
 RETRY = RetryPolicy(base=30.0, factor=2.0, cap=3600.0, attempts=12)
 SIGNS = {"info": ":information_source:", "warning": ":warning:", "critical": ":rotating_light:"}
 
