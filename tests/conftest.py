@@ -24,6 +24,14 @@ hypothesis_settings.register_profile("house", deadline=None)
 hypothesis_settings.load_profile("house")
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport():
+    """Half characters in what a test printed cannot travel between processes."""
+    report = yield
+    report.sections = [(name, text.encode("utf-8", "replace").decode()) for name, text in report.sections]
+    return report
+
+
 def pytest_unconfigure():
     shutil.rmtree(HOME, ignore_errors=True)
 
