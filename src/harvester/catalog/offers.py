@@ -9,26 +9,32 @@ from django.db import connection
 #: Whoever writes offers holds the source's row.
 LOCK_SOURCE = "SELECT id FROM sources WHERE id = %(source)s FOR UPDATE"
 
-# Makes the offers of some products equal to the slow truth again. A product that lost its last readable price has no
-# offer any more; what was known of its presence is kept aside.
-_HIDE = """
-WITH gone AS (
-    DELETE FROM offers o WHERE o.source_id = %(source)s AND o.product_id = ANY (%(products)s)
-      AND NOT EXISTS (SELECT FROM current_prices t WHERE t.source_id = o.source_id AND t.product_id = o.product_id
-                      AND t.source_id = %(source)s AND t.product_id = ANY (%(products)s))
-    RETURNING o.source_id, o.product_id, o.seen_until, o.absence_accepted
-)
-INSERT INTO hidden_offers AS h
-SELECT g.source_id, g.product_id, g.seen_until, g.absence_accepted, s.last_promoted_run_no, s.last_promoted_at
-FROM gone g JOIN sources s ON s.id = g.source_id
-ON CONFLICT (source_id, product_id) DO UPDATE SET seen_until = excluded.seen_until,
-    absence_accepted = excluded.absence_accepted, last_promoted_run_no = excluded.last_promoted_run_no,
-    last_promoted_at = excluded.last_promoted_at
-"""
-# An offer that comes back was seen as long as its newest price or its presence from before tells, not longer. Where an
+# Makes the offers of some products equal to the slow truth again. Of each product only the newest prices are read,
+# until one may be shown: corrections are costly to look up.
+#
+# A product that lost its last readable price has no offer any more; what was known of its presence is kept aside. An
+# offer that comes back was seen as long as its newest price or its presence from before tells, not longer. Where an
 # ignored run saw something newer it has no signature, so that the next run writes a price whatever it sees: otherwise
 # the end of the ignoring would show that run's price over a newer observation.
-_WRITE = """
+_RECOMPUTE = """
+WITH newest AS MATERIALIZED (
+    SELECT x.wanted, t.* FROM unnest(%(products)s::bigint[]) AS x (wanted)
+    LEFT JOIN LATERAL (
+        SELECT * FROM readable_prices r WHERE r.source_id = %(source)s AND r.product_id = x.wanted
+        ORDER BY r.observed_at DESC, r.run_no DESC LIMIT 1
+    ) t ON true
+), gone AS (
+    DELETE FROM offers o USING newest t
+    WHERE o.source_id = %(source)s AND o.product_id = t.wanted AND t.product_id IS NULL
+    RETURNING o.source_id, o.product_id, o.seen_until, o.absence_accepted
+), kept AS (
+    INSERT INTO hidden_offers AS h
+    SELECT g.source_id, g.product_id, g.seen_until, g.absence_accepted, s.last_promoted_run_no, s.last_promoted_at
+    FROM gone g JOIN sources s ON s.id = g.source_id
+    ON CONFLICT (source_id, product_id) DO UPDATE SET seen_until = excluded.seen_until,
+        absence_accepted = excluded.absence_accepted, last_promoted_run_no = excluded.last_promoted_run_no,
+        last_promoted_at = excluded.last_promoted_at
+)
 INSERT INTO offers AS o (source_id, product_id, currency, amount, original_amount, in_stock, observed_at, run_no,
     last_run_type, last_signature, last_amount, last_currency, last_priced_at, seen_until, absence_accepted, tsv)
 SELECT t.source_id, t.product_id, t.currency, t.amount, t.original_amount, t.in_stock, t.observed_at, t.run_no,
@@ -41,7 +47,7 @@ SELECT t.source_id, t.product_id, t.currency, t.amount, t.original_amount, t.in_
          ELSE greatest(coalesce(h.seen_until, h.last_promoted_at), n.observed_at) END,
     n.run_no IS DISTINCT FROM s.last_promoted_run_no AND coalesce(h.absence_accepted, false),
     offer_tokens(p.source_id, p.title, p.brand, p.category)
-FROM current_prices t
+FROM newest t
 JOIN sources s ON s.id = t.source_id
 JOIN source_products p ON p.source_id = t.source_id AND p.id = t.product_id
 LEFT JOIN hidden_offers h ON h.source_id = t.source_id AND h.product_id = t.product_id
@@ -51,7 +57,6 @@ CROSS JOIN LATERAL (
       AND NOT EXISTS (SELECT FROM runs r WHERE r.no = l.run_no AND r.ignored_at IS NOT NULL)
     ORDER BY l.observed_at DESC, l.run_no DESC LIMIT 1
 ) n
-WHERE t.source_id = %(source)s AND t.product_id = ANY (%(products)s)
 ON CONFLICT (source_id, product_id) DO UPDATE SET
     currency = excluded.currency, amount = excluded.amount, original_amount = excluded.original_amount,
     in_stock = excluded.in_stock, observed_at = excluded.observed_at, run_no = excluded.run_no,
@@ -90,10 +95,10 @@ def recompute(source_id: UUID, product_ids: Sequence[int], *, forget_comparison:
         product_ids: which of them.
         forget_comparison: let the next run write a price whatever it is.
     """
-    values: dict[str, Any] = {"source": source_id, "products": list(product_ids), "forget": forget_comparison}
+    values: dict[str, Any] = {"source": source_id, "products": sorted(set(product_ids)), "forget": forget_comparison}
     with connection.cursor() as cursor:
-        for statement in (LOCK_SOURCE, _HIDE, _WRITE):
-            cursor.execute(statement, values)
+        cursor.execute(LOCK_SOURCE, values)
+        cursor.execute(_RECOMPUTE, values)
 
 
 def differences(source_id: UUID | None = None, most: int = 100) -> list[tuple[UUID, int]]:

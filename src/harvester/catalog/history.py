@@ -1,0 +1,61 @@
+"""How the price of a product went: what was observed, as corrections make it read."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+from django.db import connection
+
+from harvester.kernel.errors import InvalidInput
+
+MOST_POINTS = 10_000
+
+_HISTORY = """
+SELECT observed_at, currency, trim_scale(amount), trim_scale(original_amount), in_stock, promotion, run_no, run_type,
+       trim_scale(raw_amount)
+FROM readable_prices
+WHERE source_id = %(source)s AND product_id = %(product)s
+  AND observed_at >= coalesce(%(since)s::timestamptz, '-infinity')
+ORDER BY observed_at DESC, run_no DESC LIMIT %(most)s
+"""
+
+
+@dataclass(frozen=True)
+class PricePoint:
+    """One price that was observed.
+
+    Attributes:
+        observed_at: when.
+        currency: ISO 4217.
+        amount: the price, corrected.
+        original_amount: what it was before a reduction, corrected.
+        in_stock: whether it could be had.
+        promotion: what the shop said about a reduction.
+        run_no: the run that saw it.
+        run_type: what kind of run that was.
+        raw_amount: the price as it was observed.
+    """
+
+    observed_at: datetime
+    currency: str
+    amount: Decimal
+    original_amount: Decimal | None
+    in_stock: bool
+    promotion: str | None
+    run_no: int
+    run_type: str
+    raw_amount: Decimal
+
+
+def price_history(
+    source_id: UUID, product_id: int, *, since: datetime | None = None, most: int = 1_000
+) -> list[PricePoint]:
+    """The prices of a product, newest first. Ignored runs and ignored prices are left out."""
+    if not 1 <= most <= MOST_POINTS:
+        raise InvalidInput(f"most: allowed is 1 to {MOST_POINTS}.")
+    values: dict[str, Any] = {"source": source_id, "product": product_id, "since": since, "most": most}
+    with connection.cursor() as cursor:
+        cursor.execute(_HISTORY, values)
+        return [PricePoint(*row) for row in cursor.fetchall()]

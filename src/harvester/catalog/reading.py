@@ -1,0 +1,106 @@
+"""An offer as consumers get it: its price, and what it is called."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+from django.db import connection
+
+from harvester.catalog.links import tracking_url
+from harvester.kernel.errors import NotFound
+
+#: For a statement in which offers are `o`, products `p` and sources `s`.
+OFFER_COLUMNS = """
+    o.source_id, o.product_id, o.retailer_id, s.name AS source, p.title, p.brand, p.category, p.url, p.image_url,
+    o.currency, trim_scale(o.amount) AS amount, trim_scale(o.original_amount) AS original_amount, o.in_stock,
+    o.observed_at, o.seen_until, o.is_shown, p.sku, p.item_id, p.gtin, p.mpn, p.tracked_url, s.tracking_template,
+    coalesce(s.affiliate_account_id, s.name) AS network_source
+"""
+# Also what consumers do not see, so that people can find out why.
+_ONE = f"""
+SELECT {OFFER_COLUMNS}, EXISTS (
+    SELECT FROM active_offers a WHERE a.source_id = o.source_id AND a.product_id = o.product_id) AS is_active
+FROM (SELECT f.*, w.retailer_id, w.is_shown FROM offers f JOIN source_windows w ON w.source_id = f.source_id) o
+JOIN source_products p ON p.source_id = o.source_id AND p.id = o.product_id
+JOIN sources s ON s.id = o.source_id
+WHERE o.source_id = %(source)s AND o.product_id = %(product)s
+"""  # noqa: S608 - constants only
+
+
+@dataclass(frozen=True, kw_only=True)
+class Offer:
+    """What a source asks for one of its products.
+
+    Attributes:
+        source_id: with the product's number, the key of the offer.
+        product_id: the source's product.
+        retailer_id: who sells.
+        source: the source's name.
+        title: of the product.
+        brand: of the product.
+        category: as the source calls it.
+        url: the product's page, without tracking.
+        tracking_url: the link that a click takes.
+        image_url: a picture.
+        currency: ISO 4217.
+        amount: the price, corrected.
+        original_amount: what it was before a reduction, corrected.
+        in_stock: whether it can be had.
+        observed_at: when this price was seen first, or confirmed.
+        seen_until: since when the product is missing; None while the last run saw it.
+        is_shown: whether its source is one that consumers see.
+        is_active: whether it was seen recently enough.
+        sku: the shop's number.
+        item_id: the network's number.
+        gtin: trade item number.
+        mpn: the maker's number.
+    """
+
+    source_id: UUID
+    product_id: int
+    retailer_id: UUID
+    source: str
+    title: str
+    brand: str | None
+    category: str | None
+    url: str
+    tracking_url: str
+    image_url: str | None
+    currency: str
+    amount: Decimal
+    original_amount: Decimal | None
+    in_stock: bool
+    observed_at: datetime
+    seen_until: datetime | None
+    is_shown: bool
+    sku: str | None
+    item_id: str | None
+    gtin: str | None
+    mpn: str | None
+    is_active: bool = True
+
+
+def offer(source_id: UUID, product_id: int) -> Offer:
+    """One offer, whether consumers see it or not."""
+    found = fetch_offers(_ONE, {"source": source_id, "product": product_id})
+    if not found:
+        raise NotFound(f"The source {source_id} has no offer {product_id}; `harvester offers search` finds offers.")
+    return found[0]
+
+
+def fetch_offers(statement: str, values: Mapping[str, Any]) -> list[Offer]:
+    """Carry out a statement that answers `OFFER_COLUMNS`."""
+    with connection.cursor() as cursor:
+        cursor.execute(statement, values)
+        names = [column[0] for column in cursor.description]
+        return [_offer(dict(zip(names, row, strict=True))) for row in cursor.fetchall()]
+
+
+def _offer(row: dict[str, Any]) -> Offer:
+    link = tracking_url(row)
+    for field in ("tracked_url", "tracking_template", "network_source"):
+        row.pop(field)
+    return Offer(tracking_url=link, **row)

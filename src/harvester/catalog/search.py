@@ -1,0 +1,172 @@
+"""Finding offers: text, filters, sort and page over what consumers see.
+
+The statement is put together from constants; what people typed travels as parameters only.
+"""
+
+import re
+from dataclasses import dataclass
+from decimal import Decimal
+from enum import StrEnum
+from typing import Any
+from uuid import UUID
+
+from harvester.catalog.reading import OFFER_COLUMNS, Offer, fetch_offers
+from harvester.kernel.currencies import MINOR_UNITS
+from harvester.kernel.errors import InvalidInput
+
+LARGEST_PAGE = 100
+#: Offers that can be paged through; whoever needs more wants an export.
+DEEPEST = 10_000
+#: Offers that are ranked for a text; to rank all that have a common word takes seconds.
+CANDIDATES = 2_000
+LONGEST_TEXT = 200
+
+
+class Sort(StrEnum):
+    """In which order offers come."""
+
+    RELEVANCE = "relevance"  # best match of the text first
+    PRICE = "price"  # cheapest first, within one currency
+    PRICE_DESCENDING = "-price"  # dearest first, within one currency
+    NEWEST = "newest"  # products that were listed last first
+
+
+@dataclass(frozen=True, kw_only=True)
+class Query:
+    """What is looked for. It refuses at birth what cannot be answered.
+
+    Attributes:
+        text: words of title and brand; quotes, OR and a minus work as on the web.
+        retailer_id: only offers of this retailer.
+        source_id: only offers of this source.
+        category: only this category, in any case.
+        brand: only this brand, in any case.
+        in_stock: only offers that are, or are not, in stock.
+        currency: only this currency.
+        min_amount: only at this price or above; needs a currency.
+        max_amount: only at this price or below; needs a currency.
+        sort: by default relevance with a text, newest without.
+        page: the first is 1.
+        page_size: offers on a page.
+    """
+
+    text: str = ""
+    retailer_id: UUID | None = None
+    source_id: UUID | None = None
+    category: str = ""
+    brand: str = ""
+    in_stock: bool | None = None
+    currency: str = ""
+    min_amount: Decimal | None = None
+    max_amount: Decimal | None = None
+    sort: Sort | None = None
+    page: int = 1
+    page_size: int = 20
+
+    def __post_init__(self) -> None:
+        self._check_text()
+        self._check_money()
+        if not 1 <= self.page_size <= LARGEST_PAGE:
+            raise InvalidInput(f"page_size: allowed is 1 to {LARGEST_PAGE}.")
+        if self.page < 1 or self.page * self.page_size > DEEPEST:
+            raise InvalidInput(f"page: allowed is 1 to {DEEPEST // self.page_size}; narrow the search by a filter.")
+
+    def _check_text(self) -> None:
+        if len(self.text) > LONGEST_TEXT or "\x00" in self.text + self.category + self.brand:
+            raise InvalidInput(f"text: at most {LONGEST_TEXT} printable characters are allowed.")
+        if self.text.strip() and not re.search(r"\w", self.text):
+            raise InvalidInput("text: it has no word to look for.")
+        if self.sort is Sort.RELEVANCE and not self.text.strip():
+            raise InvalidInput("sort: relevance needs a text; without one sort by newest, or by price in a currency.")
+
+    def _check_money(self) -> None:
+        if self.currency and self.currency not in MINOR_UNITS:
+            raise InvalidInput(f"currency: {self.currency[:10]!r} is no ISO 4217 code such as USD.")
+        if not self.currency and self.sort in {Sort.PRICE, Sort.PRICE_DESCENDING}:
+            raise InvalidInput("sort: prices of several currencies cannot be compared; give one currency.")
+        for field in ("min_amount", "max_amount"):
+            amount = getattr(self, field)
+            if amount is None:
+                continue
+            if not self.currency:
+                raise InvalidInput(f"{field}: an amount means nothing without a currency; give one.")
+            if not amount.is_finite() or amount < 0:
+                raise InvalidInput(f"{field}: allowed is a number from 0 on.")
+
+    @property
+    def order(self) -> Sort:
+        return self.sort or (Sort.RELEVANCE if self.text.strip() else Sort.NEWEST)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Page:
+    """Some of the offers that were found, and whether more follow."""
+
+    offers: list[Offer]
+    has_more: bool
+
+
+# Which offers, for the fields of a query that are set.
+_CONDITIONS = {
+    "retailer_id": "v.retailer_id = %(retailer_id)s",
+    "source_id": "v.source_id = %(source_id)s",
+    "in_stock": "v.in_stock = %(in_stock)s",
+    "currency": "v.currency = %(currency)s",
+    "min_amount": "v.amount >= %(min_amount)s",
+    "max_amount": "v.amount <= %(max_amount)s",
+}
+# What an offer's words must hold, in one query of the text index.
+_WORDS = {
+    "text": "websearch_to_tsquery('simple', %(text)s)",
+    "category": "word_query('category:' || left(lower(%(category)s), 200))",
+    "brand": "word_query('brand:' || left(lower(%(brand)s), 200))",
+}
+_ORDERS = {
+    Sort.RELEVANCE: "rank DESC, product_id DESC",
+    Sort.PRICE: "amount, product_id",
+    Sort.PRICE_DESCENDING: "amount DESC, product_id DESC",
+    Sort.NEWEST: "product_id DESC",
+}
+_NARROW = "SELECT v.source_id, v.product_id, v.amount, {rank} AS rank FROM visible_offers v WHERE {conditions}"
+_PAGE = """
+WITH found AS MATERIALIZED ({narrow} {page})
+SELECT {columns}
+FROM found JOIN active_offers o USING (source_id, product_id)
+JOIN source_products p ON p.source_id = o.source_id AND p.id = o.product_id
+JOIN sources s ON s.id = o.source_id
+ORDER BY {order}
+"""
+
+
+def search(query: Query) -> Page:
+    """One page of the offers that consumers see and that fit."""
+    values: dict[str, Any] = {
+        **vars(query),
+        "most": query.page_size + 1,
+        "skipped": (query.page - 1) * query.page_size,
+        "candidates": CANDIDATES,
+    }
+    found = fetch_offers(statement(query), values)
+    return Page(offers=found[: query.page_size], has_more=len(found) > query.page_size)
+
+
+def statement(query: Query) -> str:
+    """First the narrow rows of the page, then what they are called."""
+    order = _ORDERS[query.order]
+    page = f"ORDER BY {order} LIMIT %(most)s OFFSET %(skipped)s"
+    if query.order is Sort.RELEVANCE:
+        # The rank counts only the words of the text: a filter fits all alike.
+        rank = f"ts_rank(v.tsv, {_WORDS['text']})"
+        narrow = f"SELECT * FROM ({_NARROW.format(rank=rank, conditions=_conditions(query))} LIMIT %(candidates)s) c"  # noqa: S608 - constants only
+    else:
+        narrow = _NARROW.format(rank="NULL::real", conditions=_conditions(query))
+    again = order.replace("rank", "found.rank").replace("amount", "found.amount")
+    return _PAGE.format(narrow=narrow, page=page, columns=OFFER_COLUMNS, order=again)
+
+
+def _conditions(query: Query) -> str:
+    given = [text for field, text in _CONDITIONS.items() if getattr(query, field) not in (None, "")]
+    words = [text for field, text in _WORDS.items() if getattr(query, field).strip()]
+    if words:
+        given.append(f"v.tsv @@ ({' && '.join(words)})")
+    return " AND ".join(given) or "true"
