@@ -9,6 +9,7 @@ class CatalogConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from harvester.catalog import checking
+        from harvester.catalog import checking, resolving
 
         checking.register()
+        resolving.register()

@@ -1,0 +1,148 @@
+"""Which products of different sources are the same: the only place that makes canonical products.
+
+A trade item number counts where its source is trusted with them, otherwise a complete fingerprint; both compare
+exactly. What has neither waits for a person. What a person decided is left alone.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+import structlog
+from django.db import connection
+
+from harvester.catalog.models import Source
+from harvester.engine.job import RunningJob
+from harvester.engine.registry import job_kind
+from harvester.kernel.fingerprint import fingerprint
+from harvester.kernel.gtin import normalize_gtin
+from harvester.kernel.ids import uuid7
+from harvester.kernel.retry import RetryPolicy
+
+log = structlog.get_logger(__name__)
+
+RESOLVE = "catalog.resolve"
+BATCH = 5_000
+RETRY = RetryPolicy(base=5.0, factor=3.0, attempts=5)
+
+_TOUCHED = """
+SELECT id, gtin, brand, title FROM source_products
+WHERE source_id = %(source)s AND id > %(after)s AND (created_run_no = %(run)s OR updated_run_no = %(run)s)
+ORDER BY id LIMIT %(most)s
+"""
+# In the order of their keys, so that two resolvers that make the same products wait for, and never block, each other.
+_MAKE = """
+INSERT INTO products (id, {column}, title, brand)
+SELECT * FROM unnest(%(ids)s::uuid[], %(keys)s::text[], %(titles)s::text[], %(brands)s::text[]) AS n (i, k, t, b)
+ORDER BY k COLLATE "C" ON CONFLICT ({column}) DO NOTHING
+"""
+_MAKE_BY = {"GTIN": _MAKE.format(column="gtin"), "FINGERPRINT": _MAKE.format(column="fingerprint")}
+_LINK = """
+INSERT INTO product_links AS l (source_id, source_product_id, product_id, status, match_type, evidence)
+SELECT %(source)s, n.number, coalesce(g.id, f.id),
+    CASE WHEN num_nonnulls(g.id, f.id) = 0 THEN 'NEEDS_REVIEW' ELSE 'LINKED' END, n.match_type, n.evidence
+FROM unnest(%(numbers)s::bigint[], %(match_types)s::text[], %(keys)s::text[], %(evidence)s::jsonb[])
+    AS n (number, match_type, key, evidence)
+LEFT JOIN products g ON n.match_type = 'GTIN' AND g.gtin = n.key
+LEFT JOIN products f ON n.match_type = 'FINGERPRINT' AND f.fingerprint = n.key
+ON CONFLICT (source_id, source_product_id) DO UPDATE SET product_id = excluded.product_id, status = excluded.status,
+    match_type = excluded.match_type, evidence = excluded.evidence, updated_at = clock_timestamp()
+WHERE l.match_type IS DISTINCT FROM 'MANUAL' AND l.status <> 'SKIPPED'
+  AND (l.product_id, l.status, l.match_type, l.evidence)
+      IS DISTINCT FROM (excluded.product_id, excluded.status, excluded.match_type, excluded.evidence)
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Candidate:
+    """A source's product and what it can be recognised by.
+
+    Attributes:
+        number: the source's product.
+        title: for a canonical product that has to be made.
+        brand: likewise.
+        match_type: GTIN or FINGERPRINT; None if neither is there.
+        key: the number or the fingerprint.
+        evidence: what a person sees beside the link.
+    """
+
+    number: int
+    title: str
+    brand: str | None
+    match_type: str | None
+    key: str | None
+    evidence: dict[str, str]
+
+
+def register() -> None:
+    job_kind(RESOLVE, queue="catalog", retry=RETRY)(resolve)
+
+
+def resolve(job: RunningJob, source_id: str, run_no: int) -> dict[str, int]:
+    """Link the products that a run made or changed."""
+    trusted = Source.objects.filter(pk=source_id).values_list("upc_trusted", flat=True).first()
+    counts = {"products": 0, "gtin": 0, "fingerprint": 0, "needs_review": 0}
+    for rows in _batches(job, source_id, run_no):
+        candidates = [_candidate(row, trusted=bool(trusted)) for row in rows]
+        with job.transaction():
+            _link(source_id, candidates)
+        counts["products"] += len(candidates)
+        for candidate in candidates:
+            counts[(candidate.match_type or "needs_review").lower()] += 1
+        job.progress(counts["products"], note="products resolved")
+    log.info("PRODUCTS_RESOLVED", source_id=str(source_id), run_no=run_no, **counts)
+    return counts
+
+
+def _batches(job: RunningJob, source_id: str, run_no: int) -> Iterator[list[tuple[Any, ...]]]:
+    after = 0
+    while True:
+        job.check()
+        with connection.cursor() as cursor:
+            cursor.execute(_TOUCHED, {"source": source_id, "after": after, "run": run_no, "most": BATCH})
+            rows = cursor.fetchall()
+        if not rows:
+            return
+        yield rows
+        after = rows[-1][0]
+
+
+def _candidate(row: tuple[Any, ...], *, trusted: bool) -> Candidate:
+    number, gtin, brand, title = row
+    known = normalize_gtin(gtin) if trusted else None
+    if known is not None and known.key is not None:
+        found: tuple[str | None, str | None, dict[str, str]] = ("GTIN", known.key, {"gtin": known.key})
+    elif (mark := fingerprint(brand, title)) is not None:
+        found = ("FINGERPRINT", mark, {"brand": str(brand), "title": title})
+    else:
+        why = "no trusted trade item number, and brand, title and pack are not complete"
+        found = (None, None, {"reason": why})
+    match_type, key, evidence = found
+    return Candidate(number=number, title=title, brand=brand, match_type=match_type, key=key, evidence=evidence)
+
+
+def _link(source_id: UUID | str, candidates: Sequence[Candidate]) -> None:
+    with connection.cursor() as cursor:
+        for match_type, statement in _MAKE_BY.items():
+            new = {candidate.key: candidate for candidate in reversed(candidates) if candidate.match_type == match_type}
+            if new:
+                cursor.execute(statement, _new_products(list(new.values())))
+        values = {
+            "source": source_id,
+            "numbers": [candidate.number for candidate in candidates],
+            "match_types": [candidate.match_type for candidate in candidates],
+            "keys": [candidate.key for candidate in candidates],
+            "evidence": [json.dumps(candidate.evidence) for candidate in candidates],
+        }
+        cursor.execute(_LINK, values)
+
+
+def _new_products(candidates: Sequence[Candidate]) -> dict[str, list[Any]]:
+    return {
+        "ids": [uuid7() for _ in candidates],
+        "keys": [candidate.key for candidate in candidates],
+        "titles": [candidate.title for candidate in candidates],
+        "brands": [candidate.brand for candidate in candidates],
+    }
