@@ -17,7 +17,7 @@ from harvester.catalog.states import RunOutcome, RunStatus
 from harvester.engine.job import RunningJob
 from harvester.engine.registry import job_kind
 from harvester.feeds import telling
-from harvester.feeds.ending import complete, figures_of, lock_feed_and_source
+from harvester.feeds.ending import complete, figures_of, lock_feed_and_source, resolve_products
 from harvester.feeds.errors import (
     AlreadyApproved,
     AlreadyRejected,
@@ -111,6 +111,7 @@ def approve(job: RunningJob, run_id: str, actor: dict[str, str], expected: dict[
         promoted = promote(cursor, HELD, baseline, promotion_of(work, products, accept_absence=True))
         _decided(work, RunOutcome.APPROVED, actor, observed_at=baseline.next_observed_at)
         work.note(**figures_of(promoted))
+        resolve_products(feed, work.run)
         _record(actor, "ACTIVATION_APPROVED", work, figures_of(promoted))
         telling.hold_is_over(feed, f"Run {work.run.no} was approved.")
         complete(work, RunOutcome.APPROVED)
@@ -185,6 +186,7 @@ def _rejudged_promoted(work: Work, feed: Feed, baseline: Baseline, promoted: Pro
         outcome=RunOutcome.PROMOTED, decided_at=Now(), observed_at=baseline.next_observed_at
     )
     work.note(**figures_of(promoted))
+    resolve_products(feed, work.run)
     _record({"kind": "system", "id": "feeds", "name": "feeds"}, "RUN_PROMOTED", work, figures_of(promoted))
     telling.hold_is_over(feed, f"Run {work.run.no} was judged anew and promoted.")
     complete(work, RunOutcome.PROMOTED)

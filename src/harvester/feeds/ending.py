@@ -8,6 +8,7 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from harvester.catalog.models import Run, Source
+from harvester.catalog.resolving import RESOLVE
 from harvester.catalog.states import RunOutcome, RunStatus
 from harvester.engine.enqueue import enqueue
 from harvester.feeds import telling
@@ -56,6 +57,7 @@ def end_promoted(work: Work, feed: Feed, baseline: Baseline, promoted: Promoted)
     work.note(**figures)
     remember_ingested(feed, work.run)
     _settle_feed(feed, work.run, failures=0)
+    resolve_products(feed, work.run)
     audit.record(ACTOR, "RUN_PROMOTED", "run", work.run.id, detail={"feed": str(feed.id), **figures})
     telling.run_is_good(feed)
     if baseline.held_run_no:
@@ -127,6 +129,11 @@ def code_of(error: BaseException) -> str:
 
 def message_of(error: BaseException) -> str:
     return redact_text(str(error) or type(error).__name__)[:2000]
+
+
+def resolve_products(feed: Feed, run: Run) -> None:
+    """Have what the run brought linked to canonical products."""
+    enqueue(RESOLVE, {"source_id": str(feed.source_id), "run_no": run.no})
 
 
 def follow_up(feed: Feed, started_at: datetime) -> None:
