@@ -1,0 +1,115 @@
+"""Random stories of a feed, beside the rules in plain Python: what consumers see is the same after every step."""
+
+import random
+
+import pytest
+from tests.support.feed_model import Model
+from tests.support.feed_world import OLGA, World, allow_loopback
+from tests.support.feeds import row
+from tests.support.sftp_server import SftpServer
+
+from harvester.catalog.models import Run, Source
+from harvester.catalog.offers import differences
+from harvester.feeds import decisions
+from harvester.kernel.errors import Conflict
+
+STEPS = 25
+PRODUCTS = range(1000, 1040)
+#: Hours that never add up to an expiry or a deadline.
+WAITS = (1.13, 7.29, 19.57, 41.31)
+
+
+@pytest.fixture
+def world(database, settings, tmp_path):
+    allow_loopback(settings)
+    with SftpServer(tmp_path) as server:
+        made = World(server)
+        # Prices that are only confirmed would make the story depend on ids.
+        Source.objects.update(price_heartbeat_hours=720)
+        yield made
+
+
+class Story:
+    def __init__(self, world, seed):
+        self.world, self.model, self.random = world, Model(), random.Random(seed)
+        self.catalog = {number: (f"Thing {number}", number / 100) for number in PRODUCTS}
+        self.told = []
+
+    def step(self):
+        ways = [self.run] * 5 + [self.wait] * 3
+        if self.model.held:
+            ways += [self.approve, self.reject] * 2
+        if self.model.promoted:
+            ways += [self.ignore, self.undo]
+        self.random.choice(ways)()
+
+    def run(self):
+        self._change_catalog()
+        self.world.put(*(row(n, Name=title, Price=f"{price:.2f}") for n, (title, price) in self.catalog.items()))
+        run = self.world.run()
+        number = run.no
+        expected = self.model.run(number, {f"S-{n}": value for n, value in self.catalog.items()})
+        self.told.append(f"run {number} of {len(self.catalog)}: {run.outcome}")
+        assert run.outcome == expected, self.told
+
+    def _change_catalog(self):
+        chance = self.random
+        size = chance.choice((40, 38, 33, 20, 8, 1))
+        kept = chance.sample(PRODUCTS, size)
+        factor = chance.choice((1, 1, 1, 1.3, 3))
+        nonce = chance.randrange(10**9)
+        self.catalog = {n: (f"Thing {n}", round(n / 100 * factor, 2)) for n in kept}
+        # No two files are the same, so none is skipped.
+        self.catalog[kept[0]] = (f"Thing {kept[0]} {nonce}", self.catalog[kept[0]][1])
+
+    def wait(self):
+        hours = self.random.choice(WAITS)
+        self.model.now += hours
+        self.world.pass_time(hours)
+        self.told.append(f"{hours} hours")
+
+    def approve(self):
+        self.world.approve(self._held())
+        self.model.approve()
+        self.told.append("approved")
+
+    def reject(self):
+        self.world.reject(self._held())
+        self.model.reject()
+        self.told.append("rejected")
+
+    def ignore(self):
+        number = self.random.choice(self.model.promoted[-2:])
+        if number not in self.model.ignored and not self.model.held:
+            decisions.ignore(OLGA, Run.objects.get(no=number).id, "it was wrong")
+            self.model.ignore(number)
+            self.told.append(f"ignored {number}")
+
+    def undo(self):
+        for number in sorted(self.model.ignored) if not self.model.held else ():
+            run = Run.objects.get(no=number)
+            if self.model.may_undo(number):
+                decisions.undo_ignore(OLGA, run.id)
+                self.model.undo(number)
+                self.told.append(f"undone {number}")
+            else:
+                with pytest.raises(Conflict):
+                    decisions.undo_ignore(OLGA, run.id)
+
+    def _held(self):
+        return Run.objects.get(no=self.model.held.run)
+
+    def check(self):
+        if self.model.edge() > 0.05:
+            seen = {key: (title, price) for key, (title, price, _) in self.world.shown().items()}
+            assert seen == self.model.shown(), self.told
+        assert differences() == [], self.told
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3, 4])
+def test_consumers_see_what_the_rules_say(world, seed):
+    story = Story(world, seed)
+    story.run()
+    for _ in range(STEPS):
+        story.step()
+        story.check()

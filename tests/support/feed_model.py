@@ -1,0 +1,128 @@
+"""The rules of feeds once more, slowly and in plain Python: what consumers should see after any story.
+
+Times are hours. Nothing here is taken from the code that it judges.
+"""
+
+from dataclasses import dataclass, field
+
+EXPIRY, MAX_HOLD = 48.0, 168.0
+
+
+@dataclass
+class Product:
+    title: str
+    prices: list[tuple[int, float]] = field(default_factory=list)
+    last: float | None = None
+    seen_until: float | None = None
+    accepted: bool = False
+
+
+@dataclass
+class Held:
+    run: int
+    catalog: dict[str, tuple[str, float]]
+    since: float
+
+
+@dataclass
+class Model:
+    now: float = 0.0
+    products: dict[str, Product] = field(default_factory=dict)
+    promoted: list[int] = field(default_factory=list)
+    promoted_at: float | None = None
+    promoted_count: int = 0
+    ignored: set[int] = field(default_factory=set)
+    held: Held | None = None
+    frozen: float = 0.0
+
+    @property
+    def clock(self) -> float:
+        held = self.now - self.held.since if self.held else 0.0
+        return self.now - min(self.frozen + held, MAX_HOLD)
+
+    def readable(self, product: Product) -> list[tuple[int, float]]:
+        return [price for price in product.prices if price[0] not in self.ignored]
+
+    def is_active(self, product: Product) -> bool:
+        seen = self.promoted_at if product.seen_until is None else product.seen_until
+        return bool(self.readable(product)) and seen >= self.clock - EXPIRY
+
+    def shown(self) -> dict[str, tuple[str, float]]:
+        return {
+            key: (product.title, self.readable(product)[-1][1])
+            for key, product in self.products.items()
+            if self.is_active(product)
+        }
+
+    def edge(self) -> float:
+        """How near any product is to expiring, or the hold to its deadline."""
+        moments = [
+            (self.promoted_at if p.seen_until is None else p.seen_until) + EXPIRY - self.clock
+            for p in self.products.values()
+        ]
+        return min(map(abs, moments), default=99.0)
+
+    def run(self, number: int, catalog: dict[str, tuple[str, float]]) -> str:
+        if self._is_held(catalog):
+            self.held = Held(number, catalog, self.held.since if self.held else self.now)
+            return "HELD"
+        self._promote(number, catalog, accept=False)
+        return "PROMOTED"
+
+    def approve(self) -> None:
+        self._promote(self.held.run, self.held.catalog, accept=True)
+
+    def reject(self) -> None:
+        self.frozen += self.now - self.held.since
+        self.held = None
+
+    def ignore(self, number: int) -> None:
+        self.ignored.add(number)
+        for product in self._priced_by(number):
+            product.last = None
+
+    def may_undo(self, number: int) -> bool:
+        newer = [run for run in self.promoted if run > number and run not in self.ignored]
+        return not newer or all(self.readable(p) and self.readable(p)[-1][0] > number for p in self._priced_by(number))
+
+    def undo(self, number: int) -> None:
+        self.ignored.discard(number)
+        for product in self._priced_by(number):
+            product.last = self.readable(product)[-1][1]
+
+    def _priced_by(self, number: int) -> list[Product]:
+        return [p for p in self.products.values() if any(run == number for run, _ in p.prices)]
+
+    def _is_held(self, catalog: dict[str, tuple[str, float]]) -> bool:
+        active = [key for key, product in self.products.items() if self.is_active(product) and not product.accepted]
+        missing = sum(key not in catalog for key in active)
+        if active:
+            spike = missing >= 10 and missing > 0.3 * len(active)
+        else:
+            gone = self.promoted_count - len(catalog)
+            spike = gone >= 10 and gone > 0.3 * self.promoted_count
+        known = [key for key in catalog if key in self.products and self.readable(self.products[key])]
+        last = {key: self.readable(self.products[key])[-1][1] for key in known}
+        shocked = sum(abs(catalog[key][1] - last[key]) > 0.5 * last[key] for key in known)
+        return spike or (shocked >= 20 and shocked > 0.2 * len(known))
+
+    def _promote(self, number: int, catalog: dict[str, tuple[str, float]], *, accept: bool) -> None:
+        lost = self.now - self.clock
+        for key, product in self.products.items():
+            if not self.readable(product):
+                continue
+            was_counted = self.is_active(product) and not product.accepted
+            if product.seen_until is not None:
+                product.seen_until += lost
+            if key not in catalog:
+                product.accepted |= accept and (was_counted or product.seen_until is None)
+                product.seen_until = self.promoted_at + lost if product.seen_until is None else product.seen_until
+        for key, (title, price) in catalog.items():
+            product = self.products.setdefault(key, Product(title))
+            product.title, product.seen_until, product.accepted = title, None, False
+            if product.last != price:
+                product.prices.append((number, price))
+                product.last = price
+        self.promoted.append(number)
+        self.promoted_at, self.promoted_count = self.now, len(catalog)
+        self.held, self.frozen = None, 0.0
