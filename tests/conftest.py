@@ -24,6 +24,13 @@ hypothesis_settings.register_profile("house", deadline=None)
 hypothesis_settings.load_profile("house")
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_setupnodes():
+    """Processes that share the work make a home each; with this one's settings they would all use its database."""
+    for name in ("DJANGO_SETTINGS_MODULE", "HARVESTER_HOME"):
+        del os.environ[name]
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport():
     """Half characters in what a test printed cannot travel between processes."""
