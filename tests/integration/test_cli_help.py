@@ -11,7 +11,22 @@ from tests.support.command import ROOT, environment, harvester
 from harvester.cli.app import app
 from harvester.cli.exits import MEANINGS
 
-COMMANDS = ("demo", "up", "web", "worker", "scheduler", "migrate", "doctor", "user", "keys", "jobs")
+COMMANDS = (
+    "retailer",
+    "source",
+    "offers",
+    "import",
+    "demo",
+    "up",
+    "web",
+    "worker",
+    "scheduler",
+    "migrate",
+    "doctor",
+    "user",
+    "keys",
+    "jobs",
+)
 
 
 def every_command(command, path="harvester"):

@@ -6,7 +6,19 @@ from typing import Annotated, Any
 
 import typer
 
-from harvester.cli import alerts, doctor, import_shops, jobs, keys, migrate, processes, users
+from harvester.cli import (
+    alerts,
+    doctor,
+    import_shops,
+    jobs,
+    keys,
+    migrate,
+    offers,
+    processes,
+    retailers,
+    sources,
+    users,
+)
 from harvester.cli.commands import Json, section, want_json
 from harvester.cli.demo import command as demo
 from harvester.cli.exits import MEANINGS, Exit, Failure, failure_of
@@ -58,11 +70,14 @@ def _show_version() -> None:
 
 demo.declare(app)
 processes.declare(app)
+app.add_typer(offers.app, rich_help_panel="Catalog")
+app.add_typer(retailers.app, rich_help_panel="Catalog")
+app.add_typer(sources.app, rich_help_panel="Catalog")
+import_shops.declare(app)
 app.add_typer(jobs.app, rich_help_panel="Operate")
 app.add_typer(alerts.app, rich_help_panel="Operate")
 app.add_typer(users.app, rich_help_panel="Set up and look after")
 app.add_typer(keys.app, rich_help_panel="Set up and look after")
-import_shops.declare(app)
 migrate.declare(app)
 doctor.declare(app)
 

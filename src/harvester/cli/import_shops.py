@@ -12,7 +12,7 @@ from harvester.cli.exits import Exit
 from harvester.cli.output import OUT, stacked, table
 from harvester.cli.session import session
 
-PANEL = "Set up and look after"
+PANEL = "Catalog"
 
 
 def declare(app: typer.Typer) -> None:
@@ -30,7 +30,7 @@ def declare(app: typer.Typer) -> None:
 
 def import_shops(
     retailers: Annotated[Path, typer.Argument(metavar="RETAILERS.CSV", help="Columns: name, website.")],
-    sources: Annotated[Path, typer.Argument(metavar="SOURCES.CSV", help="Columns: name, url; and more, see below.")],
+    sources: Annotated[Path, typer.Argument(metavar="SOURCES.CSV", help="Columns: name, url, and more where known.")],
     *,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would happen; import nothing.")] = False,
 ) -> None:

@@ -1,0 +1,69 @@
+"""How offers and prices look. Needs Django."""
+
+from collections.abc import Sequence
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from harvester.catalog.history import PricePoint
+from harvester.catalog.reading import Offer
+from harvester.cli.job_views import database_now
+from harvester.cli.output import pairs, table, when
+
+#: Characters of a title in a list; `offers show` has all of it.
+TITLE_IN_LIST = 60
+
+
+def list_table(found: Sequence[Offer]) -> RenderableType:
+    if not found:
+        return Text("No offer fits, or consumers see none: harvester source list tells which sources are shown.")
+    now = database_now()
+    rows = [
+        (
+            offer.product_id,
+            offer.title[:TITLE_IN_LIST],
+            offer.brand,
+            money(offer),
+            "yes" if offer.in_stock else "no",
+            offer.source,
+            when(offer.observed_at, now),
+        )
+        for offer in found
+    ]
+    columns = ("product", "title", "brand", "price", "in stock", "source", "priced")
+    return table(columns, rows, right=("product", "price"))
+
+
+def money(offer: Offer | PricePoint) -> str:
+    amount = f"{offer.amount:.2f}" if offer.amount == round(offer.amount, 2) else str(offer.amount)
+    return f"{amount} {offer.currency}"
+
+
+def detail_view(offer: Offer) -> RenderableType:
+    hidden = ("is_shown", "is_active", "amount", "currency")
+    facts = [(name.replace("_", " "), value) for name, value in vars(offer).items() if name not in hidden]
+    return pairs([*facts, ("price", money(offer)), ("consumers", _exposure(offer))])
+
+
+def _exposure(offer: Offer) -> str:
+    if not offer.is_shown:
+        return "do not see it: its source is not shown (harvester source primary)"
+    return "see it" if offer.is_active else "do not see it: it was not seen for longer than its source's expiry"
+
+
+def history_table(points: Sequence[PricePoint]) -> RenderableType:
+    if not points:
+        return Text("There is no price in this time.")
+    rows = [
+        (
+            f"{point.observed_at:%Y-%m-%d %H:%M}",
+            money(point),
+            point.original_amount,
+            "yes" if point.in_stock else "no",
+            "" if point.raw_amount == point.amount else f"was {point.raw_amount}",
+            point.run_no,
+        )
+        for point in points
+    ]
+    columns = ("observed (UTC)", "price", "before", "in stock", "corrected", "run")
+    return table(columns, rows, right=("price", "before", "run"))

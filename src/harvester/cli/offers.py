@@ -1,0 +1,145 @@
+"""`harvester offers ...`: what consumers see, and how its price went."""
+
+from datetime import UTC, datetime
+from decimal import Decimal, InvalidOperation
+from enum import StrEnum
+from typing import Annotated, Any
+
+import typer
+
+from harvester.cli.commands import command, group
+from harvester.cli.output import OUT
+from harvester.cli.session import session
+from harvester.kernel.errors import InvalidInput
+
+app = group(
+    "offers",
+    "What consumers see, and how its price went.",
+    ("harvester offers search 'olive oil' --currency USD --sort price",),
+)
+
+
+class Order(StrEnum):
+    """The orders as they are typed."""
+
+    relevance = "relevance"
+    price = "price"
+    dearest = "-price"
+    newest = "newest"
+
+
+SourceName = Annotated[str, typer.Argument(metavar="SOURCE", help="The source's name or id.")]
+ProductId = Annotated[int, typer.Argument(metavar="PRODUCT", help="The number that harvester offers search shows.")]
+
+
+@command(
+    app,
+    "search",
+    (
+        "harvester offers search hammer",
+        "harvester offers search 'hammer -drill' --brand Acme --in-stock",
+        "harvester offers search --currency USD --max 50 --sort price --json",
+    ),
+    data=True,
+)
+def find(
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="Words of title and brand.")] = "",
+    *,
+    retailer: Annotated[str, typer.Option(help="Only this retailer: its domain, name or id.")] = "",
+    source: Annotated[str, typer.Option(help="Only this source: its name or id.")] = "",
+    category: Annotated[str, typer.Option(help="Only this category, as the source calls it.")] = "",
+    brand: Annotated[str, typer.Option(help="Only this brand.")] = "",
+    in_stock: Annotated[bool | None, typer.Option("--in-stock/--out-of-stock", help="Only these.")] = None,
+    currency: Annotated[str, typer.Option(help="Only this currency, such as USD.")] = "",
+    lowest: Annotated[str, typer.Option("--min", help="Only at this price or above; needs --currency.")] = "",
+    highest: Annotated[str, typer.Option("--max", help="Only at this price or below; needs --currency.")] = "",
+    sort: Annotated[Order | None, typer.Option(help="relevance with a text, otherwise newest.")] = None,
+    page: Annotated[int, typer.Option(help="The first is 1.")] = 1,
+    size: Annotated[int, typer.Option(help="Offers on a page, at most 100.")] = 20,
+) -> None:
+    """Find offers that consumers see.
+
+    In the text, "two words" in quotes stand beside each other, OR means either, and a minus leaves a word out.
+    """
+    amounts = {"min_amount": _amount("--min", lowest), "max_amount": _amount("--max", highest)}
+    with session():
+        from harvester.catalog import retailers, sources
+        from harvester.catalog.search import Query, Sort, search
+        from harvester.cli import offer_views
+
+        query = Query(
+            text=text,
+            retailer_id=retailers.find(retailer).pk if retailer else None,
+            source_id=sources.find(source).pk if source else None,
+            category=category,
+            brand=brand,
+            in_stock=in_stock,
+            currency=currency.upper(),
+            sort=Sort(sort.value) if sort else None,
+            page=page,
+            page_size=size,
+            **amounts,
+        )
+        found = search(query)
+        data = {"offers": [vars(offer) for offer in found.offers], "page": page, "has_more": found.has_more}
+        OUT.show(data, lambda: offer_views.list_table(found.offers))
+        if found.has_more:
+            OUT.hint(f"There are more: --page {page + 1}")
+
+
+@command(app, "show", ("harvester offers show Shop 42", "harvester offers show Shop 42 --json"), data=True)
+def show(source: SourceName, product: ProductId) -> None:
+    """Show an offer, whether consumers see it or not, and why."""
+    with session():
+        from harvester.catalog import reading, sources
+        from harvester.cli import offer_views
+
+        found = reading.offer(sources.find(source).pk, product)
+        OUT.show(vars(found), lambda: offer_views.detail_view(found))
+
+
+@command(
+    app,
+    "history",
+    ("harvester offers history Shop 42", "harvester offers history Shop 42 --since 2026-01-01 --json"),
+    data=True,
+)
+def show_history(
+    source: SourceName,
+    product: ProductId,
+    *,
+    since: Annotated[str, typer.Option(help="Only from this day or moment on, UTC unless it names a zone.")] = "",
+    limit: Annotated[int, typer.Option(help="At most this many, the newest.")] = 100,
+) -> None:
+    """Show how the price of a product went, newest first, as corrections make it read."""
+    moment = _moment(since)
+    with session():
+        from harvester.catalog import history, reading, sources
+        from harvester.cli import offer_views
+
+        owner = sources.find(source)
+        points = history.price_history(owner.pk, product, since=moment, most=limit)
+        if not points:
+            reading.offer(owner.pk, product)
+        OUT.show({"prices": [vars(point) for point in points]}, lambda: offer_views.history_table(points))
+
+
+def _amount(option: str, text: str) -> Any:
+    if not text:
+        return None
+    try:
+        return Decimal(text)
+    except InvalidOperation:
+        raise InvalidInput(f"{option}: {text[:40]!r} is no amount; write it like 19.99.") from None
+
+
+def _moment(text: str) -> datetime | None:
+    if not text:
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise InvalidInput(
+            f"--since: {text[:40]!r} is no moment; write it like 2026-01-31 or 2026-01-31T12:00Z."
+        ) from None
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

@@ -1,0 +1,77 @@
+"""What the `source` commands read, and how it looks. Needs Django."""
+
+from typing import Any
+
+from django.db import connection
+from rich.console import RenderableType
+from rich.text import Text
+
+from harvester.catalog.models import Retailer, Source
+from harvester.cli.job_views import database_now
+from harvester.cli.output import pairs, table, when
+
+_FACTS = (
+    "id", "name", "kind", "url", "is_display_primary", "affiliate_network", "affiliate_account_id",
+    "affiliate_account_name", "tracking_template", "upc_trusted", "visibility", "expiry_hours", "max_hold_hours",
+    "price_heartbeat_hours", "held_run_no", "held_since", "last_promoted_run_no", "last_promoted_at",
+    "last_promoted_count", "created_at",
+)  # fmt: skip
+
+
+def public(source: Source) -> dict[str, Any]:
+    facts = {name: getattr(source, name) for name in _FACTS}
+    return {**facts, "retailer": source.retailer.name, "is_shown": _shown()[source.pk]}
+
+
+def listed(retailer: Retailer | None) -> list[dict[str, Any]]:
+    found = Source.objects.select_related("retailer").order_by("retailer__name", "name")
+    if retailer is not None:
+        found = found.filter(retailer=retailer)
+    shown = _shown()
+    facts = ("id", "name", "kind", "is_display_primary", "last_promoted_at", "last_promoted_count", "held_run_no")
+    return [
+        {
+            **{name: getattr(source, name) for name in facts},
+            "retailer": source.retailer.name,
+            "is_shown": shown[source.pk],
+        }
+        for source in found
+    ]
+
+
+def list_table(found: list[dict[str, Any]]) -> RenderableType:
+    if not found:
+        return Text("There are no sources yet. Add one: harvester source add NAME --retailer RETAILER")
+    now = database_now()
+    rows = [
+        (
+            source["name"],
+            source["retailer"],
+            source["kind"],
+            _exposure(source),
+            when(source["last_promoted_at"], now) or "never",
+            source["last_promoted_count"],
+            f"run {source['held_run_no']}" if source["held_run_no"] else "",
+        )
+        for source in found
+    ]
+    columns = ("name", "retailer", "kind", "consumers", "promoted", "products", "held")
+    return table(columns, rows, right=("products",))
+
+
+def detail_view(found: dict[str, Any]) -> RenderableType:
+    told = {name: value for name, value in found.items() if name not in {"is_display_primary", "is_shown"}}
+    return pairs([*((name.replace("_", " "), value) for name, value in told.items()), ("consumers", _exposure(found))])
+
+
+def _exposure(source: dict[str, Any]) -> str:
+    if source["is_display_primary"]:
+        return "see it (primary)"
+    return "see it" if source["is_shown"] else "do not see it"
+
+
+def _shown() -> dict[Any, bool]:
+    """By the one rule of what consumers see."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT source_id, is_shown FROM source_windows")
+        return dict(cursor.fetchall())

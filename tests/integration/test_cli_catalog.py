@@ -1,0 +1,97 @@
+"""`harvester retailer|source|offers ...`: the catalog at the command line."""
+
+import pytest
+from tests.support import catalog
+from tests.support.catalog import audited, fetch, hours
+from tests.support.command import harvester
+
+from harvester.catalog import offers
+
+pytestmark = pytest.mark.usefixtures("database")
+
+
+@pytest.fixture
+def shop():
+    owner = catalog.retailer("Shop", "shop.example")
+    return catalog.source(owner, name="Shop feed", is_display_primary=True, expiry_hours=48)
+
+
+@pytest.fixture
+def hammer(shop):
+    number = catalog.product(shop, title="Red hammer", brand="Acme", url="https://shop.example/hammer")
+    catalog.price(shop, number, "25", observed_at=catalog.now() - hours(30))
+    catalog.price(shop, number, "19.9")
+    offers.recompute(shop.pk, [number])
+    return number
+
+
+def test_a_retailer_and_its_source_are_set_up_and_looked_at():
+    steps = [
+        ["retailer", "add", "Shop", "--website", "https://www.shop.example"],
+        ["source", "add", "Shop feed", "--retailer", "shop.example", "--kind", "AFFILIATE_FEED", "--network", "impact"],
+        ["source", "set", "Shop feed", "--upc-trusted", "--tracking-template", "https://go.example/?u={url}"],
+        ["source", "primary", "Shop feed"],
+        ["retailer", "set", "Shop", "--name", "The Shop"],
+    ]
+    for words in steps:
+        ran = harvester(*words)
+        assert ran.code == 0, ran.err
+    assert [verb for verb, _, _ in audited()] == [
+        "RETAILER_CREATED", "SOURCE_CREATED", "SOURCE_UPDATED", "DISPLAY_PRIMARY_SET", "RETAILER_UPDATED",
+    ]  # fmt: skip
+    assert fetch(
+        "SELECT DISTINCT actor_id LIKE 'cli:%%' FROM audit_events",
+    ) == [(True,)]
+    shown = harvester("source", "show", "Shop feed", "--json").json
+    assert (shown["retailer"], shown["affiliate_network"], shown["is_shown"]) == ("The Shop", "IMPACT", True)
+    assert "see it (primary)" in harvester("source", "list", "--retailer", "shop.example").out
+    assert "Shop feed" in harvester("retailer", "show", "The Shop").out
+    assert harvester("source", "primary", "Shop feed", "--unset").out.endswith("of The Shop.\n")
+    [listed] = harvester("retailer", "list", "--json").json["retailers"]
+    assert (listed["domain"], listed["sources"][0]["is_display_primary"]) == ("shop.example", False)
+
+
+def test_offers_are_found_shown_and_followed(shop, hammer):
+    [found] = harvester("offers", "search", "hammer", "--currency", "usd", "--max", "20", "--json").json["offers"]
+    assert (found["product_id"], found["amount"], found["tracking_url"]) == (
+        hammer,
+        "19.9",
+        "https://shop.example/hammer",
+    )
+    listed = harvester("offers", "search")
+    assert "Red hammer" in listed.out
+    assert "19.90 USD" in listed.out
+    assert "see it" in harvester("offers", "show", "Shop feed", hammer).out
+    told = harvester("offers", "history", "Shop feed", hammer)
+    assert told.out.index("19.90 USD") < told.out.index("25.00 USD")
+    since = (catalog.now() - hours(2)).isoformat()
+    recent = harvester("offers", "history", "Shop feed", hammer, "--since", since, "--json").json
+    assert [point["amount"] for point in recent["prices"]] == ["19.9"]
+
+
+def test_an_offer_that_is_not_seen_says_why(shop, hammer):
+    harvester("source", "primary", "Shop feed", "--unset")
+    assert "its source is not shown" in harvester("offers", "show", "Shop feed", hammer).out
+    assert "harvester source list" in harvester("offers", "search").out
+
+
+BAD = {
+    "unknown retailer": (["source", "add", "x", "--retailer", "nobody"], 3, "harvester retailer list"),
+    "unknown offer": (["offers", "show", "Shop feed", "99999999"], 3, "harvester offers search"),
+    "taken domain": (["retailer", "add", "x", "--website", "https://shop.example"], 4, "belongs to the retailer Shop"),
+    "bad hours": (["source", "set", "Shop feed", "--max-hold-hours", "0"], 2, "from 1 to 720"),
+    "nothing to change": (["source", "set", "Shop feed"], 2, "--help"),
+    "price without a currency": (["offers", "search", "--sort", "price"], 2, "give one currency"),
+    "no amount": (["offers", "search", "--currency", "USD", "--min", "cheap"], 2, "like 19.99"),
+    "no moment": (["offers", "history", "Shop feed", "1", "--since", "monday"], 2, "2026-01-31T12:00Z"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_what_cannot_be_done_is_refused_with_what_to_do(shop, case):
+    words, code, hint = BAD[case]
+    ran = harvester(*words)
+    assert (ran.code, ran.out) == (code, ""), ran.err
+    assert hint in ran.err
+    assert ran.err.count("\n") == 1
+    assert not audited()
