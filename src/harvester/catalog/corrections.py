@@ -71,12 +71,11 @@ def create(
         reason=fields.required_text("reason", reason),
         observed_from=_moment("observed_from", observed_from),
         observed_to=_moment("observed_to", observed_to),
+        multiplier=_multiplier(action, multiplier),
         created_by=actor.id,
+        **_named(scope, named),
     )
-    correction.multiplier = _multiplier(correction.action, multiplier)
     _refuse_empty_window(correction)
-    for field, value in _named(correction.scope, named).items():
-        setattr(correction, field, value)
     with transaction.atomic():
         held = _lock(correction)
         _refuse_unknown(correction)
@@ -140,7 +139,7 @@ def _record(actor: Actor, verb: str, correction: PriceCorrection, products: int)
 
 def _named(scope: str, named: Mapping[str, Any]) -> dict[str, Any]:
     given = {field for field, value in named.items() if value is not None}
-    needed = NAMED_BY[scope]
+    needed = NAMED_BY[fields.choice(CorrectionScope)("scope", scope)]
     wrong = sorted(given ^ set(needed))
     if wrong:
         raise InvalidInput(

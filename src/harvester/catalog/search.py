@@ -16,7 +16,7 @@ from harvester.kernel.errors import InvalidInput
 
 LARGEST_PAGE = 100
 #: Offers that can be paged through; whoever needs more wants an export.
-DEEPEST = 10_000
+DEEPEST = 2_000
 #: Offers that are ranked for a text; to rank all that have a common word takes seconds.
 CANDIDATES = 2_000
 LONGEST_TEXT = 200

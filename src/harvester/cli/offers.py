@@ -61,30 +61,34 @@ def find(
 
     In the text, "two words" in quotes stand beside each other, OR means either, and a minus leaves a word out.
     """
+    given: dict[str, Any] = {
+        "text": text,
+        "category": category,
+        "brand": brand,
+        "in_stock": in_stock,
+        "currency": currency.upper(),
+    }
     amounts = {"min_amount": _amount("--min", lowest), "max_amount": _amount("--max", highest)}
     with session():
-        from harvester.catalog import retailers, sources
-        from harvester.catalog.search import Query, Sort, search
-        from harvester.cli import offer_views
+        from harvester.catalog import retailers, search, sources
 
-        query = Query(
-            text=text,
-            retailer_id=retailers.find(retailer).pk if retailer else None,
-            source_id=sources.find(source).pk if source else None,
-            category=category,
-            brand=brand,
-            in_stock=in_stock,
-            currency=currency.upper(),
-            sort=Sort(sort.value) if sort else None,
-            page=page,
-            page_size=size,
-            **amounts,
-        )
-        found = search(query)
-        data = {"offers": [vars(offer) for offer in found.offers], "page": page, "has_more": found.has_more}
-        OUT.show(data, lambda: offer_views.list_table(found.offers))
-        if found.has_more:
-            OUT.hint(f"There are more: --page {page + 1}")
+        order = search.Sort(sort.value) if sort else None
+        owners: dict[str, Any] = {
+            "retailer_id": retailers.find(retailer).pk if retailer else None,
+            "source_id": sources.find(source).pk if source else None,
+        }
+        _show_page(search.Query(**given, **amounts, **owners, sort=order, page=page, page_size=size))
+
+
+def _show_page(query: Any) -> None:
+    from harvester.catalog.search import search
+    from harvester.cli import offer_views
+
+    found = search(query)
+    data = {"offers": [vars(offer) for offer in found.offers], "page": query.page, "has_more": found.has_more}
+    OUT.show(data, lambda: offer_views.list_table(found.offers))
+    if found.has_more:
+        OUT.hint(f"There are more: --page {query.page + 1}")
 
 
 @command(app, "show", ("harvester offers show Shop 42", "harvester offers show Shop 42 --json"), data=True)
