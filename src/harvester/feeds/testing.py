@@ -26,6 +26,7 @@ from harvester.guards.host_keys import HostKey, HostKeyChanged, HostKeyUnknown
 from harvester.guards.inflate import InflateLimits, inflate, is_gzip
 from harvester.guards.redaction import redact_text
 from harvester.guards.remote import TransferLimits
+from harvester.kernel.currencies import MINOR_UNITS
 from harvester.kernel.errors import HarvesterError, NotFound
 from harvester.kernel.numerals import DecimalStyle
 from harvester.kernel.rejects import RejectCode, WarningCode
@@ -142,7 +143,7 @@ def _told(report: ParseReport, rows: list[dict[str, Any]]) -> dict[str, Any]:
         "rejects": {code.value: counts[code] for code in RejectCode if counts[code]},
         "warnings": {code.value: counts[code] for code in WarningCode if counts[code]},
         "samples": _samples(report),
-        "rows": [{name: _plain(value) for name, value in row.items()} for row in rows],
+        "rows": [_row(row) for row in rows],
     }
 
 
@@ -189,8 +190,10 @@ def _compression(data: bytes) -> str:
     return Compression.GZIP.value if is_gzip(data) else Compression.NONE.value
 
 
-def _plain(value: Any) -> Any:
-    return value if value is None or isinstance(value, bool) else _cut(str(value))
+def _row(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row for people: texts cut, the amount with the decimals of its currency."""
+    shown = {name: _cut(value) if isinstance(value, str) else value for name, value in row.items()}
+    return {**shown, "amount": f"{row['amount']:.{MINOR_UNITS[row['currency']]}f}"}
 
 
 def _cut(text: str) -> str:
