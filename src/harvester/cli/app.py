@@ -9,6 +9,7 @@ import typer
 from harvester.cli import (
     alerts,
     doctor,
+    feed_runs,
     import_shops,
     jobs,
     keys,
@@ -28,6 +29,7 @@ from harvester.cli.signals import end_cleanly
 _EXAMPLES = (
     "harvester demo                           see it at work, in five minutes",
     "harvester up                             run everything on this machine",
+    "harvester feed list                      the feeds, and when they run",
     "harvester user add ann --role admin      make a login for the portal",
     "harvester jobs list --state failed       what failed, and why",
     "harvester doctor                         is everything as it must be?",
@@ -70,6 +72,7 @@ def _show_version() -> None:
 
 demo.declare(app)
 processes.declare(app)
+app.add_typer(feed_runs.app, rich_help_panel="Operate")
 app.add_typer(offers.app, rich_help_panel="Catalog")
 app.add_typer(retailers.app, rich_help_panel="Catalog")
 app.add_typer(sources.app, rich_help_panel="Catalog")

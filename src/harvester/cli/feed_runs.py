@@ -1,0 +1,161 @@
+"""`harvester feed run`, `runs` and the decisions about a run that is held. Runs go by their numbers."""
+
+import sys
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import typer
+
+from harvester.cli.actor import operator
+from harvester.cli.commands import command
+from harvester.cli.exits import Exit
+from harvester.cli.feed import Name, app
+from harvester.cli.output import OUT
+from harvester.cli.session import session
+from harvester.kernel.errors import InvalidInput
+
+RunNo = Annotated[int, typer.Argument(metavar="RUN", min=1, help="The number of the run; `feed runs` lists them.")]
+Wait = Annotated[bool, typer.Option("--wait", help="Wait until it is done, and show what came of it.")]
+Reason = Annotated[str, typer.Option(help="Why; others will ask.")]
+Yes = Annotated[bool, typer.Option("--yes", help="Do not ask again.")]
+
+
+@command(
+    app,
+    "run",
+    (
+        'harvester feed run "Acme by Impact"',
+        'harvester feed run "Acme by Impact" --wait',
+        'harvester feed run "Acme by Impact" --force --wait --json',
+    ),
+    data=True,
+)
+def run(
+    name: Name,
+    *,
+    wait: Wait = False,
+    force: Annotated[bool, typer.Option("--force", help="Read the file even if it is the same as last time.")] = False,
+) -> None:
+    """Run an enabled feed now; its schedule stays as it is."""
+    with session():
+        from harvester.cli.job_wait import wait_for_end
+        from harvester.feeds import verbs
+
+        made = verbs.run_now(operator(), verbs.feed_named(name).id, force=force)
+        if not wait:
+            told = f"The run was queued as job {made.job_id}. See how it goes: harvester jobs show {made.job_id} --wait"
+            OUT.show({"job_id": made.job_id}, lambda: told)
+            return
+        wait_for_end(made.job_id)
+        _show_run_of_job(made.job_id)
+
+
+@command(
+    app, "runs", ('harvester feed runs "Acme by Impact"', 'harvester feed runs "Acme by Impact" --json'), data=True
+)
+def runs(name: Name, *, limit: Annotated[int, typer.Option(min=1, max=10_000, help="At most this many.")] = 20) -> None:
+    """List the runs of a feed, newest first."""
+    with session():
+        from harvester.cli import run_views
+        from harvester.feeds import verbs
+
+        found = run_views.newest(verbs.feed_named(name), limit)
+        OUT.show({"runs": found}, lambda: run_views.list_table(found))
+
+
+@command(app, "approve", ("harvester feed approve 42", "harvester feed approve 42 --yes --wait"), data=True)
+def approve(run_no: RunNo, *, yes: Yes = False, wait: Wait = False) -> None:
+    """Promote a held run. Its figures are shown first; if they change meanwhile, nothing is done."""
+    with session():
+        from harvester.feeds import decisions
+
+        _decide(run_no, decisions.request_approval, yes=yes, wait=wait)
+
+
+@command(app, "reject", ('harvester feed reject 42 --reason "the partner sent half a file"',), data=True)
+def reject(run_no: RunNo, *, reason: Reason, yes: Yes = False, wait: Wait = False) -> None:
+    """Drop a held run; what consumers see stays as it is."""
+    with session():
+        from harvester.feeds import decisions
+
+        def request(actor: Any, run_id: Any, expected: Any) -> Any:
+            return decisions.request_rejection(actor, run_id, reason, expected)
+
+        _decide(run_no, request, yes=yes, wait=wait)
+
+
+@command(app, "ignore", ('harvester feed ignore 42 --reason "prices without VAT"',), data=True)
+def ignore(run_no: RunNo, *, reason: Reason) -> None:
+    """Hide the prices of a promoted run from everybody."""
+    with session():
+        from harvester.cli import run_views
+        from harvester.feeds import decisions
+
+        count = decisions.ignore(operator(), run_views.run_numbered(run_no).pk, reason)
+        OUT.show(
+            {"run_no": run_no, "products": count},
+            lambda: f"The prices of run {run_no} are hidden; that concerns {count:,} products.",
+        )
+
+
+@command(app, "undo-ignore", ("harvester feed undo-ignore 42",), data=True)
+def undo_ignore(run_no: RunNo) -> None:
+    """Let the prices of an ignored run be read again."""
+    with session():
+        from harvester.cli import run_views
+        from harvester.feeds import decisions
+
+        count = decisions.undo_ignore(operator(), run_views.run_numbered(run_no).pk)
+        OUT.show(
+            {"run_no": run_no, "products": count},
+            lambda: f"The prices of run {run_no} count again; that concerns {count:,} products.",
+        )
+
+
+def _decide(run_no: int, request: Callable[[Any, Any, Any], Any], *, yes: bool, wait: bool) -> None:
+    from harvester.cli import run_views
+    from harvester.cli.job_wait import wait_for_end
+    from harvester.engine.states import JobState
+    from harvester.feeds.decide import figures_seen
+
+    run = run_views.run_numbered(run_no)
+    expected = figures_seen(run)
+    if not yes:
+        _ask(run_views.summary(run_no))
+    made = request(operator(), run.pk, expected)
+    if not wait:
+        told = (
+            f"The decision was queued as job {made.job_id}. See how it goes: harvester jobs show {made.job_id} --wait"
+        )
+        OUT.show({"job_id": made.job_id, "run_no": run_no}, lambda: told)
+        return
+    state = wait_for_end(made.job_id)
+    found = run_views.summary(run_no)
+    OUT.show(found, lambda: run_views.summary_view(found))
+    if state != JobState.SUCCEEDED:
+        raise typer.Exit(Exit.FAILED)
+
+
+def _ask(found: dict[str, Any]) -> None:
+    from harvester.cli import run_views
+
+    if not sys.stdin.isatty() or OUT.as_json:
+        raise InvalidInput("There is no terminal to show the figures on and to ask; look at them, then say --yes.")
+    OUT.say(run_views.summary_view(found))
+    typer.confirm("Go on?", abort=True, err=True)
+
+
+def _show_run_of_job(job_id: int) -> None:
+    from harvester.cli import run_views
+
+    run = run_views.run_of_job(job_id)
+    if run is None:
+        ending = run_views.ending_of_job(job_id)
+        OUT.show(ending, lambda: run_views.ending_sentence(ending))
+        if ending["state"] != "succeeded":
+            raise typer.Exit(Exit.FAILED)
+        return
+    found = run_views.summary(run.no)
+    OUT.show(found, lambda: run_views.summary_view(found))
+    if found["status"] != "SUCCEEDED":
+        raise typer.Exit(Exit.FAILED)

@@ -1,0 +1,158 @@
+"""What commands show of the runs of feeds. Needs Django."""
+
+from typing import Any
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from harvester.catalog.models import Run
+from harvester.cli.job_views import database_now, find
+from harvester.cli.output import cell, pairs, span, stacked, table, when
+from harvester.feeds.models import Feed, FeedRun
+from harvester.kernel.errors import NotFound
+
+_OF_RUN = (
+    "no", "id", "trigger", "status", "outcome", "stage", "attempt", "started_at", "finished_at", "duration_ms",
+    "job_id",
+    "error_code", "error", "decided_at", "decided_by", "decision_reason", "ignored_at", "ignored_by",
+    "ignored_reason",
+)  # fmt: skip
+#: Figure -> what people call it, in the order of the summary.
+_FIGURES = {
+    "download_bytes": "bytes downloaded",
+    "rows_read": "rows read",
+    "rows_parsed": "rows used",
+    "products_rejected": "rows rejected",
+    "duplicate_key_count": "duplicate rows",
+    "products_upserted": "products",
+    "products_new": "new",
+    "products_changed": "changed",
+    "products_back": "back",
+    "products_missing": "missing",
+    "would_expire_count": "would expire",
+    "prices_due": "prices due",
+    "prices_written": "prices written",
+    "url_hash_fallback_count": "known by address only",
+    "identity_upgrades": "better identity than before",
+}
+_OF_FEED_RUN = (*_FIGURES, "skipped_reason", "manifest_rows", "verdict", "rejects", "warnings", "dialect", "timings")
+
+
+def run_numbered(run_no: int) -> Run:
+    run = Run.objects.filter(no=run_no, feed_run__isnull=False).first()
+    if run is None:
+        raise NotFound(f"There is no run {run_no} of a feed; `harvester feed runs NAME` lists those of a feed.")
+    return run
+
+
+def run_of_job(job_id: int) -> Run | None:
+    return Run.objects.filter(job_id=job_id).first()
+
+
+def newest(feed: Feed, limit: int) -> list[dict[str, Any]]:
+    """The newest runs of a feed, newest first."""
+    found = FeedRun.objects.filter(feed=feed).select_related("run").order_by("-run__no")[:limit]
+    return [_as_dict(figures) for figures in found]
+
+
+def summary(run_no: int) -> dict[str, Any]:
+    """One run with its figures."""
+    figures = FeedRun.objects.select_related("run", "feed__source").get(pk=run_numbered(run_no).pk)
+    return {"feed": str(figures.feed), **_as_dict(figures)}
+
+
+def _as_dict(figures: FeedRun) -> dict[str, Any]:
+    run = {name: getattr(figures.run, name) for name in _OF_RUN}
+    return {**run, **{name: getattr(figures, name) for name in _OF_FEED_RUN}}
+
+
+def list_table(runs: list[dict[str, Any]]) -> RenderableType:
+    if not runs:
+        return Text("The feed has not run yet.")
+    now = database_now()
+    rows = [
+        (
+            run["no"],
+            run["trigger"],
+            state_of(run),
+            when(run["started_at"], now),
+            _took(run),
+            _number(run["rows_read"]),
+            _number(run["products_upserted"]),
+            _number(run["prices_written"]),
+            _number(run["products_missing"]),
+            run["error_code"] or run["skipped_reason"] or "",
+        )
+        for run in runs
+    ]
+    columns = ("run", "trigger", "state", "started", "took", "rows", "products", "prices", "missing", "remark")
+    return table(columns, rows, right=("run", "took", "rows", "products", "prices", "missing"))
+
+
+def state_of(run: dict[str, Any]) -> Text:
+    """The word that says most, in its colour."""
+    word = "IGNORED" if run["ignored_at"] else run["outcome"] or run["status"]
+    styles = {"FAILED": "bold red", "HELD": "yellow", "PROMOTED": "green", "APPROVED": "green", "RUNNING": "bold blue"}
+    return Text(word, style=styles.get(word, ""))
+
+
+def summary_view(run: dict[str, Any]) -> RenderableType:
+    heading = Text.assemble((f"run {run['no']} of {run['feed']}", "bold"), "  ", state_of(run))
+    figures = [(told, _number(run[name])) for name, told in _FIGURES.items() if run[name] is not None]
+    facts = [("trigger", run["trigger"]), ("took", _took(run)), ("skipped", run["skipped_reason"])]
+    return stacked(
+        heading,
+        pairs([(name, value) for name, value in facts if value]),
+        table(("figure", "count"), figures, right=("count",)) if figures else None,
+        _gates(run),
+        counts_table("rejected rows", run["rejects"]),
+        counts_table("warnings", run["warnings"]),
+        _trouble(run),
+    )
+
+
+def _gates(run: dict[str, Any]) -> RenderableType | None:
+    holding = [(item["gate"], item["reason"]) for item in run["verdict"] if item["holds"]]
+    if not holding:
+        return None
+    heading = "Held by" if run["outcome"] == "HELD" else "Was held by"
+    return table(("gate", "why"), holding, title=heading)
+
+
+def counts_table(title: str, counts: dict[str, int]) -> RenderableType | None:
+    return table((title, "count"), counts.items(), right=("count",)) if counts else None
+
+
+def _trouble(run: dict[str, Any]) -> RenderableType | None:
+    if run["error"]:
+        return Text.assemble((f"{run['error_code']}: ", "bold red"), cell(run["error"]))
+    if run["outcome"] == "HELD":
+        return Text(f"Decide: harvester feed approve {run['no']}, or harvester feed reject {run['no']} --reason WHY")
+    return None
+
+
+def ending_of_job(job_id: int) -> dict[str, Any]:
+    """How a job ended that made no run."""
+    job = find(job_id)
+    result = job.result if isinstance(job.result, dict) else {}
+    return {
+        "job_id": job_id,
+        "state": job.state,
+        "note": result.get("note"),
+        "code": job.error_type,
+        "error": job.error,
+    }
+
+
+def ending_sentence(ending: dict[str, Any]) -> str:
+    if ending["error"]:
+        return f"Job {ending['job_id']} {ending['state']}: {ending['error']}"
+    return f"There was no run of its own: {ending['note'] or ending['state']}. See: harvester feed runs NAME"
+
+
+def _took(run: dict[str, Any]) -> str:
+    return span(run["duration_ms"] / 1000) if run["duration_ms"] is not None else ""
+
+
+def _number(value: int | None) -> str:
+    return "" if value is None else f"{value:,}"

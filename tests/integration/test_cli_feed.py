@@ -1,0 +1,238 @@
+"""`harvester feed ...`: everything that people do with feeds, from making one to deciding about a held run."""
+
+import os
+import pty
+
+import asyncssh
+import pytest
+from tests.support.command import COMMAND, environment, harvester
+from tests.support.commands_inside import run_inside
+from tests.support.feed_rows import make_feed, make_source
+from tests.support.feed_world import World, allow_loopback
+from tests.support.sftp_server import PASSWORD, USERNAME, SftpServer
+from tests.support.tables import rows
+from tests.support.workers import worker_thread
+
+from harvester.catalog.models import Run
+from harvester.cli import feed as feed_module
+from harvester.cli import feed_runs
+from harvester.cli.actor import operator
+from harvester.cli.feed import change, read_pairs
+from harvester.feeds.access import OWNER_KIND
+from harvester.feeds.models import Feed
+from harvester.feeds.validation import READERS, THRESHOLDS
+from harvester.guards import secrets
+
+pytestmark = pytest.mark.usefixtures("database")
+
+NAME = "Acme via Impact"
+KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIIgqRN8PM3+VDuTw0RnFVPWnYw4mPZCdxjjWqwKcTyzU"
+
+
+@pytest.fixture
+def server(tmp_path, settings):
+    allow_loopback(settings)
+    with SftpServer(tmp_path) as running:
+        yield running
+
+
+@pytest.fixture
+def world(server):
+    made = World(server)
+    Feed.objects.update(secret_fields=["password"])
+    return made
+
+
+@pytest.fixture
+def feed(monkeypatch):
+    """`harvester feed ...` with these words, which has to end with this code."""
+
+    def run(*words, code=0, **options):
+        ran = run_inside(monkeypatch, (feed_module, feed_runs), "feed", *words, **options)
+        assert ran.code == code, ran.err or ran.out
+        return ran
+
+    return run
+
+
+def command(*words, code=0, **options):
+    """The same as a process of its own."""
+    ran = harvester("feed", *words, **options)
+    assert ran.code == code, ran.err or ran.out
+    return ran
+
+
+def audited():
+    return [row[0] for row in rows("SELECT verb FROM audit_events WHERE actor_id LIKE 'cli:%%' ORDER BY id")]
+
+
+def test_a_feed_is_set_up_tested_and_run_by_commands_alone(server, tmp_path):
+    """The whole way, as somebody goes it who has only a terminal."""
+    make_source(NAME)
+    (tmp_path / "catalog.csv").write_text(
+        "SKU,Name,Url,Price,Currency,Availability\n7,Anvil,https://shop.example/7,19.99,USD,in stock\n"
+    )
+    made = command(
+        "add", NAME, "network=impact", " host = 127.0.0.1", f"port={server.port}", "path=/catalog.csv",
+        f"username={USERNAME}", "schedule_hours=6", "thresholds.expiry_share=0.4", "--json",
+    ).json  # fmt: skip
+    assert (made["status"], made["host"], made["thresholds"]) == ("DRAFT", "127.0.0.1", {"expiry_share": 0.4})
+    command("credentials", NAME, "--password-stdin", stdin=f"{PASSWORD}\n")
+    with worker_thread():
+        shown = command("test", NAME, "--json", code=1).json
+        command("host-key", NAME, shown["seen_host_key"]["fingerprint"])
+        tried = command("test", NAME)
+        assert "Anvil" in tried.out
+        assert "The feed can be read." in tried.out
+        assert "it runs every 6 h" in command("enable", NAME).out
+        ran = command("run", NAME, "--wait")
+    assert "PROMOTED" in ran.out
+    assert "prices written" in ran.out
+    assert audited() == [
+        "FEED_CREATED", "CREDENTIAL_CHANGED", "FEED_TEST_REQUESTED", "HOST_KEY_APPROVED", "FEED_TEST_REQUESTED",
+        "FEED_STATUS_CHANGED", "MANUAL_RUN_REQUESTED",
+    ]  # fmt: skip
+    assert "PROMOTED" in command("runs", NAME).out
+
+
+def test_lists_show_state_schedule_and_last_run(world, feed):
+    world.put(100, 200)
+    world.run()
+    [listed] = feed("list", "--json").json["feeds"]
+    assert (listed["name"], listed["status"], listed["last_run"]["outcome"]) == (
+        "Shop by Impact",
+        "ENABLED",
+        "PROMOTED",
+    )
+    assert "Shop by Impact" in feed("list").out
+    shown, data = feed("show", "Shop by Impact"), feed("show", "Shop by Impact", "--json")
+    assert world.server.host_key.fingerprint in shown.out
+    assert "PROMOTED" in shown.out
+    [run] = data.json["runs"]
+    assert (run["rows_read"], run["products_new"], run["prices_written"], run["error_code"]) == (2, 2, 2, None)
+    assert PASSWORD not in shown.out + data.out
+
+
+def test_a_feed_is_switched_by_commands(feed):
+    made = make_feed(
+        make_source(NAME), host_keys="ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIIgqRN8PM3+VDuTw0RnFVPWnYw4mPZCdxjjWqwKcTyzU"
+    )
+    states = []
+    for words in (["enable"], ["pause"], ["resume"]):
+        feed(words[0], NAME)
+        states.append(Feed.objects.get().status)
+    assert states == ["ENABLED", "PAUSED", "ENABLED"]
+    Feed.objects.filter(pk=made.pk).update(status="DISABLED", consecutive_failures=3)
+    refused = feed("re-enable", NAME, code=2)
+    assert "acknowledged is missing" in refused.err
+    feed("re-enable", NAME, "--acknowledge")
+    assert Feed.objects.get().consecutive_failures == 0
+
+
+def test_settings_are_changed_by_name_and_value_and_a_draft_is_deleted(feed):
+    make_feed(make_source(NAME), port=2222)
+    feed("set", NAME, "port=", "expiry_hours=72", "thresholds.reject_least=5", "use_manifest=no")
+    changed = Feed.objects.select_related("source").get()
+    assert (changed.port, changed.source.expiry_hours, changed.use_manifest) == (None, 72, False)
+    assert changed.thresholds == {"reject_least": 5}
+    feed("delete", NAME)
+    assert Feed.objects.count() == 0
+
+
+def test_the_help_names_every_setting():
+    for name in (*READERS, *THRESHOLDS):
+        assert name in change.__doc__
+
+
+def test_pairs_are_read_at_their_first_equals_sign():
+    assert read_pairs(["path=/a=b.csv", "thresholds.x=1", "thresholds.y="]) == {
+        "path": "/a=b.csv",
+        "thresholds": {"x": "1", "y": ""},
+    }
+
+
+REFUSALS = [
+    (["show", "Acme via Impakt"], 3, "NOT_FOUND", f"did you mean '{NAME}'?"),
+    (["add", "Nobody", "network=impact"], 3, "NOT_FOUND", "There is no source 'Nobody'"),
+    (
+        ["set", NAME, "port=0", "hots=x"],
+        2,
+        "INVALID_SETTINGS",
+        "port is '0'; it must be a whole number from 1 to 65535.",
+    ),
+    (["set", NAME, "port"], 2, "INVALID_INPUT", "settings are given as NAME=VALUE"),
+    (["run", NAME], 4, "FEED_WRONG_STATUS", "is DRAFT; only ENABLED feeds can be run. Enable it."),
+    (["credentials", NAME], 2, "INVALID_INPUT", "--password-stdin"),
+    (["approve", "99", "--yes"], 3, "NOT_FOUND", "There is no run 99 of a feed"),
+]
+
+
+def test_refusals_are_one_line_with_a_code(feed):
+    make_feed(make_source(NAME))
+    for words, code, name, message in REFUSALS:
+        error = feed(*words, "--json", code=code).error
+        assert error["code"] == name
+        assert message in error["message"]
+
+
+def test_a_password_is_asked_for_and_not_shown():
+    made = make_feed(make_source(NAME))
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.execve(COMMAND[0], [*COMMAND, "feed", "credentials", NAME], environment())
+    seen = b""
+    while b"keeps it" not in seen:
+        seen += os.read(terminal, 1000)
+    os.write(terminal, b"another-canary-31\n")
+    while True:
+        try:
+            seen += os.read(terminal, 1000)
+        except OSError:
+            break
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0, seen
+    os.close(terminal)
+    assert b"another-canary" not in seen
+    assert secrets.open_document(OWNER_KIND, made.id) == {"password": "another-canary-31"}
+
+
+def test_a_private_key_is_taken_from_a_file(tmp_path, feed):
+    made = make_feed(make_source(NAME))
+    key = asyncssh.generate_private_key("ssh-ed25519").export_private_key().decode()
+    (tmp_path / "acme.key").write_text(key)
+    shown = feed("credentials", NAME, "--private-key-file", tmp_path / "acme.key", "--replace")
+    assert "with private key" in shown.out
+    assert secrets.open_document(OWNER_KIND, made.id) == {"private_key": key.strip()}
+
+
+def test_a_run_that_fails_says_why_and_ends_with_1(world, feed):
+    with worker_thread():
+        ran = feed("run", "Shop by Impact", "--wait", code=1)
+    assert "REMOTE_FILE_NOT_FOUND" in ran.out
+
+
+def test_a_held_run_is_shown_and_decided(world, feed):
+    world.put(*range(100, 150))
+    world.run()
+    world.put(*range(100, 120))
+    held = world.run()
+    assert "--yes" in feed("reject", held.no, "--reason", "half a file", code=2).err
+    with worker_thread():
+        told = feed("reject", held.no, "--reason", "half a file", "--yes", "--wait", "--json").json
+    assert (told["outcome"], told["decision_reason"]) == ("REJECTED", "half a file")
+    world.put(*range(100, 121))
+    held = world.run()
+    assert held.outcome == "HELD"
+    with worker_thread():
+        approved = feed("approve", held.no, "--yes", "--wait")
+    assert "APPROVED" in approved.out
+    assert Run.objects.get(pk=held.pk).decided_by == operator().name
+
+
+def test_a_promoted_run_is_ignored_and_that_is_undone(world, feed):
+    world.put(100, 200)
+    first = world.run()
+    assert feed("ignore", first.no, "--reason", "no VAT", "--json").json["products"] == 2
+    assert world.shown() == {}
+    assert "IGNORED" in feed("runs", "Shop by Impact").out
+    feed("undo-ignore", first.no)
+    assert len(world.shown()) == 2
