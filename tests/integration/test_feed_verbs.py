@@ -14,11 +14,11 @@ from harvester.catalog.models import Run, Source
 from harvester.catalog.states import SourceKind
 from harvester.engine.models import Job
 from harvester.feeds import verbs
-from harvester.feeds.memory import INGESTED
+from harvester.feeds.memory import INGESTED, READS_ANEW
 from harvester.feeds.models import Feed, FeedRun
 from harvester.feeds.states import SCHEDULES, FeedStatus
 from harvester.feeds.validation import InvalidSettings
-from harvester.feeds.verbs.configuring import READS_ANEW, RunHeld
+from harvester.feeds.verbs.configuring import RunHeld
 from harvester.feeds.verbs.finding import database_now
 from harvester.feeds.verbs.switching import WrongStatus
 from harvester.guards.host_keys import HostKey

@@ -10,14 +10,25 @@ PARSER_VERSION: Final = 1
 INGESTED: Final = (
     *("last_remote_mtime", "last_remote_size", "last_content_hash", "last_ingested_run_no", "last_parser_version"),
 )
+#: Another file, or the same file read another way: the next run must not take it for the one that is known.
+READS_ANEW: Final = frozenset({
+    "network", "transport", "host", "port", "path", "username", "encoding", "default_currency", "decimal_style",
+    "max_file_bytes", "max_rows", "max_products",
+})  # fmt: skip
 
 
-def remember_ingested(feed: Feed, run: Run) -> None:
-    """Later runs compare with the file of this one. Saved by the caller."""
+def remember_ingested(feed: Feed, run: Run, read_as: Feed) -> None:
+    """Later runs compare with the file of this one. Saved by the caller.
+
+    Unless the feed was changed while the run was at work: then the file was read as nobody wants it any more.
+    """
     figures = FeedRun.objects.get(pk=run.pk)
+    feed.last_ingested_run_no, feed.last_parser_version = run.no, PARSER_VERSION
+    if any(getattr(feed, name) != getattr(read_as, name) for name in READS_ANEW):
+        feed.last_remote_mtime = feed.last_remote_size = feed.last_content_hash = None
+        return
     feed.last_remote_mtime, feed.last_remote_size = figures.remote_mtime, figures.remote_size
-    feed.last_content_hash, feed.last_ingested_run_no = run.artifact_hash, run.no
-    feed.last_parser_version = PARSER_VERSION
+    feed.last_content_hash = run.artifact_hash
 
 
 def forget_ingested(feed: Feed) -> tuple[str, ...]:

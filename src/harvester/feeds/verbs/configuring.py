@@ -9,7 +9,7 @@ from django.db import IntegrityError, transaction
 from harvester.catalog.models import Source
 from harvester.catalog.states import SourceKind
 from harvester.feeds.access import OWNER_KIND
-from harvester.feeds.memory import forget_ingested
+from harvester.feeds.memory import READS_ANEW, forget_ingested
 from harvester.feeds.models import Feed, FeedRun
 from harvester.feeds.readiness import missing_for_a_run
 from harvester.feeds.states import FeedStatus, Transport
@@ -21,11 +21,6 @@ from harvester.kernel.actor import Actor
 from harvester.kernel.errors import Conflict, InvalidInput, NotFound
 
 DEFAULT_EXPIRY_HOURS = 48
-#: Another file, or the same file read another way: the next run must not take it for the one that is known.
-READS_ANEW = frozenset({
-    "network", "transport", "host", "port", "path", "username", "encoding", "default_currency", "decimal_style",
-    "max_file_bytes", "max_rows", "max_products",
-})  # fmt: skip
 #: Another server: the keys of the old one say nothing about it.
 _ANOTHER_SERVER = frozenset({"host", "port", "transport"})
 
