@@ -80,6 +80,10 @@ _CONTENT_FROM_P = ", ".join(f"p.{name}" for name in CONTENT_COLUMNS)
 
 # The clock that stood still goes on by leaps unless what is missing moves with it: nothing may vanish at once.
 _SHIFT = "UPDATE offers SET seen_until = seen_until + %(lost)s WHERE source_id = %(source)s AND seen_until IS NOT NULL"
+_SHIFT_HIDDEN = """
+UPDATE hidden_offers SET seen_until = seen_until + %(lost)s, last_promoted_at = last_promoted_at + %(lost)s
+WHERE source_id = %(source)s
+"""
 
 _PRICES = """
 INSERT INTO prices (source_id, source_product_id, observed_at, run_no, signature, run_type, amount, currency,
@@ -104,6 +108,7 @@ FROM {{changes}} c JOIN {{contents}} k ON k.line = c.line
 WHERE p.source_id = %(source)s AND p.id = c.product_id AND c.is_content
 """
 
+# A correction may have been revoked since the difference was found: then an offer is there that was not.
 _NEW_OFFERS = """
 INSERT INTO offers (source_id, product_id, currency, amount, original_amount, in_stock, observed_at, run_no,
     last_run_type, last_signature, last_amount, last_currency, last_priced_at, tsv)
@@ -112,6 +117,12 @@ SELECT %(source)s, c.product_id, c.currency, c.amount, c.original_amount, c.in_s
     offer_tokens(p.source_id, p.title, p.brand, p.category)
 FROM {changes} c JOIN source_products p ON p.source_id = %(source)s AND p.id = c.product_id
 WHERE c.is_price AND NOT c.has_offer
+ON CONFLICT (source_id, product_id) DO UPDATE SET
+    currency = excluded.currency, amount = excluded.amount, original_amount = excluded.original_amount,
+    in_stock = excluded.in_stock, observed_at = excluded.observed_at, run_no = excluded.run_no,
+    last_run_type = excluded.last_run_type, last_signature = excluded.last_signature,
+    last_amount = excluded.last_amount, last_currency = excluded.last_currency,
+    last_priced_at = excluded.last_priced_at, tsv = excluded.tsv, seen_until = NULL, absence_accepted = false
 """
 _KNOWN_OFFERS = """
 UPDATE offers o SET
@@ -135,6 +146,12 @@ _MISSING_OFFERS = """
 UPDATE offers o SET seen_until = coalesce(o.seen_until, %(promoted_at)s::timestamptz + %(lost)s),
     absence_accepted = o.absence_accepted OR %(accept)s
 FROM {changes} c WHERE o.source_id = %(source)s AND o.product_id = c.product_id AND c.is_missing
+"""
+# Products without a readable price were seen too, and show as such once a price may be read again.
+_SEEN_HIDDEN = """
+UPDATE hidden_offers h SET seen_until = NULL, absence_accepted = false, last_promoted_run_no = %(run)s,
+    last_promoted_at = %(moment)s
+FROM {changes} c WHERE h.source_id = %(source)s AND h.product_id = c.product_id AND NOT c.is_missing
 """
 #: Ids in one array: a value of some hundred kilobytes.
 _ABSENT_PART = 50_000
@@ -180,6 +197,7 @@ def promote(cursor: Any, difference: Difference, baseline: Baseline, promotion: 
     prepare_session(cursor)
     if baseline.lost_time:
         run(_SHIFT)
+        run(_SHIFT_HIDDEN)
     prices = run(_PRICES)
     run(_FORGET_REPLACED)
     run(_KEEP_REPLACED)
@@ -190,6 +208,7 @@ def promote(cursor: Any, difference: Difference, baseline: Baseline, promotion: 
     run(_ABSENCES)
     expired = _expired(cursor, values) if baseline.last_promoted_at and baseline.expiry_hours else 0
     _apply_corrections(cursor, difference, values)
+    run(_SEEN_HIDDEN)
     run(_SOURCE)
     if baseline.held_run_no:
         run(_OVERTAKEN)
