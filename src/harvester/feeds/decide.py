@@ -14,6 +14,7 @@ from django.db.models.functions import Now
 
 from harvester.catalog.models import Run
 from harvester.catalog.states import RunOutcome, RunStatus
+from harvester.engine.errors import Snooze
 from harvester.engine.job import RunningJob
 from harvester.engine.registry import job_kind
 from harvester.feeds import telling
@@ -44,6 +45,12 @@ from harvester.pipeline.promote import HELD, Promoted, promote
 log = structlog.get_logger(__name__)
 
 APPROVE, REJECT, REJUDGE = "feeds.approve", "feeds.reject", "feeds.rejudge"
+#: What is told when a rule refuses a decision.
+REFUSED = {APPROVE: "ACTIVATION_APPROVAL_REJECTED", REJECT: "ACTIVATION_REJECTION_REFUSED"}
+#: The stage of a held run whose difference counts no more, because what it was compared with has changed.
+REJUDGING = "rejudge"
+#: Seconds until a run that is to be judged anew looks again whether the feed is free.
+BUSY_SECONDS = 15.0
 RETRY = RetryPolicy(base=5.0, factor=3.0, attempts=3)
 #: What a person saw of a held run; if one of these has changed, it is another decision.
 SEEN = ("products_upserted", "products_new", "products_missing", "prices_due")
@@ -91,6 +98,14 @@ def require_held(run: Run, held_run_no: int | None, expected: Mapping[str, int] 
         raise FiguresChanged(f"{where} was judged anew since you looked; look at its figures again and decide then.")
 
 
+def refuse_while_judged_anew(run: Run) -> None:
+    """What would be promoted is a difference to something that consumers see no more."""
+    if run.stage == REJUDGING:
+        raise FiguresChanged(
+            f"Run {run.no} is being judged anew; look at its figures when that is done, and decide then."
+        )
+
+
 def refuse_while_running(feed: Feed) -> None:
     """A run at work may be about to overtake the held one."""
     if Run.objects.filter(source_id=feed.source_id, status=RunStatus.RUNNING).exists():
@@ -100,12 +115,13 @@ def refuse_while_running(feed: Feed) -> None:
 def approve(job: RunningJob, run_id: str, actor: dict[str, str], expected: dict[str, int] | None = None) -> None:
     """Promote what was held, as of now. What is missing goes as it expires, and no gate counts it again."""
     with (
-        _decision(job, run_id, "ACTIVATION_APPROVAL_REJECTED") as work,
+        _decision(job, run_id, APPROVE) as work,
         job.transaction(),
         connection.cursor() as cursor,
     ):
         feed, baseline = lock_feed_and_source(cursor, work.feed)
         _require(work, feed, baseline, expected)
+        refuse_while_judged_anew(work.run)
         make_held_products(cursor, baseline, work.run.no)
         products = FeedRun.objects.get(pk=work.run.pk).products_upserted or 0
         promoted = promote(cursor, HELD, baseline, promotion_of(work, products, accept_absence=True))
@@ -122,7 +138,7 @@ def reject(
 ) -> None:
     """Drop what was held. Nothing that consumers see changes, and the time that it was held stays lost."""
     with (
-        _decision(job, run_id, "ACTIVATION_REJECTION_REFUSED") as work,
+        _decision(job, run_id, REJECT) as work,
         job.transaction(),
         connection.cursor() as cursor,
     ):
@@ -137,7 +153,12 @@ def reject(
 
 def rejudge(job: RunningJob, run_id: str) -> dict[str, Any] | None:
     """Match a held run anew, because what it was compared with has changed."""
-    with _decision(job, run_id, "REJUDGING_REFUSED") as work:
+    feed, run = run_of(run_id)
+    with feed_lock(job, feed) as is_ours:
+        if not is_ours:
+            raise Snooze(BUSY_SECONDS, "a run or a decision is at work on this feed")
+        run.refresh_from_db()
+        work = Work(job=job, feed=feed, run=run, stage="promote")
         work.feed.source.refresh_from_db()
         if work.run.outcome != RunOutcome.HELD or work.feed.source.held_run_no != work.run.no:
             return {"outcome": work.run.outcome, "note": "the run was decided meanwhile"}
@@ -148,19 +169,27 @@ def rejudge(job: RunningJob, run_id: str) -> dict[str, Any] | None:
 
 
 @contextmanager
-def _decision(job: RunningJob, run_id: str, refused: str) -> Iterator[Work]:
+def _decision(job: RunningJob, run_id: str, kind: str) -> Iterator[Work]:
     """The feed's lock around a decision; a rule that refuses it is told by its own event."""
     feed, run = run_of(run_id)
-    try:
+    with tell_refusals(kind, run):
         with feed_lock(job, feed) as is_ours:
             if not is_ours:
                 raise FeedBusy(
                     "A run or another decision is at work. Nothing was changed; try again when it has ended."
                 )
             run.refresh_from_db()
-            yield Work(job=job, feed=feed, run=run, stage="promote")
+            timings = FeedRun.objects.values_list("timings", flat=True).get(pk=run.pk)
+            yield Work(job=job, feed=feed, run=run, stage="promote", timings=timings)
+
+
+@contextmanager
+def tell_refusals(kind: str, run: Run) -> Iterator[None]:
+    """A decision that a rule refuses is told by an event."""
+    try:
+        yield
     except Conflict as refusal:
-        log.warning(refused, feed_id=str(feed.id), run_id=str(run.id), run_no=run.no, reason=refusal.code)
+        log.warning(REFUSED[kind], source_id=str(run.source_id), run_id=str(run.id), run_no=run.no, reason=refusal.code)
         raise
 
 
@@ -171,7 +200,9 @@ def _require(work: Work, feed: Feed, baseline: Baseline, expected: Mapping[str, 
 
 
 def _decided(work: Work, outcome: RunOutcome, actor: dict[str, str], **fields: Any) -> None:
-    Run.objects.filter(pk=work.run.pk).update(outcome=outcome, decided_at=Now(), decided_by=actor["name"], **fields)
+    Run.objects.filter(pk=work.run.pk).update(
+        outcome=outcome, stage=None, decided_at=Now(), decided_by=actor["name"], **fields
+    )
 
 
 def _record(actor: dict[str, str], verb: str, work: Work, detail: Mapping[str, Any]) -> None:
@@ -183,7 +214,7 @@ def _record(actor: dict[str, str], verb: str, work: Work, detail: Mapping[str, A
 def _rejudged_promoted(work: Work, feed: Feed, baseline: Baseline, promoted: Promoted) -> None:
     """Nothing holds the run any more."""
     Run.objects.filter(pk=work.run.pk).update(
-        outcome=RunOutcome.PROMOTED, decided_at=Now(), observed_at=baseline.next_observed_at
+        outcome=RunOutcome.PROMOTED, stage=None, decided_at=Now(), observed_at=baseline.next_observed_at
     )
     work.note(**figures_of(promoted))
     resolve_products(feed, work.run)
@@ -195,5 +226,6 @@ def _rejudged_promoted(work: Work, feed: Feed, baseline: Baseline, promoted: Pro
 def _rejudged_held(work: Work, _feed: Feed, _baseline: Baseline, verdict: Verdict) -> None:
     """It is held as before, with a difference of its own time."""
     gates = [finding.gate for finding in verdict.holding]
+    Run.objects.filter(pk=work.run.pk).update(stage=None)
     _record({"kind": "system", "id": "feeds", "name": "feeds"}, "RUN_HELD_ANEW", work, {"gates": gates})
     complete(work, RunOutcome.HELD)

@@ -9,7 +9,18 @@ from django.db import transaction
 from harvester.catalog import ignoring
 from harvester.catalog.models import Run, Source
 from harvester.engine.enqueue import Enqueued, enqueue
-from harvester.feeds.decide import APPROVE, REJECT, REJUDGE, SEEN, refuse_while_running, require_held, run_of
+from harvester.feeds.decide import (
+    APPROVE,
+    REJECT,
+    REJUDGE,
+    REJUDGING,
+    SEEN,
+    refuse_while_judged_anew,
+    refuse_while_running,
+    require_held,
+    run_of,
+    tell_refusals,
+)
 from harvester.feeds.errors import FeedBusy
 from harvester.feeds.locking import try_lock_in_transaction
 from harvester.feeds.memory import forget_ingested
@@ -63,10 +74,12 @@ def _request(
     actor: Actor, run_id: UUID, kind: str, verb: str, expected: Mapping[str, int] | None, **more: str
 ) -> Enqueued:
     _check_expected(expected)
-    with transaction.atomic():
+    with tell_refusals(kind, run_of(run_id)[1]), transaction.atomic():
         feed, run = _locked(run_id)
         held = Source.objects.filter(pk=feed.source_id).values_list("held_run_no", flat=True).get()
         require_held(run, held, expected)
+        if kind == APPROVE:
+            refuse_while_judged_anew(run)
         refuse_while_running(feed)
         who = {"kind": actor.kind, "id": actor.id, "name": actor.name}
         args: dict[str, Any] = {"run_id": str(run.id), "actor": who, "expected": dict(expected) if expected else None}
@@ -104,6 +117,7 @@ def _judge_anew(feed: Feed) -> None:
     feed.save(update_fields=forget_ingested(feed))
     held = Run.objects.filter(source_id=feed.source_id, no=feed.source.held_run_no or 0).first()
     if held is not None:
+        Run.objects.filter(pk=held.pk).update(stage=REJUDGING)
         enqueue(REJUDGE, {"run_id": str(held.id)})
 
 
