@@ -55,7 +55,7 @@ def end_promoted(work: Work, feed: Feed, baseline: Baseline, promoted: Promoted)
     figures = figures_of(promoted)
     _end_run(work.run, RunStatus.SUCCEEDED, outcome=RunOutcome.PROMOTED, observed_at=baseline.next_observed_at)
     work.note(**figures)
-    remember_ingested(feed, work.run, work.feed)
+    remember_ingested(feed, work.run)
     _settle_feed(feed, work.run, failures=0)
     resolve_products(feed, work.run)
     audit.record(ACTOR, "RUN_PROMOTED", "run", work.run.id, detail={"feed": str(feed.id), **figures})
@@ -72,7 +72,7 @@ def end_held(work: Work, feed: Feed, baseline: Baseline, verdict: Verdict) -> No
     gates = [finding.gate for finding in verdict.holding]
     _end_run(work.run, RunStatus.SUCCEEDED, outcome=RunOutcome.HELD)
     work.note()
-    remember_ingested(feed, work.run, work.feed)
+    remember_ingested(feed, work.run)
     _settle_feed(feed, work.run, failures=0)
     audit.record(ACTOR, "RUN_HELD", "run", work.run.id, detail={"feed": str(feed.id), "gates": gates})
     telling.run_is_good(feed)
@@ -103,7 +103,7 @@ def end_failed(work: Work, error: BaseException) -> None:
         work.note()
         failures = feed.consecutive_failures + (code not in UNCOUNTED)
         _settle_feed(feed, work.run, failures=failures)
-        Source.objects.filter(pk=feed.source_id).update(last_failure_at=Now(), failure_streak=failures)
+        Source.objects.filter(pk=feed.source_id).update(last_failure_at=Now())
         if code not in UNCOUNTED:
             telling.run_has_failed(feed, work.run, code, message_of(error))
             if failures >= FAILURES_TO_DISABLE and feed.status == FeedStatus.ENABLED:
@@ -167,6 +167,7 @@ def _settle_feed(feed: Feed, run: Run, *, failures: int) -> None:
     feed.last_run_at = run.finished_at
     follow_up(feed, run.started_at)
     feed.save(update_fields=_SETTLED)
+    Source.objects.filter(pk=feed.source_id).update(failure_streak=failures)
 
 
 def _last_ingested_is_shown(feed: Feed, baseline: Baseline) -> bool:

@@ -17,18 +17,24 @@ READS_ANEW: Final = frozenset({
 })  # fmt: skip
 
 
-def remember_ingested(feed: Feed, run: Run, read_as: Feed) -> None:
-    """Later runs compare with the file of this one. Saved by the caller.
+def expect_a_file(feed: Feed) -> tuple[str, ...]:
+    """A run begins: a file that another parser read is read again. Answers the columns that the caller has to save.
 
-    Unless the feed was changed while the run was at work: then the file was read as nobody wants it any more.
+    From now on a missing version says that somebody had the file forgotten while the run was at work.
     """
-    figures = FeedRun.objects.get(pk=run.pk)
-    feed.last_ingested_run_no, feed.last_parser_version = run.no, PARSER_VERSION
-    if any(getattr(feed, name) != getattr(read_as, name) for name in READS_ANEW):
-        feed.last_remote_mtime = feed.last_remote_size = feed.last_content_hash = None
-        return
-    feed.last_remote_mtime, feed.last_remote_size = figures.remote_mtime, figures.remote_size
-    feed.last_content_hash = run.artifact_hash
+    if feed.last_parser_version != PARSER_VERSION:
+        forget_ingested(feed)
+    feed.last_parser_version = PARSER_VERSION
+    return INGESTED
+
+
+def remember_ingested(feed: Feed, run: Run) -> None:
+    """Later runs compare with the file of this one, unless it was forgotten meanwhile. Saved by the caller."""
+    feed.last_ingested_run_no = run.no
+    if feed.last_parser_version is not None:
+        figures = FeedRun.objects.get(pk=run.pk)
+        feed.last_remote_mtime, feed.last_remote_size = figures.remote_mtime, figures.remote_size
+        feed.last_content_hash = run.artifact_hash
 
 
 def forget_ingested(feed: Feed) -> tuple[str, ...]:
@@ -36,7 +42,3 @@ def forget_ingested(feed: Feed) -> tuple[str, ...]:
     for name in INGESTED:
         setattr(feed, name, None)
     return INGESTED
-
-
-def was_read_by_another_parser(feed: Feed) -> bool:
-    return feed.last_parser_version not in (None, PARSER_VERSION)

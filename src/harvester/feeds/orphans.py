@@ -6,7 +6,7 @@ from django.db import connection
 from harvester.catalog.models import Run
 from harvester.engine.job import RunningJob
 from harvester.engine.registry import job_kind, periodic
-from harvester.feeds.ending import fail_run
+from harvester.feeds.ending import fail_run, follow_up
 from harvester.feeds.errors import Abandoned
 from harvester.feeds.models import Feed
 
@@ -34,8 +34,16 @@ def close_orphans(feed: Feed | None = None) -> int:
         found = [row[0] for row in cursor.fetchall()]
     for run in Run.objects.filter(pk__in=found):
         fail_run(run, Abandoned.code, "The job of this run ended without it. Nothing was changed; run the feed again.")
+        _follow_up(run)
         log.warning("RUN_ABANDONED", run_no=run.no, source_id=str(run.source_id), job_id=run.job_id)
     return len(found)
+
+
+def _follow_up(run: Run) -> None:
+    """Somebody may have asked for a run while this one was at work, and was told to wait for its end."""
+    feed = Feed.objects.select_for_update(of=("self",)).get(source_id=run.source_id)
+    follow_up(feed, run.started_at)
+    feed.save(update_fields=["manual_run_requested_at"])
 
 
 def _close_all(job: RunningJob) -> dict[str, int]:

@@ -15,7 +15,7 @@ from harvester.feeds.errors import Superseded
 from harvester.feeds.fetch import Fetched, fetch
 from harvester.feeds.ingest import ingest
 from harvester.feeds.locking import feed_lock
-from harvester.feeds.memory import forget_ingested, was_read_by_another_parser
+from harvester.feeds.memory import expect_a_file
 from harvester.feeds.models import Feed, FeedRun
 from harvester.feeds.orphans import close_orphans
 from harvester.feeds.states import FeedStatus, SkipReason, Trigger
@@ -82,7 +82,7 @@ def _begin(job: RunningJob, feed: Feed, trigger: Trigger) -> Work | None:
             return _resume(job, feed, own)
         if not _is_wanted(feed, trigger):
             return None
-        _forget_old_parser(feed)
+        feed.save(update_fields=expect_a_file(feed))
         run = Run.objects.create(
             kind=RunKind.AFFILIATE_FEED, source_id=feed.source_id, trigger=trigger.value, status=RunStatus.RUNNING,
             job_id=job.id, lease=job.lease, attempt=job.attempt,
@@ -117,12 +117,6 @@ def _is_wanted(feed: Feed, trigger: Trigger) -> bool:
         log.debug(event, feed_id=str(feed.id), feed_lock_id=feed.lock_no, trigger=trigger.value)
         return False
     return trigger is Trigger.SCHEDULED or feed.manual_run_requested_at is not None
-
-
-def _forget_old_parser(feed: Feed) -> None:
-    """A file that an older parser read is read again."""
-    if was_read_by_another_parser(feed):
-        feed.save(update_fields=forget_ingested(feed))
 
 
 def _attempt(work: Work) -> None:
