@@ -1,20 +1,12 @@
 """Whole runs: from a partner's server to what consumers see."""
 
 import pytest
-from tests.support.feed_world import World, allow_loopback, count
+from tests.support.feed_world import count
 from tests.support.feeds import row
-from tests.support.sftp_server import SftpServer
 
 from harvester.catalog.offers import differences
 
 pytestmark = pytest.mark.usefixtures("database")
-
-
-@pytest.fixture
-def world(database, settings, tmp_path):
-    allow_loopback(settings)
-    with SftpServer(tmp_path) as server:
-        yield World(server)
 
 
 def test_the_first_run_shows_every_product(world):

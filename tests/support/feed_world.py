@@ -2,16 +2,20 @@
 
 import gzip
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from django.conf import settings
-from django.db import connection
+from django.db import connection, connections
 
 from harvester.catalog.models import Retailer, Run, Source
+from harvester.catalog.offers import differences
 from harvester.engine.enqueue import enqueue
 from harvester.engine.models import Job
 from harvester.feeds import decisions
+from harvester.feeds.locking import FEED_LOCK
 from harvester.feeds.models import Feed, FeedRun
 from harvester.feeds.run import RUN
 from harvester.guards import secrets
@@ -25,6 +29,8 @@ from tests.support.workers import run_until_idle
 
 LOOPBACK = ("127.0.0.0/8",)
 PATH = "/Shop/catalog.txt"
+#: States of a job that will go on.
+OPEN = ("pending", "running", "retryable")
 OLGA = Actor(kind="person", id="olga", name="Olga")
 
 
@@ -67,7 +73,30 @@ class World:
 
     def ask(self, trigger="SCHEDULED") -> int:
         """Put in the job of a run."""
-        return enqueue(RUN, {"feed_id": str(self.feed.id), "trigger": trigger}).job_id
+        return self.job(RUN, {"feed_id": str(self.feed.id), "trigger": trigger})
+
+    def job(self, kind: str, args: dict) -> int:
+        return enqueue(kind, args).job_id
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Somebody else has the feed's lock: a decision at work, or, beside `running`, a run."""
+        other = connections["default"].copy()
+        with other.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_lock(%s, %s)", [FEED_LOCK, self.feed.lock_no])
+        try:
+            yield
+        finally:
+            other.close()
+
+    def running(self) -> Run:
+        """A run that is at work, or between two attempts, as another job."""
+        job = enqueue(RUN, {"feed_id": str(self.feed.id), "trigger": "SCHEDULED"}, delay=3600).job_id
+        run = Run.objects.create(
+            kind="AFFILIATE_FEED", source=self.source, trigger="SCHEDULED", status="RUNNING", job_id=job
+        )
+        FeedRun.objects.create(run=run, feed=self.feed)
+        return run
 
     def run(self, trigger="SCHEDULED") -> Run | None:
         """One run to its end, retries included; the run of that job, if it made one."""
@@ -77,7 +106,7 @@ class World:
 
     def work(self, job: int) -> None:
         for _ in range(5):
-            run_until_idle()
+            run_until_idle(threads=1)
             if Job.objects.get(pk=job).state != "retryable":
                 return
             change(job, "run_at = now()")
@@ -104,6 +133,45 @@ class World:
         )
         return {value: (title, float(amount), stock) for value, title, amount, stock in found}
 
+    def names(self) -> set[str]:
+        """The SKUs that consumers see."""
+        return set(self.shown())
+
+    def hold(self) -> Run:
+        """Forty products are shown, S-100 to S-139, and a file with three of them waits for a decision."""
+        self.put(*range(100, 140))
+        assert self.run().outcome == "PROMOTED"
+        return self.shrink()
+
+    def shrink(self, *numbers: int) -> Run:
+        """A file with hardly anything left in it; the run is held."""
+        self.put(*(numbers or (100, 101, 102)))
+        run = self.run()
+        assert run.outcome == "HELD"
+        return run
+
+    def change(self, **fields) -> None:
+        """Change the feed's row, without its verbs."""
+        Feed.objects.filter(pk=self.feed.pk).update(**fields)
+        self.feed.refresh_from_db()
+
+    def look(self) -> Source:
+        """The source as it is now."""
+        self.source.refresh_from_db()
+        return self.source
+
+    def check(self) -> None:
+        """What holds after every scenario."""
+        assert differences() == [], "offers equal the slow truth"
+        orphans = Run.objects.filter(status="RUNNING").exclude(
+            job_id__in=Job.objects.filter(state__in=OPEN).values("id")
+        )
+        assert not orphans.exists(), "no run is RUNNING without an open job"
+        held = Run.objects.filter(source=self.source, outcome="HELD").values_list("no", flat=True)
+        assert list(held) == [number for number in [self.look().held_run_no] if number], "the held run is the source's"
+        kept = {number for (number,) in rows("SELECT DISTINCT run_no FROM held_changes")}
+        assert kept <= set(held), "a difference is kept for the held run only"
+
     def pass_time(self, hours: float) -> None:
         """As if everything had happened that much earlier."""
         turn_back(hours)
@@ -123,6 +191,8 @@ def make_feed(source: Source, server: SftpServer, **fields) -> Feed:
             "username": USERNAME,
             "host_keys": str(server.host_key),
             "created_by": "test",
+            "secret_version": 1,
+            "secret_fields": ["password"],
             **fields,
         }
     )
@@ -135,6 +205,7 @@ _MOMENTS = (
     ("sources", ("held_since", "last_promoted_at", "last_observed_at")),
     ("offers", ("observed_at", "last_priced_at", "seen_until")),
     ("prices", ("observed_at", "created_at")),
+    ("hidden_offers", ("seen_until", "last_promoted_at")),
     ("runs", ("started_at", "finished_at", "observed_at", "decided_at")),
     ("feeds", ("manual_run_requested_at",)),
 )
@@ -142,8 +213,6 @@ _MOMENTS = (
 
 def turn_back(hours: float) -> None:
     """Move what happened into the past; only the owner of the tables can, with their triggers silent."""
-    from django.db import connections
-
     with connections["owner"].cursor() as cursor:
         cursor.execute("SET session_replication_role = replica")
         for table, names in _MOMENTS:

@@ -1,0 +1,705 @@
+"""Held means frozen: every cell of the table of decisions, and what must not be possible beside it."""
+
+import datetime as dt
+from uuid import uuid4
+
+import pytest
+from structlog.testing import capture_logs
+from tests.support.catalog import audited
+from tests.support.feed_world import OLGA, count
+from tests.support.feeds import row
+from tests.support.jobs import change
+from tests.support.tables import rows
+from tests.support.together import together
+
+from harvester.catalog import corrections, primary, sources
+from harvester.catalog.models import Run, Source
+from harvester.engine.models import Job
+from harvester.feeds import decisions, verbs
+from harvester.feeds.decide import figures_seen
+from harvester.feeds.errors import FeedBusy, RunNotFound
+from harvester.feeds.models import Feed
+from harvester.kernel.errors import Conflict, InvalidInput
+from harvester.ops.models import Alert
+
+pytestmark = pytest.mark.usefixtures("database")
+ALL = range(100, 140)
+
+
+def outcome(run):
+    return Run.objects.values_list("outcome", flat=True).get(pk=run.pk)
+
+
+def code_of(call, *args, **more):
+    with pytest.raises(Conflict) as refusal:
+        call(*args, **more)
+    return refusal.value.code
+
+
+def hours(duration):
+    return round(duration.total_seconds() / 3600)
+
+
+# The table, column "nothing held".
+
+
+def test_nothing_held_and_a_run_passes(world):
+    world.put(*ALL)
+    run = world.run()
+    source = world.look()
+    assert run.outcome == "PROMOTED"
+    assert (source.last_promoted_run_no, source.held_run_no, source.held_since) == (run.no, None, None)
+    assert source.frozen == dt.timedelta(0)
+
+
+def test_nothing_held_and_a_promotion_takes_back_lost_time(world):
+    run = world.hold()
+    world.pass_time(10)
+    world.reject(run)
+    assert hours(world.look().frozen) == 10
+    world.put(*ALL, 200)
+    assert world.run().outcome == "PROMOTED"
+    assert world.look().frozen == dt.timedelta(0)
+
+
+def test_nothing_held_and_a_run_is_held(world):
+    run = world.hold()
+    source = world.look()
+    assert source.held_run_no == run.no
+    assert source.held_since >= run.started_at
+
+
+@pytest.mark.parametrize("bad", [False, True])
+def test_nothing_held_and_a_run_is_skipped_or_fails(world, bad):
+    world.put(*ALL)
+    world.run()
+    before = world.look().last_promoted_at
+    if bad:
+        world.put_bytes(b"<html><body>Sorry</body></html>")
+    run = world.run()
+    assert (run.status, run.outcome) == (("FAILED", None) if bad else ("SUCCEEDED", "SKIPPED"))
+    source = world.look()
+    assert (source.last_promoted_at, source.held_run_no, source.frozen) == (before, None, dt.timedelta(0))
+
+
+def test_nothing_held_and_nothing_to_decide(world):
+    world.put(*ALL)
+    run = world.run()
+    assert code_of(decisions.request_approval, OLGA, run.id) == "NOT_BLOCKED"
+    assert code_of(decisions.request_rejection, OLGA, run.id, "no") == "NOT_BLOCKED"
+
+
+def test_nothing_held_and_pausing_does_not_stop_the_clock(world):
+    world.put(*ALL)
+    world.run()
+    verbs.pause(OLGA, world.feed.id)
+    world.pass_time(47)
+    assert len(world.shown()) == 40
+    world.pass_time(2)
+    assert world.shown() == {}
+
+
+def test_nothing_held_and_a_change_of_expiry_counts_at_once(world):
+    world.put(*ALL)
+    world.run()
+    world.pass_time(30)
+    verbs.set_expiry_hours(OLGA, world.feed.id, 24)
+    assert world.shown() == {}
+    verbs.set_expiry_hours(OLGA, world.feed.id, 48)
+    assert len(world.shown()) == 40
+    assert [verb for verb, *_ in audited()].count("EXPIRY_HOURS_CHANGED") == 2
+
+
+def test_nothing_held_and_primary_and_corrections_count_at_once(world):
+    world.put(*ALL)
+    world.run()
+    correct_and_switch(world)
+
+
+def correct_and_switch(world):
+    before = world.shown()
+    made = corrections.create(
+        OLGA, scope="SOURCE", action="MULTIPLIER", multiplier="10", reason="in dimes", source_id=world.source.id
+    )
+    assert world.shown()["S-139"] == ("Thing 139", 13.90, True)
+    corrections.revoke(OLGA, made.pk)
+    primary.unset_display_primary(OLGA, world.source.id)
+    assert world.shown() == {}
+    primary.set_display_primary(OLGA, world.source.id)
+    assert world.shown() == before
+
+
+def test_nothing_held_and_a_run_is_ignored(world):
+    world.put(*ALL)
+    world.run()
+    world.put(row(100, Price="77.77"), *ALL[1:], 200)
+    bad = world.run()
+    assert decisions.ignore(OLGA, bad.id, "prices of another shop") == 2
+    shown = world.shown()
+    assert shown["S-100"] == ("Thing 100", 1.00, True)
+    assert "S-200" not in shown, "nothing is left to show of a product whose only price is ignored"
+    assert rows("SELECT count(*) FROM readable_prices WHERE run_no = %s", bad.no) == [(0,)]
+    again = world.run()
+    assert again.outcome == "PROMOTED", "the same file is read again"
+    assert world.figures(again).prices_written == 2, "what an ignored run saw is written anew, whatever it is"
+    assert world.shown()["S-100"][1] == 77.77
+
+
+def test_nothing_held_and_ignoring_is_undone(world):
+    world.put(*ALL)
+    world.run()
+    world.put(row(100, Price="77.77"), *ALL[1:])
+    bad = world.run()
+    before = world.shown()
+    decisions.ignore(OLGA, bad.id, "a slip")
+    decisions.undo_ignore(OLGA, bad.id)
+    assert world.shown() == before
+
+
+def test_nothing_held_and_undoing_is_refused_when_nothing_newer_is_known(world):
+    world.put(*ALL, 200)
+    world.run()
+    world.put(*ALL, row(200, Price="9.99"))
+    bad = world.run()
+    decisions.ignore(OLGA, bad.id, "a slip")
+    world.put(*ALL)
+    assert world.run().outcome == "PROMOTED"
+    before = world.shown()
+    with pytest.raises(Conflict):
+        decisions.undo_ignore(OLGA, bad.id)
+    assert world.shown() == before
+
+
+# The table, column "run H held since t".
+
+
+def test_held_and_a_newer_run_passes(world):
+    run = world.hold()
+    world.pass_time(10)
+    world.put(*ALL, 200)
+    newer = world.run()
+    source = world.look()
+    assert (newer.outcome, outcome(run)) == ("PROMOTED", "OVERTAKEN")
+    assert (source.held_run_no, source.held_since, source.frozen) == (None, None, dt.timedelta(0))
+    assert count("held_changes") == 0
+    assert "S-200" in world.shown()
+
+
+def test_held_and_a_newer_run_is_held_too(world):
+    run = world.hold()
+    since = world.look().held_since
+    newer = world.shrink(100, 103)
+    source = world.look()
+    assert (outcome(run), outcome(newer)) == ("OVERTAKEN", "HELD")
+    assert (source.held_run_no, source.held_since) == (newer.no, since)
+
+
+@pytest.mark.parametrize("bad", [False, True])
+def test_held_and_a_newer_run_is_skipped_or_fails(world, bad):
+    run = world.hold()
+    since = world.look().held_since
+    if bad:
+        world.put_bytes(b"<html><body>Sorry</body></html>")
+    newer = world.run()
+    assert newer.outcome == (None if bad else "SKIPPED")
+    assert (world.look().held_run_no, world.look().held_since) == (run.no, since)
+    assert world.approve(run).state == "succeeded"
+    assert outcome(run) == "APPROVED"
+
+
+def test_held_and_approved(world):
+    run = world.hold()
+    world.pass_time(10)
+    world.approve(run)
+    source = world.look()
+    assert (outcome(run), source.held_run_no, source.held_since) == ("APPROVED", None, None)
+    assert (source.frozen, source.last_promoted_run_no) == (dt.timedelta(0), run.no)
+    assert len(world.shown()) == 40, "what is missing shows until it expires"
+    accepted = rows("SELECT count(*) FROM offers WHERE absence_accepted")
+    assert accepted == [(37,)]
+
+
+def test_held_and_rejected(world):
+    run = world.hold()
+    world.pass_time(10)
+    world.reject(run)
+    source = world.look()
+    assert (outcome(run), source.held_run_no, source.held_since) == ("REJECTED", None, None)
+    assert hours(source.frozen) == 10
+    assert count("held_changes") == 0
+    assert [verb for verb, *_ in audited()].count("ACTIVATION_REJECTED") == 1
+    skipped = world.run()
+    assert world.figures(skipped).skipped_reason == "UNCHANGED_REJECTED"
+
+
+def test_rejecting_needs_a_reason(world):
+    run = world.hold()
+    with pytest.raises(InvalidInput):
+        decisions.request_rejection(OLGA, run.id, "  ")
+    assert outcome(run) == "HELD"
+
+
+def test_held_until_max_hold_is_reached(world):
+    run = world.hold()
+    world.pass_time(168 + 47)
+    assert len(world.shown()) == 40, "the clock stood still for a week and ran for 47 hours"
+    source = world.look()
+    assert (source.held_run_no, source.frozen) == (run.no, dt.timedelta(0)), "nothing is written"
+    world.pass_time(2)
+    assert world.shown() == {}
+    world.approve(run)
+    assert world.names() == {"S-100", "S-101", "S-102"}, "it stays decidable"
+
+
+@pytest.mark.parametrize("status", ["PAUSED", "DISABLED"])
+@pytest.mark.parametrize("verdict", ["approve", "reject"])
+def test_held_and_the_feed_is_switched(world, status, verdict):
+    run = world.hold()
+    before = world.look().held_since
+    world.change(status=status)
+    world.pass_time(72)
+    assert len(world.shown()) == 40
+    assert before - world.look().held_since == dt.timedelta(hours=72)
+    assert getattr(world, verdict)(run).state == "succeeded"
+    assert world.look().held_run_no is None
+    if status == "PAUSED":
+        verbs.resume(OLGA, world.feed.id)
+    else:
+        verbs.re_enable(OLGA, world.feed.id, acknowledged=True)
+    assert len(world.shown()) == 40
+
+
+def test_held_and_expiry_must_not_change(world):
+    world.hold()
+    assert code_of(verbs.set_expiry_hours, OLGA, world.feed.id, 24) == "RUN_HELD"
+    code_of(sources.set_expiry_hours, OLGA, world.source.id, 24)
+    code_of(sources.update, OLGA, world.source.id, max_hold_hours=24)
+    assert world.look().expiry_hours == 48
+
+
+def test_held_and_primary_and_corrections_count_at_once(world):
+    world.hold()
+    correct_and_switch(world)
+
+
+def test_a_correction_made_while_held_applies_to_what_is_approved(world):
+    world.put(*ALL)
+    world.run()
+    world.put(row(100, Price="5.00"), 101)
+    run = world.run()
+    corrections.create(
+        OLGA, scope="SOURCE", action="MULTIPLIER", multiplier="10", reason="in dimes", source_id=world.source.id
+    )
+    world.approve(run)
+    assert world.shown()["S-100"][1] == 50.0
+
+
+def hide(world, number):
+    """Ignore whatever is known of one product's prices."""
+    [(product,)] = rows("SELECT id FROM source_products WHERE identity_value = %s", f"S-{number}")
+    return corrections.create(
+        OLGA, scope="PRODUCT", action="IGNORE", reason="not its price", source_id=world.source.id, product_id=product
+    )
+
+
+@pytest.mark.parametrize("price", ["1.00", "5.00"])
+def test_a_correction_made_before_the_hold_is_revoked_while_held(world, price):
+    world.put(*ALL)
+    world.run()
+    made = hide(world, 100)
+    world.put(row(100, Price=price), 101)
+    run = world.run()
+    assert run.outcome == "HELD"
+    corrections.revoke(OLGA, made.pk)
+    assert world.shown()["S-100"][1] == 1.00
+    assert world.approve(run).state == "succeeded"
+    assert world.shown()["S-100"][1] == float(price)
+
+
+@pytest.mark.parametrize("price", ["1.00", "5.00"])
+def test_a_correction_made_while_held_is_revoked_after_the_approval(world, price):
+    world.put(*ALL)
+    world.run()
+    world.put(row(100, Price=price), 101)
+    run = world.run()
+    made = hide(world, 100)
+    assert world.approve(run).state == "succeeded"
+    assert "S-100" not in world.shown()
+    corrections.revoke(OLGA, made.pk)
+    assert world.shown()["S-100"][1] == float(price)
+
+
+def test_a_product_that_was_hidden_while_runs_saw_it_shows_again_at_once(world):
+    world.put(*ALL)
+    world.run()
+    made = hide(world, 100)
+    world.pass_time(20)
+    world.put(*ALL, 200)
+    world.run()
+    world.pass_time(30)
+    corrections.revoke(OLGA, made.pk)
+    assert "S-100" in world.shown(), "the last promoted run saw it"
+
+
+def test_held_and_an_older_run_is_ignored(world):
+    """Forty good products, then a thousandfold of prices; the held run is held for its prices, and then is not."""
+    world.put(*ALL)
+    world.run()
+    world.change(thresholds={"shock_share": 1.0})
+    world.put(*[row(number, Price=f"{number}.00") for number in ALL])
+    bad = world.run()
+    assert bad.outcome == "PROMOTED"
+    world.change(thresholds={})
+    world.put(*[row(number, Price=f"{number // 100}.{number % 100:02}") for number in ALL], 200)
+    held = world.run()
+    assert (held.outcome, world.figures(held).prices_due) == ("HELD", 41)
+    decisions.ignore(OLGA, bad.id, "in dollars")
+    assert world.shown()["S-139"][1] == 1.39
+    world.work(Job.objects.latest("id").id)
+    assert outcome(held) == "PROMOTED", "nothing holds it any more"
+    assert world.look().held_run_no is None
+    assert world.shown()["S-200"][1] == 2.0
+
+
+def test_held_anew_with_other_figures(world):
+    held, bad = hold_after_a_bad_run(world)
+    seen = figures_seen(held)
+    decisions.ignore(OLGA, bad.id, "wrong")
+    world.work(Job.objects.latest("id").id)
+    assert outcome(held) == "HELD"
+    assert figures_seen(held) != seen
+    assert code_of(decisions.request_approval, OLGA, held.id, expected=seen) == "FIGURES_CHANGED"
+    assert world.approve(held, expected=figures_seen(held)).state == "succeeded"
+    assert world.shown()["S-100"][1] == 7.77, "what the ignored run saw and the held one too is written"
+    assert world.shown()["S-200"][1] == 2.0, "a product of the ignored run that the held one saw too"
+
+
+def hold_after_a_bad_run(world):
+    """Run 1 is good; run 2 has another price of S-100 and S-200 beside; run 3 has just these two and is held."""
+    world.put(*ALL)
+    world.run()
+    world.put(row(100, Price="7.77"), *ALL[1:], 200)
+    bad = world.run()
+    world.put(row(100, Price="7.77"), 200)
+    held = world.run()
+    assert (bad.outcome, held.outcome) == ("PROMOTED", "HELD")
+    return held, bad
+
+
+def test_a_held_run_cannot_be_approved_before_it_was_judged_anew(world):
+    held, bad = hold_after_a_bad_run(world)
+    decisions.ignore(OLGA, bad.id, "wrong")
+    assert code_of(decisions.request_approval, OLGA, held.id) == "FIGURES_CHANGED"
+    world.work(Job.objects.latest("id").id)
+    assert world.approve(held).state == "succeeded"
+    assert world.shown()["S-100"][1] == 7.77
+
+
+def test_a_held_run_may_be_rejected_before_it_was_judged_anew(world):
+    held, bad = hold_after_a_bad_run(world)
+    decisions.ignore(OLGA, bad.id, "wrong")
+    change(Job.objects.latest("id").id, "run_at = now() + interval '1 hour'")
+    assert world.reject(held).state == "succeeded"
+    assert outcome(held) == "REJECTED"
+    assert Run.objects.get(pk=held.pk).stage is None
+
+
+def test_judging_anew_waits_for_a_run_at_work(world):
+    held, bad = hold_after_a_bad_run(world)
+    decisions.ignore(OLGA, bad.id, "wrong")
+    judging = Job.objects.latest("id")
+    with world.locked():
+        world.work(judging.id)
+    judging.refresh_from_db()
+    assert (judging.state, judging.attempt) == ("pending", 0), "it comes back, and no attempt is counted"
+    assert outcome(held) == "HELD"
+
+
+def test_held_and_ignoring_is_undone(world):
+    held, bad = hold_after_a_bad_run(world)
+    decisions.ignore(OLGA, bad.id, "wrong")
+    world.work(Job.objects.latest("id").id)
+    assert world.figures(held).prices_due == 2
+    decisions.undo_ignore(OLGA, bad.id)
+    world.work(Job.objects.latest("id").id)
+    assert outcome(held) == "HELD"
+    assert world.figures(held).prices_due == 1, "only what shown products are compared with stays forgotten"
+    assert world.shown()["S-100"][1] == 7.77
+
+
+def test_ignoring_and_undoing_never_shows_an_older_price_over_a_newer_observation(world):
+    """Run 2 says 7.77, is ignored, run 3 observes 1.00 again, which is what run 1 said; then the ignoring is undone."""
+    world.put(*ALL)
+    world.run()
+    world.put(row(100, Price="7.77"), *ALL[1:])
+    bad = world.run()
+    decisions.ignore(OLGA, bad.id, "wrong")
+    world.put(*ALL)
+    world.run()
+    assert world.shown()["S-100"][1] == 1.00
+    decisions.undo_ignore(OLGA, bad.id)
+    assert world.shown()["S-100"][1] == 1.00
+
+
+# Frozen means frozen.
+
+
+@pytest.mark.parametrize("end", ["hold", "reject"])
+def test_holding_for_three_days_and_rejecting_change_nothing_that_consumers_see(world, end):
+    world.put(*ALL)
+    world.run()
+    before = world.shown()
+    world.put(row(100, Price="77.77"), row(101, Name="Another name"), row(102, Availability="out of stock"), 500)
+    run = world.run()
+    assert run.outcome == "HELD"
+    world.pass_time(72)
+    assert world.shown() == before
+    if end == "reject":
+        world.reject(run)
+        assert world.shown() == before
+        world.pass_time(47)
+        assert world.shown() == before, "the time that it was held stays lost"
+        world.pass_time(2)
+        assert world.shown() == {}
+
+
+def test_an_approved_shrink_is_not_held_again(world):
+    run = world.hold()
+    world.approve(run)
+    for numbers in [(100, 101, 102, 103), (100, 101)]:
+        world.put(*numbers)
+        assert world.run().outcome == "PROMOTED"
+
+
+def test_a_price_first_seen_in_a_rejected_run_is_written_by_the_next_one(world):
+    world.put(*ALL)
+    world.run()
+    world.put(row(100, Price="77.77"))
+    world.reject(world.run())
+    assert rows("SELECT count(*) FROM prices WHERE amount = 77.77") == [(0,)]
+    world.put(row(100, Price="77.77"), *ALL[1:])
+    run = world.run()
+    assert (run.outcome, world.figures(run).prices_written) == ("PROMOTED", 1)
+    assert world.shown()["S-100"][1] == 77.77
+
+
+HOLDS = [30, 100, 185]  # hours: shorter and longer than the expiry of 48, and longer than max_hold
+VANISHING = {"S-139", "S-140"}
+
+
+def aged(world):
+    """S-140 was last seen 30 hours ago, all others 20 hours ago; then a run is held."""
+    world.put(*ALL, 140)
+    world.run()
+    world.pass_time(10)
+    world.put(*ALL)
+    world.run()
+    world.pass_time(20)
+    return world.shrink()
+
+
+def approved(world, run):
+    world.approve(run)
+
+
+def rejected(world, run):
+    world.reject(run)
+
+
+def overtaken(world, _run):
+    world.put(*range(100, 136))
+    assert world.run().outcome == "PROMOTED"
+
+
+def held_anew(world, _run):
+    world.shrink(100)
+
+
+@pytest.mark.parametrize("decide", [approved, rejected, overtaken, held_anew])
+@pytest.mark.parametrize("held", HOLDS)
+def test_no_decision_makes_a_visible_product_vanish_at_once(world, decide, held):
+    run = aged(world)
+    world.pass_time(held)
+    before = world.names()
+    assert before >= VANISHING
+    decide(world, run)
+    assert world.names() == before
+    if decide is held_anew:
+        return
+    late = max(0, held - 168)
+    world.pass_time(17.5 - late)
+    assert world.names() >= VANISHING, "each product has left what it had left before"
+    world.pass_time(1)
+    assert world.names() & VANISHING == {"S-139"}
+    world.pass_time(10)
+    assert world.names() & VANISHING == set()
+
+
+def test_lost_time_adds_up_over_several_holds_up_to_max_hold(world):
+    world.reject(world.hold())
+    for number in (103, 104):
+        run = world.shrink(number)
+        world.pass_time(100)
+        assert len(world.shown()) == 40
+        world.reject(run)
+    assert hours(world.look().frozen) == 200
+    assert len(world.shown()) == 40, "200 hours passed, 168 of them stood still"
+    world.pass_time(17)
+    assert world.shown() == {}
+
+
+# Who decides what, and the codes of refusals.
+
+
+def test_a_run_that_is_not_there(world):
+    with pytest.raises(RunNotFound) as refusal:
+        decisions.request_approval(OLGA, uuid4())
+    assert refusal.value.code == "RUN_NOT_FOUND"
+
+
+def test_a_run_that_failed(world):
+    world.put_bytes(b"<html><body>Sorry</body></html>")
+    assert code_of(decisions.request_approval, OLGA, world.run().id) == "RUN_NOT_SUCCEEDED"
+
+
+def test_a_run_that_was_skipped(world):
+    world.hold()
+    assert code_of(decisions.request_approval, OLGA, world.run().id) == "NOT_BLOCKED"
+
+
+def test_a_run_that_was_approved(world):
+    run = world.hold()
+    world.approve(run)
+    assert code_of(decisions.request_approval, OLGA, run.id) == "ALREADY_APPROVED"
+    assert code_of(decisions.request_rejection, OLGA, run.id, "no") == "ALREADY_APPROVED"
+
+
+def test_a_run_that_was_rejected(world):
+    run = world.hold()
+    world.reject(run)
+    assert code_of(decisions.request_approval, OLGA, run.id) == "ALREADY_REJECTED"
+    assert code_of(decisions.request_rejection, OLGA, run.id, "no") == "ALREADY_REJECTED"
+
+
+@pytest.mark.parametrize("newer", [overtaken, held_anew])
+def test_a_run_that_was_overtaken(world, newer):
+    run = world.hold()
+    newer(world, run)
+    assert code_of(decisions.request_approval, OLGA, run.id) == "STALE_RUN"
+    assert code_of(decisions.request_rejection, OLGA, run.id, "no") == "STALE_RUN"
+
+
+def test_a_feed_with_a_run_at_work(world):
+    run = world.hold()
+    world.running()
+    assert code_of(decisions.request_approval, OLGA, run.id) == "FEED_BUSY"
+    assert code_of(decisions.request_rejection, OLGA, run.id, "no") == "FEED_BUSY"
+    assert code_of(decisions.ignore, OLGA, run.id, "no") == "FEED_BUSY"
+
+
+def test_a_feed_whose_lock_somebody_has(world):
+    run = world.hold()
+    with world.locked():
+        job = world.approve(run)
+        assert code_of(decisions.ignore, OLGA, run.id, "no") == "FEED_BUSY"
+    assert (job.state, job.error_type) == ("failed", "FEED_BUSY")
+    assert outcome(run) == "HELD"
+    assert world.approve(run).state == "succeeded", "and afterwards it can be decided"
+
+
+@pytest.mark.parametrize("figure", ["products_upserted", "products_new", "products_missing", "prices_due"])
+def test_figures_that_are_not_what_the_person_saw(world, figure):
+    run = world.hold()
+    seen = figures_seen(run)
+    assert code_of(decisions.request_approval, OLGA, run.id, {**seen, figure: seen[figure] + 1}) == "FIGURES_CHANGED"
+    assert world.approve(run, expected=seen).state == "succeeded"
+
+
+def test_a_refusal_and_a_decision_are_told_by_their_events(world):
+    run = world.hold()
+    world.approve(run)
+    with capture_logs() as told:
+        code_of(decisions.request_approval, OLGA, run.id)
+    assert [event["event"] for event in told] == ["ACTIVATION_APPROVAL_REJECTED"]
+    assert [verb for verb, *_ in audited()].count("ACTIVATION_APPROVED") == 1
+
+
+def one_decision(run, *calls):
+    """Several decisions at once: one becomes a job, the others are refused with a code."""
+    results = together(*calls)
+    refused = [result for result in results if isinstance(result, Exception)]
+    assert len(refused) == len(calls) - 1
+    assert all(isinstance(refusal, FeedBusy) for refusal in refused)
+    [made] = [result for result in results if not isinstance(result, Exception)]
+    return made
+
+
+def test_two_people_approve_at_once(world):
+    run = world.hold()
+    made = one_decision(run, *[lambda: decisions.request_approval(OLGA, run.id)] * 2)
+    world.work(made.job_id)
+    assert outcome(run) == "APPROVED"
+    assert [verb for verb, *_ in audited()].count("ACTIVATION_APPROVED") == 1
+
+
+def test_one_approves_and_one_rejects_at_once(world):
+    run = world.hold()
+    made = one_decision(
+        run,
+        lambda: decisions.request_approval(OLGA, run.id),
+        lambda: decisions.request_rejection(OLGA, run.id, "no"),
+    )
+    world.work(made.job_id)
+    expected = "APPROVED" if Job.objects.get(pk=made.job_id).kind == "feeds.approve" else "REJECTED"
+    assert outcome(run) == expected
+
+
+def test_the_same_approval_twice_promotes_once(world):
+    """A job that is done again, as after a rescue: the second one finds the run decided."""
+    run = world.hold()
+    args = {"run_id": str(run.id), "actor": {"kind": "person", "id": "olga", "name": "Olga"}}
+    jobs = [world.job("feeds.approve", args), world.job("feeds.approve", args)]
+    for job in jobs:
+        world.work(job)
+    found = [Job.objects.get(pk=job) for job in jobs]
+    assert sorted((job.state, job.error_type) for job in found) == [("failed", "ALREADY_APPROVED"), ("succeeded", None)]
+    assert count("prices") == 40
+
+
+def test_two_held_runs_of_one_source_are_not_possible(world):
+    from django.db import IntegrityError
+
+    run = world.hold()
+    first = Run.objects.filter(source=world.source).order_by("no").first()
+    with pytest.raises(IntegrityError, match="runs_one_held_per_source"):
+        Run.objects.filter(pk=first.pk).update(outcome="HELD")
+    assert outcome(run) == "HELD"
+
+
+def test_the_alert_of_a_hold_ends_with_the_decision(world):
+    run = world.hold()
+    assert Alert.objects.filter(kind="RUN_HELD", resolved_at=None).count() == 1
+    newer = world.shrink(104)
+    assert Alert.objects.filter(kind="RUN_HELD", resolved_at=None).count() == 1
+    world.approve(newer)
+    assert not Alert.objects.filter(kind="RUN_HELD", resolved_at=None).exists()
+    assert outcome(run) == "OVERTAKEN"
+
+
+def test_a_held_run_ends_what_was_told_of_failures(world):
+    world.put(*ALL)
+    world.run()
+    world.put_bytes(b"<html><body>Sorry</body></html>")
+    world.run()
+    assert Alert.objects.filter(kind="RUN_FAILED", resolved_at=None).exists()
+    world.shrink()
+    assert not Alert.objects.filter(kind="RUN_FAILED", resolved_at=None).exists()
+    assert (Feed.objects.get().consecutive_failures, Source.objects.get().failure_streak) == (0, 0)
+
+
+def test_a_decision_keeps_the_times_of_the_run(world):
+    run = world.hold()
+    before = world.figures(run).timings
+    assert before
+    world.approve(run)
+    assert world.figures(run).timings == before
