@@ -172,15 +172,12 @@ def rejudge(job: RunningJob, run_id: str) -> dict[str, Any] | None:
 def _decision(job: RunningJob, run_id: str, kind: str) -> Iterator[Work]:
     """The feed's lock around a decision; a rule that refuses it is told by its own event."""
     feed, run = run_of(run_id)
-    with tell_refusals(kind, run):
-        with feed_lock(job, feed) as is_ours:
-            if not is_ours:
-                raise FeedBusy(
-                    "A run or another decision is at work. Nothing was changed; try again when it has ended."
-                )
-            run.refresh_from_db()
-            timings = FeedRun.objects.values_list("timings", flat=True).get(pk=run.pk)
-            yield Work(job=job, feed=feed, run=run, stage="promote", timings=timings)
+    with tell_refusals(kind, run), feed_lock(job, feed) as is_ours:
+        if not is_ours:
+            raise FeedBusy("A run or another decision is at work. Nothing was changed; try again when it has ended.")
+        run.refresh_from_db()
+        timings = FeedRun.objects.values_list("timings", flat=True).get(pk=run.pk)
+        yield Work(job=job, feed=feed, run=run, stage="promote", timings=timings)
 
 
 @contextmanager

@@ -41,7 +41,7 @@ def close_orphans(feed: Feed | None = None) -> int:
 
 def _follow_up(run: Run) -> None:
     """Somebody may have asked for a run while this one was at work, and was told to wait for its end."""
-    feed = Feed.objects.select_for_update(of=("self",)).get(source_id=run.source_id)
+    feed = Feed.objects.select_for_update(of=("self",)).get(source__runs=run)
     follow_up(feed, run.started_at)
     feed.save(update_fields=["manual_run_requested_at"])
 
