@@ -411,7 +411,7 @@ def test_run_now_is_a_time_and_a_job():
     job = Job.objects.get(id=made.job_id)
     assert (job.queue, job.dedupe_key) == ("feeds", None)
     assert again(feed).last_content_hash == "ab"
-    assert [line["event"] for line in logged] == ["MANUAL_RUN_REQUESTED"]
+    assert [line["event"] for line in logged] == ["MANUAL_RUN_REQUESTED", "FEED_ENQUEUED"]
 
 
 def test_each_click_gets_its_own_job_and_the_latest_time():

@@ -18,7 +18,7 @@ from harvester.engine.errors import Snooze
 from harvester.engine.job import RunningJob
 from harvester.engine.registry import job_kind
 from harvester.feeds import telling
-from harvester.feeds.ending import complete, figures_of, lock_feed_and_source, resolve_products
+from harvester.feeds.ending import figures_of, finish, lock_feed_and_source, resolve_products, tell_promoted
 from harvester.feeds.errors import (
     AlreadyApproved,
     AlreadyRejected,
@@ -32,7 +32,8 @@ from harvester.feeds.errors import (
 from harvester.feeds.ingest import Endings, ingest, promotion_of
 from harvester.feeds.locking import feed_lock
 from harvester.feeds.models import Feed, FeedRun
-from harvester.feeds.work import Work
+from harvester.feeds.work import Work, fields_of, go_on
+from harvester.guards.logs import log_context
 from harvester.kernel.actor import Actor
 from harvester.kernel.errors import Conflict
 from harvester.kernel.retry import RetryPolicy
@@ -116,6 +117,7 @@ def approve(job: RunningJob, run_id: str, actor: dict[str, str], expected: dict[
     """Promote what was held, as of now. What is missing goes as it expires, and no gate counts it again."""
     with (
         _decision(job, run_id, APPROVE) as work,
+        work.step("promote"),
         job.transaction(),
         connection.cursor() as cursor,
     ):
@@ -124,13 +126,15 @@ def approve(job: RunningJob, run_id: str, actor: dict[str, str], expected: dict[
         refuse_while_judged_anew(work.run)
         make_held_products(cursor, baseline, work.run.no)
         products = FeedRun.objects.get(pk=work.run.pk).products_upserted or 0
+        work.log.info("PROMOTE_START", products_to_promote=products)
         promoted = promote(cursor, HELD, baseline, promotion_of(work, products, accept_absence=True))
         _decided(work, RunOutcome.APPROVED, actor, observed_at=baseline.next_observed_at)
         work.note(**figures_of(promoted))
         resolve_products(feed, work.run)
-        _record(actor, "ACTIVATION_APPROVED", work, figures_of(promoted))
+        tell_promoted(work, promoted)
+        _record(actor, "ACTIVATION_APPROVED", work, {"products_promoted": products, **figures_of(promoted)})
         telling.hold_is_over(feed, f"Run {work.run.no} was approved.")
-        complete(work, RunOutcome.APPROVED)
+        finish(work, RunOutcome.APPROVED)
 
 
 def reject(
@@ -148,7 +152,7 @@ def reject(
         _decided(work, RunOutcome.REJECTED, actor, decision_reason=reason)
         _record(actor, "ACTIVATION_REJECTED", work, {"reason": reason})
         telling.hold_is_over(feed, f"Run {work.run.no} was rejected.")
-        complete(work, RunOutcome.REJECTED)
+        finish(work, RunOutcome.REJECTED)
 
 
 def rejudge(job: RunningJob, run_id: str) -> dict[str, Any] | None:
@@ -172,22 +176,25 @@ def rejudge(job: RunningJob, run_id: str) -> dict[str, Any] | None:
 def _decision(job: RunningJob, run_id: str, kind: str) -> Iterator[Work]:
     """The feed's lock around a decision; a rule that refuses it is told by its own event."""
     feed, run = run_of(run_id)
-    with tell_refusals(kind, run), feed_lock(job, feed) as is_ours:
+    with tell_refusals(kind, feed, run), log_context(**_told_with(feed, run)), feed_lock(job, feed) as is_ours:
         if not is_ours:
             raise FeedBusy("A run or another decision is at work. Nothing was changed; try again when it has ended.")
         run.refresh_from_db()
-        timings = FeedRun.objects.values_list("timings", flat=True).get(pk=run.pk)
-        yield Work(job=job, feed=feed, run=run, stage="promote", timings=timings)
+        yield go_on(job, feed, run, stage="promote")
 
 
 @contextmanager
-def tell_refusals(kind: str, run: Run) -> Iterator[None]:
+def tell_refusals(kind: str, feed: Feed, run: Run) -> Iterator[None]:
     """A decision that a rule refuses is told by an event."""
     try:
         yield
     except Conflict as refusal:
-        log.warning(REFUSED[kind], source_id=str(run.source_id), run_id=str(run.id), run_no=run.no, reason=refusal.code)
+        log.warning(REFUSED[kind], **_told_with(feed, run), reason=refusal.code)
         raise
+
+
+def _told_with(feed: Feed, run: Run) -> dict[str, Any]:
+    return {**fields_of(feed), "run_id": str(run.id), "run_no": run.no, "stage": "promote"}
 
 
 def _require(work: Work, feed: Feed, baseline: Baseline, expected: Mapping[str, int] | None) -> None:
@@ -205,7 +212,7 @@ def _decided(work: Work, outcome: RunOutcome, actor: dict[str, str], **fields: A
 def _record(actor: dict[str, str], verb: str, work: Work, detail: Mapping[str, Any]) -> None:
     who = Actor(kind="system" if actor["kind"] == "system" else "person", id=actor["id"], name=actor["name"])
     audit.record(who, verb, "run", work.run.id, changed=["outcome"], detail={"feed": str(work.feed.id), **detail})
-    work.log.info(verb, by=actor["name"], **detail)
+    work.log_when_true(verb, by=actor["id"], **detail)
 
 
 def _rejudged_promoted(work: Work, feed: Feed, baseline: Baseline, promoted: Promoted) -> None:
@@ -215,9 +222,10 @@ def _rejudged_promoted(work: Work, feed: Feed, baseline: Baseline, promoted: Pro
     )
     work.note(**figures_of(promoted))
     resolve_products(feed, work.run)
+    tell_promoted(work, promoted)
     _record({"kind": "system", "id": "feeds", "name": "feeds"}, "RUN_PROMOTED", work, figures_of(promoted))
     telling.hold_is_over(feed, f"Run {work.run.no} was judged anew and promoted.")
-    complete(work, RunOutcome.PROMOTED)
+    finish(work, RunOutcome.PROMOTED)
 
 
 def _rejudged_held(work: Work, _feed: Feed, _baseline: Baseline, verdict: Verdict) -> None:
@@ -225,4 +233,4 @@ def _rejudged_held(work: Work, _feed: Feed, _baseline: Baseline, verdict: Verdic
     gates = [finding.gate for finding in verdict.holding]
     Run.objects.filter(pk=work.run.pk).update(stage=None)
     _record({"kind": "system", "id": "feeds", "name": "feeds"}, "RUN_HELD_ANEW", work, {"gates": gates})
-    complete(work, RunOutcome.HELD)
+    finish(work, RunOutcome.HELD)

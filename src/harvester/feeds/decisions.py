@@ -74,7 +74,7 @@ def _request(
     actor: Actor, run_id: UUID, kind: str, verb: str, expected: Mapping[str, int] | None, **more: str
 ) -> Enqueued:
     _check_expected(expected)
-    with tell_refusals(kind, run_of(run_id)[1]), transaction.atomic():
+    with tell_refusals(kind, *run_of(run_id)), transaction.atomic():
         feed, run = _locked(run_id)
         held = Source.objects.filter(pk=feed.source_id).values_list("held_run_no", flat=True).get()
         require_held(run, held, expected)

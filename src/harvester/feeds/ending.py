@@ -3,7 +3,8 @@
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db import connection
+import structlog
+from django.db import connection, transaction
 from django.db.models.functions import Now
 from django.utils import timezone
 
@@ -13,10 +14,11 @@ from harvester.catalog.states import RunOutcome, RunStatus
 from harvester.engine.enqueue import enqueue
 from harvester.feeds import telling
 from harvester.feeds.errors import Abandoned, Superseded
+from harvester.feeds.findings import summary_of
 from harvester.feeds.memory import INGESTED, remember_ingested
 from harvester.feeds.models import Feed, FeedRun
 from harvester.feeds.states import FeedStatus, SkipReason, Trigger
-from harvester.feeds.work import Work
+from harvester.feeds.work import Work, fields_of
 from harvester.guards.redaction import redact_text
 from harvester.kernel.actor import system
 from harvester.kernel.errors import HarvesterError
@@ -25,12 +27,16 @@ from harvester.pipeline.baseline import Baseline, look
 from harvester.pipeline.gates import Verdict
 from harvester.pipeline.promote import Promoted
 
+log = structlog.get_logger(__name__)
+
 RUN = "feeds.run"
 #: Final failures in a row after which a feed stops by itself.
 FAILURES_TO_DISABLE = 3
 #: Codes of runs that ended for no fault of the feed.
 UNCOUNTED = (Superseded.code, Abandoned.code, "CANCELLED")
 ACTOR = system("feeds")
+#: What a run that is not promoted has written.
+NOTHING_WRITTEN = {"prices_written": 0, "products_expired": 0}
 _SETTLED = ("consecutive_failures", "last_run_at", "manual_run_requested_at", *INGESTED)
 
 
@@ -63,7 +69,7 @@ def end_promoted(work: Work, feed: Feed, baseline: Baseline, promoted: Promoted)
     if baseline.held_run_no:
         telling.hold_is_over(feed, f"Run {work.run.no} was promoted in its place.")
     telling.identity_upgrades(feed, work.run)
-    work.log.info("PROMOTE_COMPLETE", promote_rows_updated=promoted.changed + promoted.missing, **figures)
+    tell_promoted(work, promoted)
     complete(work, RunOutcome.PROMOTED)
 
 
@@ -71,7 +77,7 @@ def end_held(work: Work, feed: Feed, baseline: Baseline, verdict: Verdict) -> No
     """A gate holds the run: nothing changed, and a person decides."""
     gates = [finding.gate for finding in verdict.holding]
     _end_run(work.run, RunStatus.SUCCEEDED, outcome=RunOutcome.HELD)
-    work.note()
+    work.note(**NOTHING_WRITTEN)
     remember_ingested(feed, work.run)
     _settle_feed(feed, work.run, failures=0)
     audit.record(ACTOR, "RUN_HELD", "run", work.run.id, detail={"feed": str(feed.id), "gates": gates})
@@ -86,7 +92,7 @@ def end_skipped(work: Work, reason: SkipReason) -> None:
     with work.job.transaction(), connection.cursor() as cursor:
         feed, baseline = lock_feed_and_source(cursor, work.feed)
         _end_run(work.run, RunStatus.SUCCEEDED, outcome=RunOutcome.SKIPPED)
-        work.note(skipped_reason=reason.value)
+        work.note(skipped_reason=reason.value, **NOTHING_WRITTEN)
         _settle_feed(feed, work.run, failures=0)
         if feed.unchanged_means_seen and _last_ingested_is_shown(feed, baseline):
             Source.objects.filter(pk=feed.source_id).update(last_promoted_at=baseline.moment)
@@ -99,8 +105,8 @@ def end_failed(work: Work, error: BaseException) -> None:
     code = code_of(error)
     with work.job.transaction(), connection.cursor() as cursor:
         feed, _ = lock_feed_and_source(cursor, work.feed)
-        fail_run(work.run, code, message_of(error))
-        work.note()
+        fail_run(work.run, code, message_of(error), stage=work.stage)
+        work.note(**NOTHING_WRITTEN)
         failures = feed.consecutive_failures + (code not in UNCOUNTED)
         _settle_feed(feed, work.run, failures=failures)
         Source.objects.filter(pk=feed.source_id).update(last_failure_at=Now())
@@ -108,7 +114,7 @@ def end_failed(work: Work, error: BaseException) -> None:
             telling.run_has_failed(feed, work.run, code, message_of(error))
             if failures >= FAILURES_TO_DISABLE and feed.status == FeedStatus.ENABLED:
                 _disable(feed, failures, message_of(error))
-    work.log.info("RUN_FAILED", error=message_of(error), code=code, is_partial=False, duration_ms=work.run.duration_ms)
+        _tell_failed(work)
 
 
 def note_retry(work: Work, error: BaseException, wait_seconds: float) -> None:
@@ -118,9 +124,15 @@ def note_retry(work: Work, error: BaseException, wait_seconds: float) -> None:
         work.note(next_try_at=timezone.now() + timedelta(seconds=wait_seconds))
 
 
-def fail_run(run: Run, code: str, message: str) -> None:
+def supersede(work: Work, message: str) -> None:
+    """Another run took this one's place, which is no failure of the feed. The transaction is the caller's."""
+    fail_run(work.run, Superseded.code, message, stage=work.stage)
+    _tell_failed(work)
+
+
+def fail_run(run: Run, code: str, message: str, *, stage: str | None = None) -> None:
     """End a run as failed; the transaction is the caller's."""
-    _end_run(run, RunStatus.FAILED, error_code=code, error=message)
+    _end_run(run, RunStatus.FAILED, error_code=code, error=message, stage=stage)
 
 
 def code_of(error: BaseException) -> str:
@@ -142,18 +154,23 @@ def follow_up(feed: Feed, started_at: datetime) -> None:
     pending = asked is not None and asked > started_at
     if asked is not None and not pending:
         feed.manual_run_requested_at = None
-    if pending and feed.status == FeedStatus.ENABLED:
-        enqueue(RUN, {"feed_id": str(feed.id), "trigger": Trigger.MANUAL_PENDING.value})
-    telling.log.debug(
-        "MANUAL_RUN_PENDING_CHECK",
-        feed_id=str(feed.id),
-        pending=pending,
-        enqueuing_follow_up=pending and feed.status == FeedStatus.ENABLED,
-    )
+    enqueuing = pending and feed.status == FeedStatus.ENABLED
+    log.debug("MANUAL_RUN_PENDING_CHECK", **fields_of(feed), pending=pending, enqueuing_follow_up=enqueuing)
+    if enqueuing:
+        made = enqueue(RUN, {"feed_id": str(feed.id), "trigger": Trigger.MANUAL_PENDING.value})
+        tell_enqueued(feed, Trigger.MANUAL_PENDING, made.job_id)
+
+
+def tell_enqueued(feed: Feed, trigger: Trigger, job_id: int) -> None:
+    """The job of a run was put in, by the transaction that is open."""
+    next_run_at = feed.next_run_at.isoformat() if feed.next_run_at else None
+    fields = {"trigger": trigger.value, "enqueued_job_id": job_id, "next_run_at": next_run_at}
+    transaction.on_commit(lambda: log.info("FEED_ENQUEUED", **fields_of(feed), stage="scheduler", **fields))
 
 
 def _end_run(run: Run, status: RunStatus, **fields: Any) -> None:
-    Run.objects.filter(pk=run.pk).update(status=status, finished_at=Now(), stage=None, **fields)
+    fields = {"stage": None, "error_code": None, "error": None, **fields}
+    Run.objects.filter(pk=run.pk).update(status=status, finished_at=Now(), **fields)
     with connection.cursor() as cursor:
         cursor.execute(
             "UPDATE runs SET duration_ms = extract(epoch FROM finished_at - started_at) * 1000 WHERE id = %s", [run.pk]
@@ -190,7 +207,30 @@ def _disable(feed: Feed, failures: int, error: str) -> None:
     telling.feed_is_disabled(feed, failures, error)
 
 
+def tell_promoted(work: Work, promoted: Promoted) -> None:
+    figures = figures_of(promoted)
+    updated = promoted.changed + promoted.missing
+    work.log_when_true("PROMOTE_COMPLETE", timed=True, promote_rows_updated=updated, **figures)
+
+
 def complete(work: Work, outcome: RunOutcome) -> None:
-    result = {"run_no": work.run.no, "run_id": str(work.run.id), "outcome": outcome.value}
-    work.log.info("RUN_COMPLETE", status=work.run.status, outcome=outcome.value, duration_ms=work.run.duration_ms)
-    work.job.finish(result)
+    """End the run's job with it."""
+    work.log_when_true(
+        "RUN_COMPLETE",
+        status=work.run.status,
+        outcome=outcome.value,
+        duration_ms=work.run.duration_ms,
+        summary=summary_of(work.run),
+    )
+    finish(work, outcome)
+
+
+def finish(work: Work, outcome: RunOutcome) -> None:
+    work.job.finish({"run_no": work.run.no, "run_id": str(work.run.id), "outcome": outcome.value})
+
+
+def _tell_failed(work: Work) -> None:
+    run = work.run
+    work.log_when_true(
+        "RUN_FAILED", error=run.error, code=run.error_code, is_partial=False, duration_ms=run.duration_ms
+    )

@@ -8,10 +8,11 @@ from harvester.catalog.models import Run
 from harvester.catalog.states import RunOutcome
 from harvester.feeds.access import note_host_key, open_remote, port_of
 from harvester.feeds.models import Feed
-from harvester.feeds.states import SkipReason
+from harvester.feeds.states import Compression, SkipReason
 from harvester.feeds.store import artifact_store
 from harvester.feeds.work import Work
 from harvester.guards.host_keys import HostKeyChanged, HostKeyUnknown
+from harvester.guards.inflate import GZIP_MAGIC, is_gzip
 from harvester.guards.remote import RemoteFileNotFound, RemoteFiles, RemoteStat
 from harvester.kernel.network import ManifestEntry
 
@@ -47,7 +48,7 @@ def fetch(work: Work) -> Fetched | SkipReason:
             note_host_key(feed, refusal.seen)
         raise
     with session as remote:
-        log.debug("FTP_CONNECTED", host=feed.host)
+        log.debug("FTP_CONNECTED", host=feed.host, connection_time_ms=work.elapsed_ms())
         stat = remote.stat(feed.path)
         log.debug(
             "FILE_STAT",
@@ -65,21 +66,27 @@ def fetch(work: Work) -> Fetched | SkipReason:
 def is_unchanged(feed: Feed, stat: RemoteStat, say: Callable[..., object]) -> bool:
     """Whether the server shows the very file that was read last. What it does not tell counts as changed."""
     if stat.mtime is None or stat.size is None:
-        say("STAT_INCOMPLETE", feed_id=str(feed.id), mtime=_text(stat.mtime), size=stat.size)
+        say("STAT_INCOMPLETE", mtime=_text(stat.mtime), size=stat.size)
         return False
     if feed.last_content_hash is None or (feed.last_remote_mtime, feed.last_remote_size) != (stat.mtime, stat.size):
         return False
-    say("STAT_UNCHANGED", feed_id=str(feed.id), mtime=_text(stat.mtime), size=stat.size)
+    say("STAT_UNCHANGED", mtime=_text(stat.mtime), size=stat.size)
     return True
 
 
 def _download(work: Work, remote: RemoteFiles, manifest_rows: int | None) -> Fetched | SkipReason:
     feed, cap = work.feed, work.feed.max_file_bytes or MAX_FILE_BYTES
+    began = work.elapsed_ms()
     with artifact_store().writer() as writer:
         downloaded = remote.download(feed.path, writer, cap_bytes=cap, on_progress=_Progress(work))
         artifact = writer.commit()
     stat = downloaded.stat
-    work.log.info("DOWNLOAD_COMPLETE", bytes=downloaded.size, compression_type=feed.compression)
+    work.log.info(
+        "DOWNLOAD_COMPLETE",
+        bytes=downloaded.size,
+        duration_ms=work.elapsed_ms() - began,
+        compression_type=_compression(artifact.sha256).value,
+    )
     with work.job.transaction():
         work.note(
             download_bytes=downloaded.size, remote_mtime=stat.mtime, remote_size=stat.size, manifest_rows=manifest_rows
@@ -87,6 +94,12 @@ def _download(work: Work, remote: RemoteFiles, manifest_rows: int | None) -> Fet
     if artifact.sha256 == feed.last_content_hash:
         return _skipped(work, SkipReason.UNCHANGED_HASH)
     return Fetched(sha256=artifact.sha256, size=artifact.size, manifest_rows=manifest_rows)
+
+
+def _compression(sha256: str) -> Compression:
+    """What the file is; what the feed says about that may be outdated."""
+    with artifact_store().open(sha256) as file:
+        return Compression.GZIP if is_gzip(file.read(len(GZIP_MAGIC))) else Compression.NONE
 
 
 def _skipped(work: Work, reason: SkipReason) -> SkipReason:

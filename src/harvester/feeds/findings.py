@@ -1,17 +1,38 @@
 """What a run found in its file, kept with the run: counts by code, and the first rows of each."""
 
-from typing import Any
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
-from harvester.feeds.models import FeedRunSample
+from harvester.catalog.models import Run
+from harvester.feeds.models import FeedRun, FeedRunSample
 from harvester.feeds.work import Work
+from harvester.guards.redaction import redact_text
 from harvester.kernel.rejects import RejectCode, WarningCode
 from harvester.pipeline.parse import ParseReport
+from harvester.pipeline.parse.findings import SAMPLE_CHARACTERS
 
+#: What people want to know of a run in one line.
+SUMMARY = (
+    *("download_bytes", "rows_read", "rows_parsed", "products_upserted", "products_new", "products_changed"),
+    *("products_missing", "products_expired", "products_rejected", "prices_written", "error_count"),
+    *("duplicate_key_count", "skipped_reason"),
+)
 UPGRADE = "IDENTITY_UPGRADE_DETECTED"
+URL_ONLY = "URL_HASH_FALLBACK"
 DUPLICATE = "DUPLICATE_ROW_SAME_IDENTITY"
 
 
-def keep_findings(work: Work, report: ParseReport, *, upgrades: list[tuple[int, str]] | None = None) -> None:
+class MoreSample(NamedTuple):
+    """A row to look at that was found behind the parser."""
+
+    code: str
+    line: int
+    row: str
+    reason: str
+
+
+def keep_findings(work: Work, report: ParseReport, *, more: Sequence[MoreSample] = ()) -> None:
     """Write counts and samples, in place of what an earlier attempt wrote. The transaction is the caller's."""
     counts = report.findings.counts
     rejected = report.rows_read - report.rows_valid
@@ -26,7 +47,13 @@ def keep_findings(work: Work, report: ParseReport, *, upgrades: list[tuple[int, 
         dialect=dialect_of(report),
     )
     FeedRunSample.objects.filter(run_id=work.run.pk).delete()
-    FeedRunSample.objects.bulk_create(_samples(work, report, upgrades or []))
+    FeedRunSample.objects.bulk_create(_samples(work, report, more))
+
+
+def summary_of(run: Run) -> dict[str, int | str]:
+    """The figures of a run that are known."""
+    found = FeedRun.objects.filter(pk=run.pk).values(*SUMMARY).get()
+    return {name: value for name, value in found.items() if value is not None}
 
 
 def dialect_of(report: ParseReport) -> dict[str, Any]:
@@ -39,7 +66,7 @@ def dialect_of(report: ParseReport) -> dict[str, Any]:
     }
 
 
-def _samples(work: Work, report: ParseReport, upgrades: list[tuple[int, str]]) -> list[FeedRunSample]:
+def _samples(work: Work, report: ParseReport, more: Sequence[MoreSample]) -> list[FeedRunSample]:
     found = [
         FeedRunSample(
             run_id=work.run.pk, code=code.value, place=place, line=item.line, row=item.row, reason=item.reason
@@ -53,6 +80,11 @@ def _samples(work: Work, report: ParseReport, upgrades: list[tuple[int, str]]) -
         found.append(
             FeedRunSample(run_id=work.run.pk, code=DUPLICATE, place=place, line=lost.line, row="", reason=reason)
         )
-    for place, (line, reason) in enumerate(upgrades):
-        found.append(FeedRunSample(run_id=work.run.pk, code=UPGRADE, place=place, line=line, row="", reason=reason))
+    places: Counter[str] = Counter()
+    for item in more:
+        row = redact_text(item.row)[:SAMPLE_CHARACTERS]
+        place, places[item.code] = places[item.code], places[item.code] + 1
+        found.append(
+            FeedRunSample(run_id=work.run.pk, code=item.code, place=place, line=item.line, row=row, reason=item.reason)
+        )
     return found

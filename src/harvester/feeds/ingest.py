@@ -1,6 +1,7 @@
 """From a kept file to a verdict, and from the verdict to promotion or hold. Nothing is a fact before the verdict."""
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, cast
@@ -11,16 +12,27 @@ from django.db import connection
 from harvester.catalog.states import RunKind
 from harvester.feeds.ending import end_held, end_promoted, lock_feed_and_source
 from harvester.feeds.errors import CountMismatch, NoValidProducts
-from harvester.feeds.findings import keep_findings
+from harvester.feeds.findings import UPGRADE, URL_ONLY, MoreSample, keep_findings
 from harvester.feeds.models import Feed
+from harvester.feeds.reporting import (
+    ParseProgress,
+    UpsertBatches,
+    header_told,
+    tell_header,
+    tell_judged,
+    tell_judging,
+    tell_matched,
+    tell_parsed,
+)
 from harvester.feeds.store import artifact_store
 from harvester.feeds.work import Work
 from harvester.guards.inflate import inflate
+from harvester.kernel.errors import TerminalError, TransientError
 from harvester.kernel.numerals import DecimalStyle
 from harvester.pipeline.baseline import Baseline, look
 from harvester.pipeline.gates import RunFacts, Thresholds, Verdict, judge
 from harvester.pipeline.hold import hold
-from harvester.pipeline.load import Position, add_new_products, find_upgrades, stage, stage_contents
+from harvester.pipeline.load import Position, add_new_products, find_upgrades, first_by_url, stage, stage_contents
 from harvester.pipeline.match import Match, match
 from harvester.pipeline.parse import ParseLimits, ParseReport, ParseSettings, Parsing
 from harvester.pipeline.parse.encoding import Encoding
@@ -74,21 +86,31 @@ def thresholds_of(work: Work) -> Thresholds:
 def _read(work: Work, slot: Slot, spool: Spool, sha256: str, manifest_rows: int | None) -> ParseReport:
     """Parse, stage and prove; from here on the run belongs to this very file."""
     with work.step("parse"), artifact_store().open(sha256) as file:
-        parsing = _parsing(work, file)
+        with header_told(work):
+            parsing = _parsing(work, file)
+        tell_header(work, parsing)
         report = parsing.report
-        work.log.info("PARSE_START", format=work.feed.format, delimiter=report.dialect.delimiter)
-        stage(work.job, slot, parsing, spool, Position(file))
-    with work.job.transaction():
-        keep_findings(work, report)
-    _prove(report, manifest_rows)
+        with _kept_anyway(work, report):
+            stage(work.job, slot, parsing, spool, Position(file), on_block=ParseProgress(work, report))
+        tell_parsed(work, report)
+        _prove(report, manifest_rows)
     with work.job.transaction():
         work.run.artifact_hash = sha256
         work.run.save(update_fields=["artifact_hash"])
-    work.log.info(
-        "PARSE_COMPLETE", total_rows=report.rows_read, parsed_rows=report.rows_valid, encoding=report.encoding,
-        skipped_rows=report.rows_read - report.rows_valid, duration_ms=work.timings["parse"],
-    )  # fmt: skip
     return report
+
+
+@contextmanager
+def _kept_anyway(work: Work, report: ParseReport) -> Iterator[None]:
+    """What was found is kept with the run, also if the file turns out to be of no use on the way."""
+    try:
+        yield
+    except (TerminalError, TransientError):
+        with work.job.transaction():
+            keep_findings(work, report)
+        raise
+    with work.job.transaction():
+        keep_findings(work, report)
 
 
 def _parsing(work: Work, file: BinaryIO) -> Parsing:
@@ -128,15 +150,23 @@ def _judge(work: Work, slot: Slot, spool: Spool, report: ParseReport) -> Judged:
     with work.step("circuit_breaker"):
         with work.job.transaction(), connection.cursor() as cursor:
             baseline = look(cursor, work.feed.source_id)
+            tell_judging(work, baseline)
             found = match(cursor, slot, baseline, run_type=RunKind.AFFILIATE_FEED, shock_move=thresholds.shock_move)
-        upgrades, samples = find_upgrades(slot, spool, work.feed.source_id) if found.new else (0, [])
+        upgrades, shown = find_upgrades(slot, spool, work.feed.source_id) if found.new else (0, [])
+        samples = [MoreSample(UPGRADE, line, "", reason) for line, reason in shown]
         verdict = judge(_facts(found, report, baseline), thresholds)
-    judged = Judged(baseline=baseline, match=found, report=report, verdict=verdict, upgrades=upgrades)
-    with work.job.transaction():
-        work.note(**_figures(judged))
-        keep_findings(work, report, upgrades=samples)
-    _tell(work, judged)
+        judged = Judged(baseline=baseline, match=found, report=report, verdict=verdict, upgrades=upgrades)
+        with work.job.transaction():
+            work.note(**_figures(judged))
+            keep_findings(work, report, more=samples + _url_samples(slot, spool, found))
+        tell_matched(work, found, upgrades)
+        tell_judged(work, found, verdict)
     return judged
+
+
+def _url_samples(slot: Slot, spool: Spool, found: Match) -> list[MoreSample]:
+    shown = first_by_url(slot, spool) if found.url_hash else []
+    return [MoreSample(URL_ONLY, line, url, "neither an item id nor a SKU") for line, url in shown]
 
 
 def _facts(found: Match, report: ParseReport, baseline: Baseline) -> RunFacts:
@@ -173,37 +203,15 @@ def _figures(judged: Judged) -> dict[str, object]:
     }
 
 
-def _tell(work: Work, judged: Judged) -> None:
-    found, log = judged.match, work.log
-    log.info("CIRCUIT_BREAKER_START", t0=str(judged.baseline.moment), expiry_hours=judged.baseline.expiry_hours)
-    log.debug(
-        "CIRCUIT_BREAKER_COUNTS", active_count_before=found.active_before, seen_success_count=found.active_seen,
-        would_expire_count=max(0, found.active_before - found.active_seen),
-    )  # fmt: skip
-    if found.active_seen > found.active_before:
-        log.warning(
-            "CIRCUIT_BREAKER_NEGATIVE_EXPIRE_COUNT", active_count_before=found.active_before,
-            seen_success_count=found.active_seen, raw_expire_count=found.active_before - found.active_seen,
-        )  # fmt: skip
-    if found.url_hash:
-        log.warning("URL_HASH_FALLBACK", count=found.url_hash, products=found.products)
-    if judged.upgrades:
-        log.info("IDENTITY_UPGRADE_DETECTED", count=judged.upgrades, products=found.products)
-    for finding in judged.verdict.holding:
-        name = "DATA_QUALITY_URL_HASH_SPIKE" if finding.gate == "URL_HASH" else "CIRCUIT_BREAKER_TRIPPED"
-        log.warning(name, reason=finding.gate, **finding.figures)
-    if judged.verdict.passed:
-        log.info("CIRCUIT_BREAKER_PASSED", **judged.verdict.findings[0].figures)
-
-
 def _promote(work: Work, slot: Slot, spool: Spool, judged: Judged, endings: Endings) -> None:
     with work.step("upsert"):
         if judged.match.new:
-            add_new_products(work.job, slot, spool, judged.baseline, work.run.no)
+            batches = UpsertBatches(work, judged.match.new)
+            add_new_products(work.job, slot, spool, judged.baseline, work.run.no, around_block=batches)
         if judged.match.content:
             stage_contents(work.job, slot, spool, with_new=False)
-    work.log.info("PROMOTE_START", products_to_promote=judged.match.products)
     with work.step("promote"), work.job.transaction(), connection.cursor() as cursor:
+        work.log.info("PROMOTE_START", products_to_promote=judged.match.products)
         feed, baseline = lock_feed_and_source(cursor, work.feed)
         promoted = promote(cursor, Difference.staged(slot), baseline, promotion_of(work, judged.match.products))
         endings.promoted(work, feed, baseline, promoted)

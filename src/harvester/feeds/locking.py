@@ -13,6 +13,7 @@ from django.db import DatabaseError, connection
 
 from harvester.engine.job import RunningJob
 from harvester.feeds.models import Feed
+from harvester.feeds.work import fields_of
 
 log = structlog.get_logger(__name__)
 
@@ -29,7 +30,7 @@ def feed_lock(job: RunningJob, feed: Feed) -> Iterator[bool]:
     if not is_ours:
         yield False
         return
-    log.debug("ADVISORY_LOCK_ACQUIRED", feed_id=str(feed.id), feed_lock_id=feed.lock_no)
+    log.debug("ADVISORY_LOCK_ACQUIRED", **fields_of(feed), feed_lock_id=feed.lock_no)
     try:
         yield True
     finally:
@@ -49,4 +50,4 @@ def _release(feed: Feed) -> None:
         return
     with suppress(DatabaseError), connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_unlock(%s, %s)", [FEED_LOCK, feed.lock_no])
-        log.debug("ADVISORY_LOCK_RELEASED", feed_id=str(feed.id), feed_lock_id=feed.lock_no)
+        log.debug("ADVISORY_LOCK_RELEASED", **fields_of(feed), feed_lock_id=feed.lock_no)

@@ -1,7 +1,9 @@
 """No run stays RUNNING without a job that will end it."""
 
+from functools import partial
+
 import structlog
-from django.db import connection
+from django.db import connection, transaction
 
 from harvester.catalog.models import Run
 from harvester.engine.job import RunningJob
@@ -35,7 +37,8 @@ def close_orphans(feed: Feed | None = None) -> int:
     for run in Run.objects.filter(pk__in=found):
         fail_run(run, Abandoned.code, "The job of this run ended without it. Nothing was changed; run the feed again.")
         _follow_up(run)
-        log.warning("RUN_ABANDONED", run_no=run.no, source_id=str(run.source_id), job_id=run.job_id)
+        fields = {"run_id": str(run.id), "run_no": run.no, "source_id": str(run.source_id), "job_id": run.job_id}
+        transaction.on_commit(partial(log.warning, "RUN_ABANDONED", **fields))
     return len(found)
 
 

@@ -1,5 +1,7 @@
 """A run of a feed as a job: lock, run row, fetch, ingest, end. See `docs/architecture.md` for the picture."""
 
+import os
+from contextlib import ExitStack
 from typing import Any
 
 import structlog
@@ -10,7 +12,7 @@ from harvester.engine.errors import JobCancelled, JobSignal, Snooze
 from harvester.engine.job import RunningJob
 from harvester.engine.registry import job_kind
 from harvester.engine.settle import DATABASE_LOST
-from harvester.feeds.ending import RUN, end_failed, end_skipped, fail_run, note_retry
+from harvester.feeds.ending import RUN, end_failed, end_skipped, note_retry, supersede
 from harvester.feeds.errors import Superseded
 from harvester.feeds.fetch import Fetched, fetch
 from harvester.feeds.ingest import ingest
@@ -19,7 +21,8 @@ from harvester.feeds.memory import expect_a_file
 from harvester.feeds.models import Feed, FeedRun
 from harvester.feeds.orphans import close_orphans
 from harvester.feeds.states import FeedStatus, SkipReason, Trigger
-from harvester.feeds.work import Work
+from harvester.feeds.work import Work, fields_of, go_on
+from harvester.guards.logs import log_context
 from harvester.kernel.errors import ConfigError, NotFound, TerminalError
 from harvester.kernel.retry import RetryPolicy
 
@@ -38,14 +41,15 @@ def register() -> None:
 def run_feed(job: RunningJob, feed_id: str, trigger: str) -> dict[str, Any] | None:
     """Run a feed once. The job's end is part of the transaction that ends the run."""
     feed = _feed(feed_id)
-    with feed_lock(job, feed) as is_ours:
+    # Left after the lock is, so that its release is told with the run.
+    with ExitStack() as told, log_context(**fields_of(feed), stage="scheduler"), feed_lock(job, feed) as is_ours:
         if not is_ours:
             return _busy(job, feed, Trigger(trigger))
         work = _begin(job, feed, Trigger(trigger))
         if work is None:
             return {"outcome": None, "note": "there was nothing to do"}
-        with structlog.contextvars.bound_contextvars(feed_id=feed_id, run_no=work.run.no):
-            _attempt(work)
+        told.enter_context(log_context(run_id=str(work.run.id), run_no=work.run.no))
+        _attempt(work)
     return None
 
 
@@ -63,13 +67,17 @@ def _busy(job: RunningJob, feed: Feed, trigger: Trigger) -> dict[str, Any]:
     if not others.exists():
         raise Snooze(BUSY_SECONDS, "a decision about this feed is at work")
     if own is not None:
-        log.warning("RETRY_LOCK_CONFLICT", run_no=own.no, feed_id=str(feed.id), feed_lock_id=feed.lock_no)
+        log.warning("RETRY_LOCK_CONFLICT", run_id=str(own.id), run_no=own.no, feed_lock_id=feed.lock_no)
         with job.transaction():
-            fail_run(own, Superseded.code, "Another run of the feed is at work; it replaces this one.")
+            supersede(go_on(job, feed, own), "Another run of the feed is at work; it replaces this one.")
         raise Superseded("Another run of the feed is at work; it replaces this one.")
-    event = "SKIPPED_LOCK_BUSY" if trigger is Trigger.SCHEDULED else "MANUAL_RUN_DEFERRED"
-    log.debug(event, feed_id=str(feed.id), feed_lock_id=feed.lock_no, trigger=trigger.value)
+    _tell_busy(feed, trigger)
     return {"outcome": None, "note": "a run was at work"}
+
+
+def _tell_busy(feed: Feed, trigger: Trigger) -> None:
+    event = "SKIPPED_LOCK_BUSY" if trigger is Trigger.SCHEDULED else "MANUAL_RUN_DEFERRED"
+    log.debug(event, feed_lock_id=feed.lock_no, trigger=trigger.value)
 
 
 def _begin(job: RunningJob, feed: Feed, trigger: Trigger) -> Work | None:
@@ -89,7 +97,7 @@ def _begin(job: RunningJob, feed: Feed, trigger: Trigger) -> Work | None:
         )  # fmt: skip
         FeedRun.objects.create(run=run, feed=feed)
     work = Work(job=job, feed=feed, run=run)
-    work.log.info("RUN_START", trigger=trigger.value, job_id=job.id)
+    work.log.info("RUN_START", trigger=trigger.value, worker=job.worker, worker_pid=os.getpid())
     return work
 
 
@@ -98,23 +106,24 @@ def _resume(job: RunningJob, feed: Feed, run: Run) -> Work | None:
     if run.status != RunStatus.RUNNING:
         return None
     newer = Run.objects.filter(source_id=feed.source_id, no__gt=run.no, status=RunStatus.SUCCEEDED)
+    work = go_on(job, feed, run)
     if newer.exclude(outcome=RunOutcome.SKIPPED).exists():
-        fail_run(run, Superseded.code, "A newer run of the feed ended before this one could go on.")
+        supersede(work, "A newer run of the feed ended before this one could go on.")
         return None
     Run.objects.filter(pk=run.pk).update(lease=job.lease, attempt=job.attempt)
     FeedRun.objects.filter(pk=run.pk).update(next_try_at=None)
     run.refresh_from_db()
-    return Work(job=job, feed=feed, run=run)
+    work.log_when_true("RUN_RESUMED", attempt=job.attempt, max_attempts=job.max_attempts)
+    return work
 
 
 def _is_wanted(feed: Feed, trigger: Trigger) -> bool:
     """Whether a run is to begin: the feed still runs, none is at work, and a request is not honoured yet."""
     if feed.status != FeedStatus.ENABLED:
-        log.debug("FEED_SKIPPED_STATUS", feed_id=str(feed.id), status=feed.status)
+        log.debug("FEED_SKIPPED_STATUS", status=feed.status)
         return False
     if Run.objects.filter(source_id=feed.source_id, status=RunStatus.RUNNING).exists():
-        event = "SKIPPED_LOCK_BUSY" if trigger is Trigger.SCHEDULED else "MANUAL_RUN_DEFERRED"
-        log.debug(event, feed_id=str(feed.id), feed_lock_id=feed.lock_no, trigger=trigger.value)
+        _tell_busy(feed, trigger)
         return False
     return trigger is Trigger.SCHEDULED or feed.manual_run_requested_at is not None
 
@@ -149,20 +158,26 @@ def _work(work: Work) -> None:
 
 def _note_failure(work: Work, error: Exception) -> None:
     job = work.job
+    if not isinstance(error, TerminalError) and job.attempt < job.max_attempts:
+        _retry(work, error)
+        return
     if isinstance(error, TerminalError):
         kind = "config" if isinstance(error, ConfigError) else "permanent"
         work.log.info("RETRY_SKIPPED", classification=kind, code=error.code, hint=str(error))
-        end_failed(work, error)
-    elif job.attempt >= job.max_attempts:
-        work.log.error("DOWNLOAD_FAILED" if work.stage == "download" else "RUN_ATTEMPTS_USED_UP", attempts=job.attempt)
-        end_failed(work, error)
-    else:
-        wait = RETRY.wait(job.attempt, 0.0)
-        work.log.warning(
-            "DOWNLOAD_RETRY" if work.stage == "download" else "RUN_RETRY",
-            attempt=job.attempt,
-            max_attempts=job.max_attempts,
-            error=str(error),
-            retry_in_ms=round(wait * 1000),
-        )
-        note_retry(work, error, wait)
+    if work.stage == "download":
+        work.log.error("DOWNLOAD_FAILED", error=str(error), attempts=job.attempt, will_retry=False)
+    end_failed(work, error)
+
+
+def _retry(work: Work, error: Exception) -> None:
+    """Let the run wait for its next attempt."""
+    job = work.job
+    wait = RETRY.wait(job.attempt, 0.0)
+    work.log.warning(
+        "DOWNLOAD_RETRY" if work.stage == "download" else "RUN_RETRY",
+        attempt=job.attempt,
+        max_attempts=job.max_attempts,
+        error=str(error),
+        retry_in_ms=round(wait * 1000),
+    )
+    note_retry(work, error, wait)

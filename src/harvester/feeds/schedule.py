@@ -28,7 +28,7 @@ WITH due AS (
 )
 UPDATE feeds SET next_run_at = now() + schedule_hours * interval '1 hour'
 FROM due WHERE feeds.id = due.id
-RETURNING feeds.id, feeds.network, feeds.next_run_at
+RETURNING feeds.id, feeds.source_id, feeds.network, feeds.next_run_at
 """
 
 
@@ -43,10 +43,10 @@ def tick(job: RunningJob) -> dict[str, int]:
     began, enqueued = time.monotonic(), 0
     while claimed := _claim(job):
         enqueued += len(claimed)
-        for feed_id, network, next_run_at, job_id in claimed:
+        for feed_id, source_id, network, next_run_at, job_id in claimed:
             log.info(
-                "FEED_ENQUEUED", feed_id=str(feed_id), network=network, next_run_at=next_run_at.isoformat(),
-                trigger=Trigger.SCHEDULED.value, enqueued_job_id=job_id,
+                "FEED_ENQUEUED", feed_id=str(feed_id), source_id=str(source_id), network=network, stage="scheduler",
+                next_run_at=next_run_at.isoformat(), trigger=Trigger.SCHEDULED.value, enqueued_job_id=job_id,
             )  # fmt: skip
         job.check()
     log.debug("SCHEDULER_TICK", eligible_feeds=enqueued, tick_duration_ms=round((time.monotonic() - began) * 1000))

@@ -3,9 +3,11 @@
 from typing import Any
 
 import structlog
+from django.db import transaction
 
 from harvester.catalog.models import Run
 from harvester.feeds.models import Feed, FeedRun
+from harvester.feeds.work import fields_of
 from harvester.ops.alerts import raise_alert, resolve_alert
 from harvester.pipeline.baseline import Baseline
 from harvester.pipeline.gates import Verdict
@@ -43,7 +45,8 @@ def run_is_held(feed: Feed, run: Run, verdict: Verdict, baseline: Baseline) -> N
 
 
 def feed_is_disabled(feed: Feed, failures: int, error: str) -> None:
-    log.warning("FEED_AUTO_DISABLED", feed_id=str(feed.id), consecutive_failures=failures, last_error=error)
+    fields = {**fields_of(feed), "consecutive_failures": failures, "last_error": error}
+    transaction.on_commit(lambda: log.warning("FEED_AUTO_DISABLED", **fields))
     body = f"{failures} runs in a row failed; the last one said: {error}\nMend the cause, then re-enable the feed."
     _raise("FEED_AUTO_DISABLED", feed, f"{feed}: disabled after {failures} failures", body)
 

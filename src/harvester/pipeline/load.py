@@ -1,8 +1,9 @@
 """From parsed rows to tables: into staging, and the rows that matter into products or beside the difference."""
 
 import os
-from collections.abc import Iterator
-from typing import Any, BinaryIO
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, BinaryIO, TypeAlias
 from uuid import UUID
 
 import numpy as np
@@ -28,8 +29,8 @@ from harvester.pipeline.staging import (
 _IS_NEW = "is_new"
 _IS_CONTENT = "is_content"
 _IS_EITHER = "is_new OR is_content"
-#: Upgrades that are shown to people.
-MOST_UPGRADES = 50
+#: Rows of a kind that are shown to people.
+MOST_SHOWN = 50
 
 
 class Position:
@@ -44,12 +45,26 @@ class Position:
         return self._file.tell()
 
 
-def stage(job: RunningJob, slot: Slot, parsing: Parsing, spool: Spool, position: Position) -> None:
-    """Parse a file to its end and put keys, hashes and prices into staging. The last row of a product counts."""
+OnBlock: TypeAlias = Callable[[Position], object]
+
+
+def stage(
+    job: RunningJob,
+    slot: Slot,
+    parsing: Parsing,
+    spool: Spool,
+    position: Position,
+    *,
+    on_block: OnBlock | None = None,
+) -> None:
+    """Parse a file to its end and put keys, hashes and prices into staging. The last row of a product counts.
+
+    `on_block` is called whenever a block of the file was parsed.
+    """
     with job.transaction(), connection.cursor() as cursor:
         prepare_session(cursor)
         cursor.execute("SELECT clear_staging(%s)", [slot.number])
-        copy_in(cursor, slot.rows, ROW_COLUMNS, _spooled(job, parsing, spool, position))
+        copy_in(cursor, slot.rows, ROW_COLUMNS, _spooled(job, parsing, spool, position, on_block))
         superseded = (
             parsing.report.duplicates.superseded if parsing.report.duplicates else pl.Series([], dtype=pl.Int64)
         )
@@ -58,17 +73,32 @@ def stage(job: RunningJob, slot: Slot, parsing: Parsing, spool: Spool, position:
         analyse(cursor, slot)
 
 
-def _spooled(job: RunningJob, parsing: Parsing, spool: Spool, position: Position) -> Iterator[pl.DataFrame]:
+def _spooled(
+    job: RunningJob, parsing: Parsing, spool: Spool, position: Position, on_block: OnBlock | None
+) -> Iterator[pl.DataFrame]:
     for rows in parsing:
         job.check()
         job.progress(position.done, position.total, f"parsed {parsing.report.rows_read:,} rows")
+        if on_block:
+            on_block(position)
         if rows.height:
             spool.add(rows)
             yield rows
 
 
-def add_new_products(job: RunningJob, slot: Slot, spool: Spool, baseline: Baseline, run_no: int) -> None:
-    """Copy products that were never seen before, a block at a time. Nobody sees them: they have no offer yet."""
+def add_new_products(
+    job: RunningJob,
+    slot: Slot,
+    spool: Spool,
+    baseline: Baseline,
+    run_no: int,
+    *,
+    around_block: Callable[[int], AbstractContextManager[object]] = nullcontext,
+) -> None:
+    """Copy products that were never seen before, a block at a time. Nobody sees them: they have no offer yet.
+
+    `around_block` gets the number of products of each block, and is entered around its transaction.
+    """
     with connection.cursor() as cursor:
         lines, ids = lines_and_ids(cursor, slot, _IS_NEW)
     columns = ["identity_type", "identity_value", "content_hash", *CONTENT_COLUMNS]
@@ -82,7 +112,7 @@ def add_new_products(job: RunningJob, slot: Slot, spool: Spool, baseline: Baseli
             pl.lit(baseline.moment.isoformat()).alias("created_at"),
             pl.lit(baseline.moment.isoformat()).alias("updated_at"),
         ).drop("line", "place")
-        with job.transaction(), connection.cursor() as cursor:
+        with around_block(block.height), job.transaction(), connection.cursor() as cursor:
             copy_in(cursor, "source_products", product.columns, [product])
         job.progress(int(block["place"][-1]) + 1, len(lines), "new products")
 
@@ -94,6 +124,15 @@ def stage_contents(job: RunningJob, slot: Slot, spool: Spool, *, with_new: bool)
         blocks = spool.rows(lines, list(CONTENT_COLUMNS))
         if copy_in(cursor, slot.contents, ["line", *CONTENT_COLUMNS], blocks):
             analyse(cursor, slot)
+
+
+def first_by_url(slot: Slot, spool: Spool) -> list[tuple[int, str]]:
+    """Line and address of the first rows that are known by nothing but their address."""
+    query = f"SELECT line FROM {slot.rows} WHERE identity_type = %s ORDER BY line LIMIT %s"  # noqa: S608 - a constant
+    with connection.cursor() as cursor:
+        cursor.execute(query, [NUMBERS[IdentityType.URL_HASH], MOST_SHOWN])
+        lines = np.array([row[0] for row in cursor.fetchall()], np.int64)
+    return [row for block in spool.rows(lines, ["url"]) for row in block.select("line", "url").iter_rows()]
 
 
 # A row that is new under its identity, although a product is known under a lesser identity that the row has too.
@@ -141,6 +180,6 @@ def _upgrades(
         )
         found = cursor.fetchall()
         count += len(found)
-        room = MOST_UPGRADES - len(samples)
+        room = MOST_SHOWN - len(samples)
         samples += [(line, f"known as {names[kind]} {value}") for line, kind, value in found[:room]]
     return count, samples

@@ -23,7 +23,7 @@ WITH matched AS MATERIALIZED (
         o.last_signature IS DISTINCT FROM r.signature
             OR o.last_priced_at + %(heartbeat)s * interval '1 hour' * (1 - (p.id %% 60) / 60.0 / %(spread)s)
                <= %(moment)s AS is_price,
-        o.last_amount, o.last_currency,
+        o.last_amount, o.last_currency, o.last_signature,
         o.product_id IS NOT NULL AND NOT o.absence_accepted AND (%(since)s::timestamptz IS NULL
             OR coalesce(o.seen_until, %(promoted_at)s) >= %(since)s) AS is_active
     FROM {rows} r
@@ -42,7 +42,9 @@ SELECT count(*), count(*) FILTER (WHERE identity_type = 4), count(*) FILTER (WHE
     count(*) FILTER (WHERE last_amount IS NOT NULL),
     count(*) FILTER (WHERE last_amount IS NOT NULL AND (last_currency <> currency
         OR abs(amount - last_amount) > %(shock_move)s * last_amount)),
-    count(*) FILTER (WHERE is_active), count(*) FILTER (WHERE has_offer AND (is_active OR NOT is_back))
+    count(*) FILTER (WHERE is_active), count(*) FILTER (WHERE has_offer AND (is_active OR NOT is_back)),
+    count(*) FILTER (WHERE is_new AND identity_type = 4),
+    count(*) FILTER (WHERE is_price AND NOT is_unsure AND last_signature = signature)
 FROM matched
 """
 
@@ -88,6 +90,7 @@ class Match:
     Attributes:
         products: different products that the run saw.
         url_hash: of them, those known by their address only.
+        new_url_hash: of those, never seen before.
         new: never seen before.
         content: known, with other content.
         back: known, and not seen by the last promoted run.
@@ -97,10 +100,12 @@ class Match:
         active_before: how many were on sale.
         absent: products that promotion would mark as missing.
         prices_due: prices that promotion would write.
+        heartbeats: of them, those that only say that nothing has changed for long.
     """
 
     products: int
     url_hash: int
+    new_url_hash: int
     new: int
     content: int
     back: int
@@ -110,6 +115,7 @@ class Match:
     active_before: int
     absent: int
     prices_due: int
+    heartbeats: int
 
 
 def match(cursor: Any, slot: Slot, baseline: Baseline, *, run_type: str, shock_move: float) -> Match:
@@ -126,7 +132,7 @@ def match(cursor: Any, slot: Slot, baseline: Baseline, *, run_type: str, shock_m
     }
     prepare_session(cursor)
     seen = _one(cursor, slot, _MATCH, values)
-    products, url_hash, new, content, back, unsure, known, shocked, active_seen, expected_seen = seen
+    products, url_hash, new, content, back, unsure, known, shocked, active_seen, expected_seen, *more = seen
     if unsure:
         cursor.execute("SET LOCAL enable_nestloop = on")
         cursor.execute(_filled(_SETTLE_UNSURE, slot), values)
@@ -139,6 +145,7 @@ def match(cursor: Any, slot: Slot, baseline: Baseline, *, run_type: str, shock_m
     return Match(
         products=products, url_hash=url_hash, new=new, content=content, back=back, known=known, shocked=shocked,
         active_seen=active_seen, active_before=active_before, absent=expected - expected_seen, prices_due=due,
+        new_url_hash=more[0], heartbeats=more[1],
     )  # fmt: skip
 
 

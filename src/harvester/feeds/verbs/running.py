@@ -2,17 +2,24 @@
 
 from uuid import UUID
 
+import structlog
 from django.db import transaction
 
+from harvester.catalog.models import Run
+from harvester.catalog.states import RunStatus
 from harvester.engine.enqueue import Enqueued, enqueue
-from harvester.feeds.ending import RUN
+from harvester.feeds.ending import RUN, tell_enqueued
 from harvester.feeds.memory import forget_ingested
+from harvester.feeds.models import Feed
 from harvester.feeds.readiness import missing_for_a_test
 from harvester.feeds.states import FeedStatus, Trigger
 from harvester.feeds.validation import InvalidSettings
 from harvester.feeds.verbs.finding import database_now, locked, save, tell
 from harvester.feeds.verbs.switching import require_status
+from harvester.feeds.work import fields_of
 from harvester.kernel.actor import Actor
+
+log = structlog.get_logger(__name__)
 
 #: The kind of job that tries a feed. Somebody waits for it, so it goes before runs that wait.
 TEST, TEST_PRIORITY = "feeds.test", 10
@@ -31,7 +38,17 @@ def run_now(actor: Actor, feed_id: UUID, *, force: bool = False) -> Enqueued:
     # Without a dedupe key: a job that is about to end would swallow this request.
     made = enqueue(RUN, {"feed_id": str(feed.id), "trigger": Trigger.MANUAL.value})
     tell(actor, feed, "MANUAL_RUN_REQUESTED", job_id=made.job_id, force=force)
+    _tell_if_at_work(feed)
+    tell_enqueued(feed, Trigger.MANUAL, made.job_id)
     return made
+
+
+def _tell_if_at_work(feed: Feed) -> None:
+    """The request waits for the run at work, which began before it."""
+    active = Run.objects.filter(source_id=feed.source_id, status=RunStatus.RUNNING).first()
+    if active is not None:
+        fields = {**fields_of(feed), "active_run_id": str(active.id), "stage": "scheduler"}
+        transaction.on_commit(lambda: log.warning("MANUAL_RUN_PENDING_SET", **fields))
 
 
 @transaction.atomic

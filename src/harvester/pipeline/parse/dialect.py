@@ -131,7 +131,8 @@ def _read_header(head: bytes, start: int, network: Network) -> _Header:
     readings = [reading for mark in network.delimiters if (reading := _header_under(mark, head, start, network))]
     best = max(readings, key=lambda reading: len(reading.binding.columns), default=None)
     if best is None or missing(best.binding):
-        raise HeaderUnreadable(_unreadable(head[start:], best, network))
+        lacking = missing(best.binding) if best else ()
+        raise HeaderUnreadable(_unreadable(head[start:], best, network), lacking)
     return best
 
 

@@ -11,7 +11,10 @@ TerminalError
 └── UniqueProductLimitExceeded  more products than the feed may have
 """
 
+from collections.abc import Iterable
+
 from harvester.kernel.errors import TerminalError, TransientError
+from harvester.kernel.network import Field
 
 
 class TruncatedFile(TransientError):
@@ -33,9 +36,17 @@ class HtmlInsteadOfCsv(TerminalError):
 
 
 class HeaderUnreadable(TerminalError):
-    """The first line names no columns that are needed."""
+    """The first line names no columns that are needed.
+
+    Attributes:
+        missing: the groups of fields of which each needs a column and has none, if that is why.
+    """
 
     code = "HEADER_UNREADABLE"
+
+    def __init__(self, message: str, missing: Iterable[tuple[Field, ...]] = ()) -> None:
+        super().__init__(message)
+        self.missing = tuple(missing)
 
 
 class EncodingUnreadable(TerminalError):

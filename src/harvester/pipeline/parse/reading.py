@@ -95,6 +95,11 @@ class Parsing:
         """How much of the file was taken so far."""
         return self._text.bytes_read
 
+    @property
+    def encoding(self) -> Encoding:
+        """As far as it is known by now."""
+        return self._text.encoding
+
     def __iter__(self) -> Iterator[pl.DataFrame]:
         """The valid rows, in frames of the columns of `finishing.SCHEMA`.
 
