@@ -39,8 +39,17 @@ class EngineCollector(Collector):
         )
 
 
+_collectors: dict[type[Collector], Collector] = {EngineCollector: EngineCollector()}
+
+
+def add_collector(collector: Collector) -> None:
+    """Have more on the metrics page: what stands above operations tells its own figures."""
+    _collectors[type(collector)] = collector
+
+
 def exposition() -> bytes:
     """The metrics page."""
     registry = CollectorRegistry()
-    registry.register(EngineCollector())
+    for collector in _collectors.values():
+        registry.register(collector)
     return generate_latest(registry)

@@ -1,0 +1,69 @@
+"""Feeds in numbers, for whoever watches them by Prometheus."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from django.db import connection
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from harvester.catalog.states import RunOutcome, RunStatus
+from harvester.feeds.states import FeedStatus
+from harvester.ops import metrics
+
+_BY_STATUS = "SELECT status, count(*) FROM feeds GROUP BY status"
+#: What became of a run: how it ended if it succeeded, else its status.
+_OUTCOMES = (RunStatus.RUNNING, RunStatus.FAILED, *RunOutcome)
+_RUNS = """
+SELECT CASE WHEN status = 'SUCCEEDED' THEN outcome ELSE status END, count(*) FROM runs
+WHERE kind = 'AFFILIATE_FEED' AND started_at > clock_timestamp() - interval '24 hours' GROUP BY 1
+"""
+_HELD = "SELECT count(*) FROM feeds f JOIN sources s ON s.id = f.source_id WHERE s.held_run_no IS NOT NULL"
+_AGES = """
+SELECT f.id::text, s.name, extract(epoch FROM clock_timestamp() - s.last_promoted_at)::float8
+FROM feeds f JOIN sources s ON s.id = f.source_id WHERE s.last_promoted_at IS NOT NULL ORDER BY f.id
+"""
+
+
+def register() -> None:
+    metrics.add_collector(FeedCollector())
+
+
+class FeedCollector(Collector):
+    """How many feeds and runs of each kind there are, and how old what is shown is."""
+
+    def collect(self) -> Iterator[Metric]:
+        yield _counted("harvester_feeds", "Feeds in each status.", "status", FeedStatus, _BY_STATUS)
+        yield _counted(
+            "harvester_feed_runs_last_day",
+            "Runs of feeds that began in the last 24 hours.",
+            "outcome",
+            _OUTCOMES,
+            _RUNS,
+        )
+        yield GaugeMetricFamily(
+            "harvester_feeds_held", "Feeds with a run that waits for a person.", value=_rows(_HELD)[0][0]
+        )
+        ages = GaugeMetricFamily(
+            "harvester_feed_last_promotion_age_seconds",
+            "How long ago what consumers see of a feed was confirmed by a run.",
+            labels=["feed_id", "feed"],
+        )
+        for feed_id, name, age in _rows(_AGES):
+            ages.add_metric([feed_id, name], age)
+        yield ages
+
+
+def _counted(name: str, meaning: str, label: str, words: Any, query: str) -> GaugeMetricFamily:
+    """A count for each word, zeros included."""
+    found = dict(_rows(query))
+    gauge = GaugeMetricFamily(name, meaning, labels=[label])
+    for word in words:
+        gauge.add_metric([word.value], found.get(word.value, 0))
+    return gauge
+
+
+def _rows(query: str) -> list[tuple[Any, ...]]:
+    with connection.cursor() as cursor:
+        cursor.execute(query)
+        return cursor.fetchall()
