@@ -1,13 +1,19 @@
 """`harvester demo`: the story comes out, proves itself, and leaves no process behind."""
 
 import os
+import re
 import signal
 import stat
+from dataclasses import replace
 
 import pytest
 from tests.support.command import empty_home, harvester, processes_of, running, taken_port
 
+from harvester.catalog.models import Run
+from harvester.cli.demo.acts import ACTS, Held, Played, problems
+from harvester.cli.demo.catalog import ARRIVAL, FIRST, LEAVER, SECOND, SHRUNK
 from harvester.cli.demo.home import prepare_home
+from harvester.feeds.models import FeedRun
 from harvester.kernel.errors import Conflict
 
 
@@ -17,8 +23,12 @@ def demo(home, *more, **env):
 
 @pytest.mark.slow
 def test_the_story_comes_out_and_the_next_one_finds_its_data():
+    production = {
+        "HARVESTER_DATABASE_URL": "postgresql://production.example/harvester",
+        "HARVESTER_SLACK_WEBHOOK_URL": "https://hooks.slack.example/services/production",
+    }
     with empty_home() as home:
-        first = demo(home, HARVESTER_DATABASE_URL="postgresql://production.example/harvester")
+        first = demo(home, **production)
         assert first.code == 0, first.err + (home / "demo.log").read_text()
         assert processes_of(home) == []
         login = home / "demo-login.txt"
@@ -26,20 +36,32 @@ def test_the_story_comes_out_and_the_next_one_finds_its_data():
         assert stat.S_IMODE(login.stat().st_mode) == 0o600
         break_off(home)
         second = demo(home)
-        assert second.code == 0, second.err
+        assert second.code == 0, second.err + (home / "demo.log").read_text()
         assert processes_of(home) == []
-        jobs = harvester("jobs", "stats", "--json", HARVESTER_HOME=str(home)).json["states"]
-    assert "HARVESTER_DATABASE_URL is ignored" in first.out
+        jobs = harvester("jobs", "list", "--json", "--limit", 1000, HARVESTER_HOME=str(home)).json["jobs"]
+        alerts = harvester("alerts", "list", "--json", HARVESTER_HOME=str(home)).json["alerts"]
+    assert "HARVESTER_DATABASE_URL, HARVESTER_SLACK_WEBHOOK_URL is ignored" in first.out
     assert f"demo / {password}" in first.out
+    assert password not in second.out
     assert "kill -9" in first.out
     assert "of an earlier demo, with " in second.out
-    assert password not in second.out
-    assert jobs["pending"] == 1
-    assert jobs["running"] == jobs["retryable"] == 0
+    assert [job["state"] for job in jobs if job["kind"] == "feeds.run"][:3] == ["succeeded"] * 3
+    assert [alert["kind"] for alert in alerts] == ["RUN_HELD"]
+    assert table_of(first.out) == [
+        ["PROMOTED", 107, 107, 0, 0, 107, 107],
+        ["PROMOTED", 107, 1, 0, 1, 14, 108],
+        ["HELD", 27, 0, 0, 81, 0, 86, 108],
+    ]
+
+
+def table_of(out):
+    """The rows of the summary: outcome, products, new, back, missing, prices, held changes if any, shown."""
+    rows = re.findall(r"^ +\d+ +(PROMOTED|HELD) +([\d ]+)$", out, re.MULTILINE)
+    return [[outcome, *map(int, numbers.split())] for outcome, numbers in rows]
 
 
 def break_off(home):
-    """Ctrl-C in the middle of the story, while jobs wait and run."""
+    """Ctrl-C in the middle of the story, while a run has lost its worker."""
     with running("demo", "--once", "--port", 0, HARVESTER_HOME=str(home)) as process:
         process.says("kill -9")
         process.signal(signal.SIGINT)
@@ -64,6 +86,13 @@ def test_a_home_with_real_data_is_left_alone():
         assert [path.name for path in home.iterdir()] == ["postgres"]
 
 
+def test_the_demo_may_reach_this_machine_and_no_network_of_production():
+    with empty_home() as home:
+        env = {"HARVESTER_HOME": str(home), "HARVESTER_EGRESS_ALLOW": "10.0.0.0/8"}
+        prepare_home(env)
+    assert env["HARVESTER_EGRESS_ALLOW"] == "127.0.0.1/32"
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root hands the server to another user")
 def test_as_root_a_place_that_the_server_cannot_reach_is_avoided_and_that_is_said(tmp_path, monkeypatch):
     closed, other = tmp_path / "closed", tmp_path / "other"
@@ -76,3 +105,52 @@ def test_as_root_a_place_that_the_server_cannot_reach_is_avoided_and_that_is_sai
     home = prepare_home({})
     assert home.path.parent == other
     assert str(home.path) in home.remarks[0]
+
+
+@pytest.fixture
+def held():
+    """The third act as it should be, with the database left out."""
+    before = {LEAVER.sku: LEAVER.amount, **SECOND.amounts}
+    return Played(
+        act=ACTS[2],
+        run=Run(no=3, status="SUCCEEDED", outcome="HELD"),
+        figures=FeedRun(products_upserted=len(SHRUNK.products), rejects={"PRICE_WITHHELD": 1}),
+        held=Held(changes=86, prices=5, missing=81),
+        job={"attempts": [{"outcome": "succeeded"}]},
+        before=before,
+        after=before,
+    )
+
+
+def test_a_story_that_came_out_has_no_problems(held):
+    assert list(problems(held)) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"run": Run(no=3, outcome="PROMOTED")}, "PROMOTED instead of HELD"),
+        (
+            {"run": Run(no=3, status="FAILED", error="The server is gone.")},
+            "FAILED instead of HELD (The server is gone.)",
+        ),
+        ({"after": SECOND.amounts}, f"{LEAVER.sku} at nothing, not {LEAVER.amount}"),
+        ({"after": {**SECOND.amounts, LEAVER.sku: 1}}, f"{LEAVER.sku} at 1, not {LEAVER.amount}"),
+        ({"held": Held(changes=5, prices=5, missing=0)}, "0 products would go"),
+        ({"job": {"attempts": [{"outcome": "retryable"}, {"outcome": "succeeded"}]}}, "ended retryable, succeeded"),
+        ({"figures": FeedRun(products_upserted=26, rejects={})}, "26 products instead of 27"),
+        ({"figures": FeedRun(products_upserted=27, rejects={})}, "rejected {}"),
+        ({"act": replace(ACTS[2], wanted="PROMOTED")}, "HELD instead of PROMOTED"),
+    ],
+)
+def test_whatever_differs_is_told(held, change, told):
+    assert told in "; ".join(problems(replace(held, **change)))
+
+
+def test_a_promoted_run_shows_its_file_and_beside_it_only_what_was_shown_before(held):
+    promoted = replace(held, act=ACTS[0], run=Run(no=1, outcome="PROMOTED"), before={}, after=FIRST.amounts)
+    promoted = replace(promoted, figures=FeedRun(products_upserted=len(FIRST.products), rejects={"PRICE_WITHHELD": 1}))
+    assert list(problems(promoted)) == []
+    more = {**FIRST.amounts, ARRIVAL.sku: ARRIVAL.amount}
+    assert list(problems(replace(promoted, before=SECOND.amounts, after=more))) == []
+    assert ARRIVAL.sku in "".join(problems(replace(promoted, after=more)))

@@ -41,7 +41,6 @@ def worker(
     once: Annotated[bool, typer.Option("--once", help="Run at most one job and end.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would run; claim nothing.")] = False,
     name: Annotated[str, typer.Option(help="Name of this worker; WORKER_ID by default.")] = "",
-    with_demo_kinds: Annotated[bool, typer.Option("--with-demo-kinds", hidden=True)] = False,
     parent: Parent = 0,
 ) -> None:
     """Run jobs until stopped.
@@ -61,17 +60,15 @@ def worker(
     if dry_run:
         _preview(given)
     else:
-        _work(given, parent, with_demo_kinds=with_demo_kinds)
+        _work(given, parent)
 
 
-def _work(given: dict[str, Any], parent: int, *, with_demo_kinds: bool) -> None:
+def _work(given: dict[str, Any], parent: int) -> None:
     stop = stoppable(parent)
     require_redis(read_config())
     with session(service=True) as config:
         from harvester.engine.worker import Worker
 
-        if with_demo_kinds:
-            from harvester.cli.demo import kinds  # noqa: F401 - registers the demo's kinds of jobs
         machine = Worker(_options(config, given))
         stop.pass_on(machine.stop)
         machine.run()

@@ -1,9 +1,14 @@
-"""`harvester demo`: the engine at work, on a database of its own.
+"""`harvester demo`: a shop's catalog, from a partner's server to what consumers see, on a database of its own.
 
 command     what is typed
 home        where the demo's data, login and log lie
-kinds       the kinds of jobs that it runs
-acts        what each part of the story shows, and what proves it
-story       puts the jobs in, kills a worker, waits for the proofs
-stage       starts and stops the processes, and tells what is going on
+shop_lines  what the invented shop sells
+catalog     the three catalogs that it sends
+partner     the SFTP server that they are fetched from
+shop        sets up retailer, source and feed
+acts        what each run must come to, and whether it did
+consumer    what a consumer finds meanwhile
+story       plays the runs through real workers, and kills one
+telling     how it is told
+stage       starts and stops the processes
 """

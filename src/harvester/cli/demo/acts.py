@@ -1,142 +1,158 @@
-"""What each part of the story shows, and what proves that it came out. Needs Django."""
+"""What each run of the story must come to, and whether it did. Needs Django."""
 
-import itertools
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
-from harvester.cli.demo import kinds as kinds  # noqa: PLC0414 - registers the kinds of jobs
-from harvester.cli.job_views import database_now, details
-from harvester.engine.enqueue import enqueue
-from harvester.engine.states import ENDED, JobState
+from django.db import connection
 
-Details = list[dict[str, Any]]
-Proof = Callable[[Details], bool]
-#: Seconds. Far beyond the demo, so that the job is still there to be looked at.
-LATER = 3600.0
-LANE = "demo-shop.example"
+from harvester.catalog.models import Run
+from harvester.catalog.states import RunOutcome
+from harvester.cli.demo.catalog import FIRST, LEAVER, SECOND, SHRUNK, Edition
+from harvester.cli.job_views import details
+from harvester.engine.states import JobState
+from harvester.feeds.models import Feed, FeedRun
+from harvester.kernel.errors import TerminalError
+
+#: SKU -> price, as consumers see it.
+Shown = Mapping[str, Decimal]
+
+_SHOWN = """
+SELECT p.sku, v.amount FROM visible_offers v
+JOIN source_products p ON p.source_id = v.source_id AND p.id = v.product_id
+WHERE v.source_id = %s
+"""
+_HELD = """
+SELECT count(*), count(*) FILTER (WHERE is_price), count(*) FILTER (WHERE is_missing)
+FROM held_changes WHERE source_id = %s AND run_no = %s
+"""
 
 
-@dataclass
+@dataclass(frozen=True, kw_only=True)
 class Act:
-    """One thing that is shown.
+    """One run of the feed.
 
     Attributes:
-        title: what happens.
-        shows: what that means.
-        job_ids: the jobs.
-        wanted: the state in which they must end up.
-        proof: what else must be true of them.
+        title: what the partner sends.
+        edition: the catalog.
+        wanted: what must become of the run.
+        worker_dies: a worker is killed in the middle of it.
     """
 
     title: str
-    shows: str
-    job_ids: Sequence[int]
-    wanted: JobState = JobState.SUCCEEDED
-    proof: Proof = field(default=lambda _jobs: True)
-    jobs: Details = field(default_factory=list)
+    edition: Edition
+    wanted: RunOutcome = RunOutcome.PROMOTED
+    worker_dies: bool = False
 
-    def look(self) -> bool:
-        """Whether it is over; what was seen is kept."""
-        self.jobs = [details(job_id) for job_id in self.job_ids]
-        over = (*ENDED, self.wanted)
-        return all(job["state"] in over for job in self.jobs)
+
+ACTS = (
+    Act(title="the whole catalog", edition=FIRST),
+    Act(title="new prices, one product more, one gone", edition=SECOND, worker_dies=True),
+    Act(title="one department only, by mistake", edition=SHRUNK, wanted=RunOutcome.HELD),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Held:
+    """How many changes wait for a decision."""
+
+    changes: int
+    prices: int
+    missing: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Played:
+    """An act that is over.
+
+    Attributes:
+        act: what was played.
+        run: what became of it.
+        figures: what the run counted.
+        held: what waits for a decision.
+        job: the job with its attempts.
+        before: what consumers saw before the run.
+        after: what they see now.
+    """
+
+    act: Act
+    run: Run
+    figures: FeedRun
+    held: Held
+    job: Mapping[str, Any]
+    before: Shown
+    after: Shown
 
     @property
-    def came_out(self) -> bool:
-        return all(job["state"] == self.wanted for job in self.jobs) and self.proof(self.jobs)
-
-    @property
-    def attempts(self) -> int:
-        return sum(len(job["attempts"]) for job in self.jobs)
-
-    @property
-    def seconds(self) -> float | None:
-        if any(job["finished_at"] is None for job in self.jobs):
-            return None
-        began = min(job["created_at"] for job in self.jobs)
-        return float((max(job["finished_at"] for job in self.jobs) - began).total_seconds())
+    def reason(self) -> str:
+        """Why a gate held it."""
+        return " ".join(finding["reason"] for finding in self.figures.verdict if finding["holds"])
 
 
-def all_acts() -> dict[str, Act]:
-    """Enqueue the jobs of every act; the one that takes longest comes first."""
-    killed = Act(
-        "loses its worker to kill -9",
-        "the job is rescued, and another worker finishes it",
-        [enqueue("demo.long_import").job_id],
-        proof=_was_rescued,
+def look_back(act: Act, feed: Feed, job_id: int, before: Shown) -> Played:
+    """Gather what became of a job that has ended."""
+    job = details(job_id)
+    run = Run.objects.filter(job_id=job_id).first()
+    if run is None:
+        raise TerminalError(f"The story did not come out. Job {job_id} is {job['state']} and made no run.")
+    with connection.cursor() as cursor:
+        cursor.execute(_HELD, [feed.source_id, run.no])
+        changes, prices, missing = cursor.fetchone()
+    return Played(
+        act=act,
+        run=run,
+        figures=FeedRun.objects.get(pk=run.pk),
+        held=Held(changes=changes, prices=prices, missing=missing),
+        job=job,
+        before=before,
+        after=shown(feed),
     )
-    return {"killed": killed, **_endings(), **_ways()}
 
 
-def _endings() -> dict[str, Act]:
-    """How a job can end."""
-    return {
-        "succeeds": Act("succeeds", "the plain case", [enqueue("demo.greet", {"name": "world"}).job_id]),
-        "retried": Act(
-            "fails once",
-            "tried again by itself, and succeeds",
-            [enqueue("demo.flaky_fetch").job_id],
-            proof=lambda jobs: len(jobs[0]["attempts"]) == 2,  # noqa: PLR2004 - the first fails, the second succeeds
-        ),
-        "failed": Act(
-            "cannot succeed",
-            "fails at once, stays visible, can be retried by a person",
-            [enqueue("demo.broken_feed").job_id],
-            JobState.FAILED,
-            lambda jobs: len(jobs[0]["attempts"]) == 1,
-        ),
-        "cancelled": Act(
-            "is cancelled while it runs",
-            "stops at its next check",
-            [enqueue("demo.endless_crawl").job_id],
-            JobState.CANCELLED,
-        ),
-    }
+def shown(feed: Feed) -> Shown:
+    """What consumers see of the shop."""
+    with connection.cursor() as cursor:
+        cursor.execute(_SHOWN, [feed.source_id])
+        return dict(cursor.fetchall())
 
 
-def _ways() -> dict[str, Act]:
-    """What can happen to a job on its way."""
-    now = database_now()
-    return {
-        "snoozed": Act(
-            "asks to come back later",
-            "waits without a slot and without losing an attempt",
-            [enqueue("demo.polite_fetch", {"put_in_at": now.timestamp()}, run_at=now).job_id],
-            proof=lambda jobs: _has_event(jobs[0], "snoozed") and jobs[0]["attempt"] == 1,
-        ),
-        "progress": Act(
-            "says how far it is",
-            "live progress, in the portal as well",
-            [enqueue("demo.import_catalog", {"rows": 60}).job_id],
-            proof=lambda jobs: bool(jobs[0]["progress"]),
-        ),
-        "lane": Act(
-            "shares its lane with two others",
-            "they run one after the other, on any number of workers",
-            [enqueue("demo.one_at_a_time", {"page": page}, lane=LANE).job_id for page in (1, 2, 3)],
-            proof=_one_after_the_other,
-        ),
-        "later": Act(
-            "is for later",
-            "waits for its time, and survives restarts",
-            [enqueue("demo.nightly_report", delay=LATER, dedupe_key="demo:nightly").job_id],
-            JobState.PENDING,
-        ),
-    }
+def problems(played: Played) -> Iterator[str]:
+    """Whatever is not as it must be."""
+    act, run = played.act, played.run
+    if run.outcome != act.wanted:
+        why = run.error or played.reason
+        yield f"it is {run.outcome or run.status} instead of {act.wanted}" + (f" ({why})" if why else "")
+        return
+    if played.figures.products_upserted != len(act.edition.products):
+        yield f"it read {played.figures.products_upserted} products instead of {len(act.edition.products)}"
+    if played.figures.rejects != {"PRICE_WITHHELD": 1}:
+        yield f"it rejected {played.figures.rejects} instead of the one row without a price"
+    yield from _wrong_attempts(played)
+    yield from _wrong_offers(played)
+    if act.wanted == RunOutcome.HELD and played.held.missing != len(played.before.keys() - act.edition.amounts.keys()):
+        yield f"{played.held.missing} products would go instead of all that are not in the file"
 
 
-def _has_event(job: dict[str, Any], word: str) -> bool:
-    return any(word in (event["detail"] or "") for event in job["events"])
+def _wrong_attempts(played: Played) -> Iterator[str]:
+    outcomes = [attempt["outcome"] for attempt in played.job["attempts"]]
+    wanted = [JobState.RETRYABLE, JobState.SUCCEEDED] if played.act.worker_dies else [JobState.SUCCEEDED]
+    if outcomes != wanted:
+        yield f"its attempts ended {', '.join(outcomes)} instead of {', '.join(wanted)}"
 
 
-def _was_rescued(jobs: Details) -> bool:
-    """Two attempts by two workers, the first of which was lost."""
-    attempts = jobs[0]["attempts"]
-    outcomes = [attempt["outcome"] for attempt in attempts]
-    return outcomes == [JobState.RETRYABLE, JobState.SUCCEEDED] and attempts[0]["worker"] != attempts[1]["worker"]
-
-
-def _one_after_the_other(jobs: Details) -> bool:
-    runs = sorted((run["started_at"], run["ended_at"]) for job in jobs for run in job["attempts"])
-    return len(runs) == len(jobs) and all(first[1] <= second[0] for first, second in itertools.pairwise(runs))
+def _wrong_offers(played: Played) -> Iterator[str]:
+    """A held run changes nothing; any other shows the file, and beside it what was shown before and is missing now."""
+    asked, after = played.act.edition.amounts, played.after
+    if played.act.wanted == RunOutcome.HELD:
+        wanted: Shown = played.before
+    else:
+        wanted = {**{sku: played.before[sku] for sku in after.keys() - asked.keys() if sku in played.before}, **asked}
+    if played.act.edition is SECOND:
+        wanted = {LEAVER.sku: LEAVER.amount, **wanted}
+    differ = sorted(sku for sku in wanted.keys() | after.keys() if wanted.get(sku) != after.get(sku))
+    if differ:
+        told = ", ".join(
+            f"{sku} at {after.get(sku, 'nothing')}, not {wanted.get(sku, 'nothing')}" for sku in differ[:3]
+        )
+        yield f"consumers see {len(differ)} products differently than they should ({told})"

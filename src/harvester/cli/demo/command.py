@@ -26,10 +26,10 @@ def demo(
         int | None, typer.Option(min=0, max=65_535, help="Port of the portal; 8000, or a free one.")
     ] = None,
 ) -> None:
-    """See Harvester at work: jobs of every outcome, a killed worker rescued, the portal.
+    """See Harvester at work: a shop's catalog comes in, changes, and is held when it shrinks.
 
-    It has a database of its own in .demo (or in HARVESTER_HOME) and touches nothing else. The portal stays until
-    Ctrl-C.
+    It has a database of its own in .demo (or in HARVESTER_HOME) and a partner's SFTP server on this machine, and
+    touches nothing else. Everything stays until Ctrl-C.
     """
     stop = StopRequest()
     from harvester.cli.demo.stage import perform

@@ -17,12 +17,14 @@ from harvester.kernel.errors import Conflict
 USERNAME = "demo"
 LOGIN_FILE = "demo-login.txt"
 LOG_FILE = "demo.log"
+PARTNER_DIRECTORY = "partner"
 
 #: Where the demo goes if the server's user cannot reach the current directory.
 PLACES = (Path("/var/lib"), Path(tempfile.gettempdir()))
 #: A demo in a terminal that is set up for production must not touch production.
 NOT_FOR_THE_DEMO = (
     "HARVESTER_DATABASE_URL", "HARVESTER_OWNER_DATABASE_URL", "HARVESTER_REDIS_URL", KEY_VARIABLE, "WORKER_ID",
+    "HARVESTER_SLACK_WEBHOOK_URL",
 )  # fmt: skip
 #: A killed worker's job comes back within seconds instead of minutes, so that it can be watched.
 HURRIED = {
@@ -33,6 +35,8 @@ HURRIED = {
     "HARVESTER_GRACE_SECONDS": "5",
     "HARVESTER_LOG_FORMAT": "console",
 }
+#: The demo's partner is a server of this machine, which feeds may not reach otherwise; these processes may.
+EGRESS = {"HARVESTER_EGRESS_ALLOW": "127.0.0.1/32"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,17 +63,21 @@ class DemoHome:
     def log_file(self) -> Path:
         return self.path / LOG_FILE
 
+    @property
+    def partner_directory(self) -> Path:
+        return self.path / PARTNER_DIRECTORY
+
 
 def prepare_home(env: MutableMapping[str, str]) -> DemoHome:
     """Choose and make the home, and point this process and its children to it."""
     path, remarks = _choose(env)
     ignored = [name for name in NOT_FOR_THE_DEMO if env.pop(name, "").strip()]
     if ignored:
-        remarks.append(f"The demo has a database of its own; {', '.join(ignored)} is ignored.")
+        remarks.append(f"The demo keeps to itself; {', '.join(ignored)} is ignored.")
     _refuse_foreign(path)
     is_new = not (path / LOGIN_FILE).exists()
     make_home(path)
-    env.update({**HURRIED, "HARVESTER_HOME": str(path)})
+    env.update({**HURRIED, **EGRESS, "HARVESTER_HOME": str(path)})
     return DemoHome(path=path, password=_password(path / LOGIN_FILE), is_new=is_new, remarks=tuple(remarks))
 
 
@@ -91,7 +99,7 @@ def _reachable(home: Path, env: MutableMapping[str, str]) -> bool:
 
 
 def _refuse_foreign(path: Path) -> None:
-    """The demo's jobs, some of which fail, do not belong among real ones."""
+    """The demo's shop does not belong among real ones."""
     if Layout.of(path).data.exists() and not (path / LOGIN_FILE).exists():
         raise Conflict(
             f"{path} holds a database that no demo made; it was left alone. "

@@ -1,16 +1,16 @@
 """Starts and stops the demo's processes and tells what is going on."""
 
 import os
-import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
-from rich.console import RenderableType
 from rich.text import Text
 
 from harvester.cli.actor import operator
 from harvester.cli.demo.home import USERNAME, DemoHome, prepare_home
-from harvester.cli.output import OUT, pairs, stacked
+from harvester.cli.demo.partner import Partner
+from harvester.cli.output import OUT, stacked
 from harvester.cli.session import Tables, close_connections, session
 from harvester.cli.signals import StopRequest
 from harvester.cli.supervise import Child, Supervisor
@@ -25,7 +25,7 @@ PORTAL_SECONDS = 60.0
 def perform(stop: StopRequest, *, once: bool, port: int | None) -> None:
     """The whole evening."""
     began = time.monotonic()
-    OUT.say(Text.assemble(("Harvester demo: ", "bold"), "jobs of every outcome on a real PostgreSQL, in ten seconds"))
+    OUT.say(Text.assemble(("Harvester demo: ", "bold"), "a shop's catalog, from a partner's server to what people see"))
     listen = _address(port)
     home = prepare_home(os.environ)
     for remark in home.remarks:
@@ -33,13 +33,14 @@ def perform(stop: StopRequest, *, once: bool, port: int | None) -> None:
     with (
         home.log_file.open("a", encoding="utf-8") as log,
         session(Tables.MIGRATED, service=True, log_stream=log) as config,
+        Partner(home.partner_directory) as partner,
     ):
-        OUT.say(_beginning(home))
-        doomed, children = _children(listen, home.log_file)
-        supervisor = Supervisor(children, stop, grace_seconds=config.grace_seconds)
+        workers, others = _children(listen, home.log_file)
+        supervisor = Supervisor([*others, *workers], stop, grace_seconds=config.grace_seconds)
         try:
-            _play(supervisor, doomed, stop, listen)
-            OUT.say(_ending(home, listen, time.monotonic() - began, once=once))
+            held = _play(supervisor, workers, stop, partner, home)
+            _await_portal(supervisor, stop, listen)
+            _end(home, listen, held, time.monotonic() - began, once=once)
             if not once:
                 supervisor.run(lambda: tend(config))
         finally:
@@ -63,14 +64,41 @@ def _address(port: int | None) -> str:
     return listen
 
 
-def _beginning(home: DemoHome) -> RenderableType:
-    from harvester.engine.models import Job
+def _children(listen: str, log: Path) -> tuple[list[Child], list[Child]]:
+    """Two workers, one of which is going to be killed, and everything else."""
+    workers = [
+        Child(name=name, arguments=["worker", "--threads", "4", "--name", name], log_file=log)
+        for name in ("worker-1", "worker-2")
+    ]
+    others = [
+        Child(name="web", arguments=["web"], env={"HARVESTER_LISTEN": listen}, log_file=log),
+        Child(name="scheduler", arguments=["scheduler"], log_file=log),
+    ]
+    return workers, others
 
-    earlier = Job.objects.count()
+
+def _play(supervisor: Supervisor, workers: Sequence[Child], stop: StopRequest, partner: Partner, home: DemoHome) -> int:
+    """Answers the number of the run that is held."""
+    from harvester.cli.demo.consumer import sample_search
+    from harvester.cli.demo.shop import open_shop
+    from harvester.cli.demo.story import Story, cancel_leftovers
+    from harvester.cli.demo.telling import beginning, came_out, event_line, summary, waiting
+
     _make_login(home)
-    data = f"of an earlier demo, with {earlier} jobs" if earlier else "new"
-    rows = [("database", f"embedded PostgreSQL in {home.path}"), ("data", data), ("log", home.log_file)]
-    return stacked(pairs(rows), Text("Starting portal, workers and scheduler ..."))
+    cancel_leftovers()
+    feed = open_shop(partner)
+    OUT.say(beginning(home, partner, feed))
+    supervisor.start()
+    with OUT.screen.status("three runs, one after the other"):
+
+        def tell(sentence: str) -> None:
+            OUT.say(event_line(sentence))
+
+        advice = f"{home.log_file} says more; to begin anew, remove {home.path}."
+        story = Story(feed, partner, workers, supervisor=supervisor, stop=stop, tell=tell, advice=advice)
+        played = story.play(lambda one: tell(came_out(one)))
+    OUT.say(stacked(summary(played), waiting(played[-1]), Text(""), sample_search(feed)))
+    return played[-1].run.no
 
 
 def _make_login(home: DemoHome) -> None:
@@ -84,39 +112,6 @@ def _make_login(home: DemoHome) -> None:
         users.set_password(operator(), USERNAME, home.password)
 
 
-def _children(listen: str, log: Path) -> tuple[Child, list[Child]]:
-    """One worker for the job whose worker is going to be killed, one for everything else."""
-    from harvester.cli.demo.kinds import DOOMED_QUEUE, QUEUE
-
-    worker = ["worker", "--with-demo-kinds", "--threads", "4", "--queues"]
-    doomed = Child(name="worker 2", arguments=[*worker, DOOMED_QUEUE], log_file=log)
-    children = [
-        Child(name="web", arguments=["web"], env={"HARVESTER_LISTEN": listen}, log_file=log),
-        Child(name="worker 1", arguments=[*worker, f"{QUEUE},default,maintenance"], log_file=log),
-        doomed,
-        Child(name="scheduler", arguments=["scheduler"], log_file=log),
-    ]
-    return doomed, children
-
-
-def _play(supervisor: Supervisor, doomed: Child, stop: StopRequest, listen: str) -> None:
-    from harvester.cli.demo.story import Story, cancel_leftovers
-    from harvester.cli.demo.telling import event_line, going_on, summary
-
-    cancel_leftovers()
-    supervisor.start()
-    story = Story(supervisor, doomed, stop)
-    with OUT.screen.status("waiting for the workers") as status:
-
-        def tell(sentence: str, good: bool) -> None:
-            OUT.say(event_line(sentence, good=good))
-
-        acts = story.play(tell, lambda: status.update(going_on(story)))
-        status.update("waiting for the portal")
-        _await_portal(supervisor, stop, listen)
-    OUT.say(summary(acts))
-
-
 def _await_portal(supervisor: Supervisor, stop: StopRequest, listen: str) -> None:
     if wait_for_portal(supervisor, stop, listen, PORTAL_SECONDS):
         return
@@ -125,30 +120,9 @@ def _await_portal(supervisor: Supervisor, stop: StopRequest, listen: str) -> Non
     raise TransientError(f"The portal did not answer on {listen} within {PORTAL_SECONDS:.0f} s; the log says why.")
 
 
-def _ending(home: DemoHome, listen: str, seconds: float, *, once: bool) -> RenderableType:
-    from harvester.ops.figures import by_state
+def _end(home: DemoHome, listen: str, held: int, seconds: float, *, once: bool) -> None:
+    from harvester.cli.demo.telling import ending
 
-    states = ", ".join(f"{count} {state}" for state, count in by_state().items() if count)
-    rows = [
-        ("jobs in the database", states),
-        ("portal", f"http://{local_address(listen)}/"),
-        ("login", _login(home)),
-        ("terminal", f"HARVESTER_HOME={home.path} {_program()} jobs list"),
-    ]
     more = "Ending, because of --once." if once else "All of it runs until Ctrl-C."
-    return stacked(
-        pairs(rows), Text(f"The story took {seconds:.0f} s and came out as it should. {more}", style="bold green")
-    )
-
-
-def _login(home: DemoHome) -> str:
-    """The password is shown when it is made, and afterwards only where it is kept."""
-    if home.is_new:
-        return f"{USERNAME} / {home.password}   (kept in {home.login_file})"
-    return f"{USERNAME}, with the password in {home.login_file}"
-
-
-def _program() -> str:
-    """As it was typed, because the environment's bin directory may not be in the search path."""
-    typed = Path(sys.argv[0])
-    return str(typed) if typed.name == "harvester" else "harvester"
+    last = Text(f"The story took {seconds:.0f} s and came out as it should. {more}", style="bold green")
+    OUT.say(stacked(ending(home, f"http://{local_address(listen)}/", held, workers_stay=not once), last))

@@ -1,79 +1,115 @@
-"""Puts the jobs in, kills a worker in the middle, and waits until every act has come out. Needs Django."""
+"""Plays the acts one after the other through real workers, one of which is killed on the way. Needs Django."""
 
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from harvester.cli.actor import operator
-from harvester.cli.demo.acts import Act, all_acts
+from harvester.cli.demo.acts import ACTS, Act, Played, look_back, problems, shown
+from harvester.cli.demo.partner import Partner
 from harvester.cli.signals import StopRequest
 from harvester.cli.supervise import Child, Supervisor
 from harvester.engine.models import Job
-from harvester.engine.states import OPEN, JobState
+from harvester.engine.states import ENDED, OPEN
+from harvester.feeds import verbs
+from harvester.feeds.ending import RUN
+from harvester.feeds.models import Feed
 from harvester.kernel.errors import TerminalError
 from harvester.ops import jobs
 
-LOOK_SECONDS = 0.1
-#: Seconds for the whole story; on two busy cores it takes about eight.
+LOOK_SECONDS = 0.05
+#: Seconds for any one thing to happen; on two busy cores the longest, the rescue, takes about five.
 PATIENCE_SECONDS = 90.0
-
-#: Hears a sentence, and whether it is as it should be.
-Tell = Callable[[str, bool], None]
 
 
 class Story:
-    """The acts, and the hand that interferes with two of them."""
+    """One feed, its partner, and the processes that do the work.
 
-    def __init__(self, supervisor: Supervisor, doomed: Child, stop: StopRequest) -> None:
-        self.acts = all_acts()
+    Attributes:
+        feed: what is run.
+        partner: where its file lies.
+        workers: the children that run jobs, by the names under which they claim them.
+        tell: hears each sentence.
+        advice: what to do if it does not come out.
+    """
+
+    def __init__(
+        self,
+        feed: Feed,
+        partner: Partner,
+        workers: Sequence[Child],
+        *,
+        supervisor: Supervisor,
+        stop: StopRequest,
+        tell: Callable[[str], None],
+        advice: str,
+    ) -> None:
+        self.feed = feed
+        self.partner = partner
+        self.workers = {child.name: child for child in workers}
+        self.tell = tell
         self._supervisor = supervisor
-        self._doomed = doomed
         self._stop = stop
-        self.killed = False
-        self._cancelled = False
+        self._advice = advice
 
-    def play(self, tell: Tell, look: Callable[[], None]) -> list[Act]:
-        """Until every act is over; `tell` hears what happens, `look` is called at each look."""
-        waiting = dict(self.acts)
+    def play(self, after_each: Callable[[Played], None]) -> list[Played]:
+        """All acts; the first that does not come out ends the story."""
+        self._wait(_no_job_is_open, "the jobs of an earlier demo end")
+        played = []
+        for act in ACTS:
+            one = self._play(act)
+            wrong = list(problems(one))
+            if wrong:
+                told = f"Run {one.run.no} ({act.title}): {'; '.join(wrong)}."
+                raise TerminalError(f"The story did not come out. {told} {self._advice}")
+            after_each(one)
+            played.append(one)
+        return played
+
+    def _play(self, act: Act) -> Played:
+        before = shown(self.feed)
+        self.partner.put(act.edition.file())
+        if act.worker_dies:
+            self.partner.stall()
+        try:
+            # An earlier demo may have ended with the very file that this one begins with.
+            job = verbs.run_now(operator(), self.feed.id, force=act is ACTS[0]).job_id
+            if act.worker_dies:
+                self._kill_whoever_runs(job)
+        finally:
+            self.partner.go_on()
+        self._wait(lambda: _state(job) in ENDED, f"the run ends ({act.title})")
+        return look_back(act, self.feed, job, before)
+
+    def _kill_whoever_runs(self, job_id: int) -> None:
+        reads = self.partner.has_reader.is_set
+        self._wait(lambda: reads() or _state(job_id) in ENDED, "a worker reads the partner's file")
+        if not reads():
+            return
+        child = self.workers[str(Job.objects.values_list("worker", flat=True).get(id=job_id))]
+        self.tell(f"kill -9 {child.pid}: {child.name} dies in the middle of the next download")
+        child.send(signal.SIGKILL)
+
+    def _wait(self, happened: Callable[[], bool], what: str) -> None:
         deadline = time.monotonic() + PATIENCE_SECONDS
-        while waiting:
-            for name in [name for name, act in waiting.items() if act.look()]:
-                act = waiting.pop(name)
-                tell(f"a job that {act.title}: {act.shows}", act.came_out)
-            look()
-            self._interfere(tell)
+        while not happened():
             self._supervisor.look_after()
             self._stop.wait(LOOK_SECONDS)
             if self._stop.asked:
                 raise KeyboardInterrupt
             if time.monotonic() > deadline:
-                break
-        self._judge()
-        return list(self.acts.values())
-
-    def _interfere(self, tell: Tell) -> None:
-        if not self.killed and _runs(self.acts["killed"]):
-            self.killed = True
-            tell(f"kill -9 {self._doomed.pid}, the worker that runs job {self.acts['killed'].job_ids[0]}", True)
-            self._doomed.send(signal.SIGKILL)
-        if not self._cancelled and _runs(self.acts["cancelled"]):
-            self._cancelled = True
-            jobs.cancel(operator(), self.acts["cancelled"].job_ids[0])
-
-    def _judge(self) -> None:
-        """A demo that only seems to work is worse than one that fails."""
-        wrong = [act for act in self.acts.values() if not act.came_out]
-        if wrong:
-            told = "; ".join(f"a job that {act.title}: {', '.join(job['state'] for job in act.jobs)}" for act in wrong)
-            raise TerminalError(f"The story did not come out ({told}). {self._doomed.log_file} says more.")
+                raise TerminalError(f"The story stopped: waited {PATIENCE_SECONDS:.0f} s until {what}. {self._advice}")
 
 
 def cancel_leftovers() -> None:
-    """Jobs of a demo that was broken off would take the slots of this one."""
-    left = Job.objects.filter(kind__startswith="demo.", state__in=OPEN).exclude(kind="demo.nightly_report")
-    for job_id in left.values_list("id", flat=True):
+    """A run of a demo that was broken off would come between the runs of this one."""
+    for job_id in Job.objects.filter(kind=RUN, state__in=OPEN).values_list("id", flat=True):
         jobs.cancel(operator(), job_id)
 
 
-def _runs(act: Act) -> bool:
-    return bool(act.jobs) and act.jobs[0]["state"] == JobState.RUNNING
+def _no_job_is_open() -> bool:
+    return not Job.objects.filter(kind__startswith="feeds.", queue__in=("feeds", "decisions"), state__in=OPEN).exists()
+
+
+def _state(job_id: int) -> str:
+    return str(Job.objects.values_list("state", flat=True).get(id=job_id))
