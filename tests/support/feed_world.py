@@ -2,7 +2,7 @@
 
 import gzip
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -23,8 +23,9 @@ from harvester.kernel.actor import Actor
 from tests.support.feeds import feed as written
 from tests.support.feeds import row
 from tests.support.jobs import change
-from tests.support.sftp_server import HOST, PASSWORD, USERNAME, SftpServer
+from tests.support.sftp_server import HOST, PASSWORD, USERNAME, SftpServer, WellBehaved
 from tests.support.tables import rows
+from tests.support.together import together
 from tests.support.workers import run_until_idle
 
 LOOPBACK = ("127.0.0.0/8",)
@@ -37,6 +38,17 @@ OLGA = Actor(kind="person", id="olga", name="Olga")
 def allow_loopback(fixture) -> None:
     """Let the doors of this process connect to this machine; `fixture` is pytest-django's `settings`."""
     fixture.CONFIG = replace(settings.CONFIG, egress_allow=LOOPBACK)
+
+
+class CallsBack(WellBehaved):
+    """Lets something happen, once, while a file is read."""
+
+    def read(self, file_obj, offset, size):
+        call, self.server.meanwhile = getattr(self.server, "meanwhile", None), None
+        if call is not None:
+            # Not in the thread of the server: Django refuses one that has an event loop.
+            self.server.happened = together(call)[0]
+        return super().read(file_obj, offset, size)
 
 
 @dataclass
@@ -104,9 +116,24 @@ class World:
         self.work(job)
         return Run.objects.filter(job_id=job).first()
 
-    def work(self, job: int) -> None:
+    def meanwhile(self, call: Callable[[], object]) -> None:
+        """Have this happen while the next file is read; `happened` is what came of it."""
+        self.server.meanwhile = call
+
+    @property
+    def happened(self) -> object:
+        return self.server.happened
+
+    def attempt(self, job: int) -> Job:
+        """One attempt at a job, and no retry."""
+        if Job.objects.get(pk=job).state == "retryable":
+            change(job, "run_at = now()")
+        run_until_idle(threads=1)
+        return Job.objects.get(pk=job)
+
+    def work(self, job: int, threads: int = 1) -> None:
         for _ in range(5):
-            run_until_idle(threads=1)
+            run_until_idle(threads=threads)
             if Job.objects.get(pk=job).state != "retryable":
                 return
             change(job, "run_at = now()")
