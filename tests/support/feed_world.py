@@ -9,6 +9,7 @@ from pathlib import Path
 
 from django.conf import settings
 from django.db import connection, connections
+from django.test import override_settings
 
 from harvester.catalog.models import Retailer, Run, Source
 from harvester.catalog.offers import differences
@@ -51,18 +52,31 @@ class CallsBack(WellBehaved):
         return super().read(file_obj, offset, size)
 
 
+@contextmanager
+def loopback_allowed() -> Iterator[None]:
+    """The same for longer than one test."""
+    with override_settings(CONFIG=replace(settings.CONFIG, egress_allow=LOOPBACK)):
+        yield
+
+
 @dataclass
 class World:
     """One feed and everything around it."""
 
     server: SftpServer
+    name: str = "Shop"
     source: Source = field(init=False)
     feed: Feed = field(init=False)
 
     def __post_init__(self) -> None:
-        retailer = Retailer.objects.create(name="Shop", website="https://shop.example", domain="shop.example")
+        domain = f"{self.name.lower()}.example"
+        retailer = Retailer.objects.create(name=self.name, website=f"https://{domain}", domain=domain)
         self.source = Source.objects.create(
-            retailer=retailer, name="Shop by Impact", kind="AFFILIATE_FEED", expiry_hours=48, is_display_primary=True
+            retailer=retailer,
+            name=f"{self.name} by Impact",
+            kind="AFFILIATE_FEED",
+            expiry_hours=48,
+            is_display_primary=True,
         )
         self.feed = make_feed(self.source, self.server)
 

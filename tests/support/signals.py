@@ -27,6 +27,12 @@ def say(word: str, text: str = "") -> None:
     draft.replace(_path(word))
 
 
+def forget() -> None:
+    """As if nothing had been said yet."""
+    for path in Path(os.environ[VARIABLE]).iterdir():
+        path.unlink()
+
+
 def heard(word: str) -> str | None:
     """What was said, `-` if no text was; None if nothing was said yet."""
     try:

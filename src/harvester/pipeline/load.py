@@ -29,6 +29,8 @@ from harvester.pipeline.staging import (
 _IS_NEW = "is_new"
 _IS_CONTENT = "is_content"
 _IS_EITHER = "is_new OR is_content"
+#: New, or made by an attempt that came to no promotion.
+_IS_UNSHOWN = "NOT has_offer AND NOT is_missing"
 #: Rows of a kind that are shown to people.
 MOST_SHOWN = 50
 
@@ -156,7 +158,7 @@ def find_upgrades(slot: Slot, spool: Spool, source_id: UUID) -> tuple[int, list[
         cursor.execute(_LESSER, [source_id, NUMBERS[IdentityType.NETWORK_ITEM_ID]])
         if not cursor.fetchone()[0]:
             return 0, []
-        lines, _ = lines_and_ids(cursor, slot, _IS_NEW)
+        lines, _ = lines_and_ids(cursor, slot, _IS_UNSHOWN)
         return _upgrades(cursor, spool, source_id, lines)
 
 

@@ -69,6 +69,14 @@ WHERE u.is_unsure AND c.line = u.line AND n.signature = c.signature
   AND n.created_at + %(heartbeat)s * interval '1 hour' * (1 - (c.product_id %% 60) / 60.0 / %(spread)s) > %(moment)s
 """
 
+# Made by an attempt that came to no promotion: to everybody but the table as new as a product that is not there. Not
+# asked in the large join, which lives on the index of identities alone.
+_LEFT_BEHIND = """
+SELECT count(*), count(*) FILTER (WHERE c.identity_type = 4)
+FROM {changes} c JOIN source_products p ON p.source_id = %(source)s AND p.id = c.product_id
+WHERE c.is_unsure AND NOT c.has_offer AND p.created_run_no > coalesce(%(promoted_run)s, 0)
+"""
+
 # Products that the run did not see and that either were there at the last promotion or still count as on sale.
 _MISSING = """
 INSERT INTO {changes} (line, product_id, is_new, is_content, is_price, is_back, is_missing, has_offer, is_unsure)
@@ -90,8 +98,8 @@ class Match:
     Attributes:
         products: different products that the run saw.
         url_hash: of them, those known by their address only.
-        new_url_hash: of those, never seen before.
-        new: never seen before.
+        new_url_hash: of those, never shown before.
+        new: never shown before.
         content: known, with other content.
         back: known, and not seen by the last promoted run.
         known: those that have had a price.
@@ -126,6 +134,7 @@ def match(cursor: Any, slot: Slot, baseline: Baseline, *, run_type: str, shock_m
         "moment": baseline.moment,
         "since": baseline.active_since,
         "promoted_at": baseline.last_promoted_at,
+        "promoted_run": baseline.last_promoted_run_no,
         "heartbeat": baseline.heartbeat_hours,
         "spread": HEARTBEAT_SPREAD,
         "shock_move": Decimal(str(shock_move)),
@@ -137,6 +146,8 @@ def match(cursor: Any, slot: Slot, baseline: Baseline, *, run_type: str, shock_m
         cursor.execute("SET LOCAL enable_nestloop = on")
         cursor.execute(_filled(_SETTLE_UNSURE, slot), values)
         prepare_session(cursor)
+        left = _one(cursor, slot, _LEFT_BEHIND, values)
+        new, more[0] = new + left[0], more[0] + left[1]
     active_before, expected = _one(cursor, slot, _BEFORE, values)
     if expected > expected_seen:
         cursor.execute(_filled(_MISSING, slot), values)
