@@ -64,6 +64,23 @@ def drops_connection_at(percent: int) -> type[WellBehaved]:
     return DropsConnection
 
 
+class DropsWhenTold(WellBehaved):
+    """Breaks off one session for each part of a file in the server's `drops`, and serves well otherwise."""
+
+    is_dropped = False
+
+    def read(self, file_obj, offset, size):
+        drops = self.server.drops
+        if self.is_dropped:
+            return b""
+        if drops and offset + size > self.size_of(file_obj) * drops[0] // 100:
+            drops.pop(0)
+            self.is_dropped = True
+            self.drop()
+            return b""
+        return super().read(file_obj, offset, size)
+
+
 def stops_answering_at(percent: int) -> type[WellBehaved]:
     class StopsAnswering(WellBehaved):
         """Never answers a read beyond a part of the file."""
@@ -197,6 +214,7 @@ class SftpServer:
         self.attempts: list[AuthAttempt] = []
         self.connections = 0
         self.files = []
+        self.drops: list[int] = []
         self.client_keys = [asyncssh.import_public_key(line) for line in client_keys]
         self.port = 0
         self._private_keys = [asyncssh.generate_private_key(name) for name in host_key_types]
