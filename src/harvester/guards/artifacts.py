@@ -89,7 +89,7 @@ class ArtifactStore:
 
     def writer(self) -> "ArtifactWriter":
         """Begin an artifact; `with store.writer() as writer` removes what was not committed."""
-        with _told_plainly(self._root):
+        with told_plainly(self._root):
             _make_directory(self._root)
             return ArtifactWriter(self._root)
 
@@ -100,7 +100,7 @@ class ArtifactStore:
             ArtifactMissing: there is none of that hash.
         """
         path = artifact_path(self._root, sha256)
-        with _told_plainly(self._root):
+        with told_plainly(self._root):
             try:
                 return path.open("rb")
             except FileNotFoundError:
@@ -122,12 +122,12 @@ class ArtifactStore:
 
     def sweep(self, older_than_seconds: float = SWEEP_SECONDS) -> int:
         """Remove what killed writers left; those that live hold a lock on their part."""
-        with _told_plainly(self._root):
+        with told_plainly(self._root):
             parts = [path for path in _listed(self._root) if path.name.startswith(PART_PREFIX)]
             return sum(_remove_dead_part(path, time.time() - older_than_seconds) for path in parts)
 
     def _artifacts(self) -> Iterator[Path]:
-        with _told_plainly(self._root):
+        with told_plainly(self._root):
             for directory in _listed(self._root):
                 if not directory.name.startswith(".") and directory.is_dir():
                     yield from (path for path in _listed(directory) if _HASH.fullmatch(directory.name + path.name))
@@ -136,7 +136,7 @@ class ArtifactStore:
         """Remove one artifact if it is old; the size of what was removed."""
         if path.parent.name + path.name in kept:
             return None
-        with _told_plainly(self._root), suppress(FileNotFoundError):
+        with told_plainly(self._root), suppress(FileNotFoundError):
             if path.stat().st_mtime >= before.timestamp():
                 return None
             with _prune_lock(self._root, fcntl.LOCK_EX):
@@ -211,7 +211,7 @@ class ArtifactWriter:
         if self._descriptor is None:
             raise ValueError("this artifact was committed or discarded before")
         try:
-            with _told_plainly(self._root):
+            with told_plainly(self._root):
                 yield self._descriptor
         except BaseException:
             self.discard()
@@ -266,7 +266,8 @@ def _sync_directory(directory: Path) -> None:
 
 
 @contextmanager
-def _told_plainly(root: Path) -> Iterator[None]:
+def told_plainly(root: Path) -> Iterator[None]:
+    """Say what is wrong with a disk by errors of this house, of which some are worth another try."""
     try:
         yield
     except OSError as error:

@@ -1,8 +1,15 @@
-"""Parsed rows on the disk, block by block: a run reads its file once and comes back for the rows that matter."""
+"""Parsed rows on the disk, block by block: a run reads its file once and comes back for the rows that matter.
 
+A run holds a lock on its directory as long as it lives. What a killed one left has no lock any more, and the next run
+on that machine removes it.
+"""
+
+import fcntl
+import os
 import shutil
 import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -11,20 +18,34 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from harvester.guards.artifacts import told_plainly
+
 PREFIX = "spool-"
 
 
 class Spool:
-    """A directory of blocks in Arrow's own format, gone with the run."""
+    """A directory of blocks in Arrow's own format, gone with the run.
+
+    Raises:
+        DiskFull: there is no room; so does `add`.
+    """
 
     def __init__(self, parent: Path) -> None:
-        parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        self._directory = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent))
+        with told_plainly(parent):
+            parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            # Under the lock of all: nobody may take a directory that is not locked yet for one that was left.
+            with _locked(parent):
+                _remove_left(parent)
+                self._directory = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent))
+                self._lock = _lock(self._directory)
         self._blocks = 0
 
     def add(self, rows: pl.DataFrame) -> None:
         """Keep one block; blocks come in the order of the file."""
-        rows.write_ipc(self._path(self._blocks))
+        block = rows.write_ipc(None)
+        # Written here and not by polars, whose errors do not tell a full disk by its number.
+        with told_plainly(self._directory.parent):
+            self._path(self._blocks).write_bytes(block.getbuffer())
         self._blocks += 1
 
     def rows(self, lines: NDArray[np.int64], columns: list[str]) -> Iterator[pl.DataFrame]:
@@ -45,6 +66,7 @@ class Spool:
 
     def close(self) -> None:
         shutil.rmtree(self._directory, ignore_errors=True)
+        os.close(self._lock)
 
     def __enter__(self) -> Self:
         return self
@@ -56,3 +78,29 @@ class Spool:
 
     def _path(self, number: int) -> Path:
         return self._directory / f"{number}.arrow"
+
+
+def _lock(directory: Path, strength: int = fcntl.LOCK_EX) -> int:
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, strength)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+@contextmanager
+def _locked(directory: Path, strength: int = fcntl.LOCK_EX) -> Iterator[None]:
+    descriptor = _lock(directory, strength)
+    try:
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _remove_left(parent: Path) -> None:
+    """Remove the directories of runs that live no more."""
+    for path in parent.glob(f"{PREFIX}*"):
+        with suppress(BlockingIOError, FileNotFoundError), _locked(path, fcntl.LOCK_EX | fcntl.LOCK_NB):
+            shutil.rmtree(path, ignore_errors=True)
