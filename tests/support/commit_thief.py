@@ -30,6 +30,7 @@ class CommitThief:
         self.place = Path(tempfile.mkdtemp(prefix="harvester-thief-"))
         self.stolen = threading.Event()
         self._marker = marker
+        self._server = f"{settings.DATABASES['default']['HOST']}/.s.PGSQL.{PORT}"
         self._door = socket.socket(socket.AF_UNIX)
         self._door.bind(str(self.place / f".s.PGSQL.{PORT}"))
         self._door.listen(64)
@@ -59,7 +60,7 @@ class CommitThief:
             while True:
                 client, _ = self._door.accept()
                 server = socket.socket(socket.AF_UNIX)
-                server.connect(f"{settings.DATABASES['default']['HOST']}/.s.PGSQL.{PORT}")
+                server.connect(self._server)
                 self._sockets += [client, server]
                 _Session(self, client, server).start()
 
