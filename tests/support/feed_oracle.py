@@ -26,8 +26,9 @@ TABLES = {
     "feed_run_samples": "t.run_id IN (SELECT run_id FROM feed_runs WHERE feed_id = '{feed}')",
     "alerts": "t.key LIKE '%%' || '{feed}'",
     "audit_events": "t.detail->>'feed' = '{feed}'",
-    "jobs": "t.kind LIKE 'feeds.%%' AND (t.args->>'feed_id' = '{feed}' OR t.args->>'run_id' IN "
-    "(SELECT run_id::text FROM feed_runs WHERE feed_id = '{feed}'))",
+    "product_links": "t.source_id = '{source}'",
+    "jobs": "t.args->>'feed_id' = '{feed}' OR t.args->>'source_id' = '{source}' OR t.args->>'run_id' IN "
+    "(SELECT run_id::text FROM feed_runs WHERE feed_id = '{feed}')",
 }
 #: What differs between two feeds, or between two ways to the same end, although nothing is wrong.
 LEGITIMATE = {
@@ -44,6 +45,7 @@ LEGITIMATE = {
     "feed_run_samples": {"run_id"},
     "alerts": {"id", "key"},
     "audit_events": {"id", "job_id"},
+    "product_links": {"source_id", "product_id"},
     "jobs": {"id", "attempt", "worker", "lease", "progress", "priority"},
 }
 RUNS = {

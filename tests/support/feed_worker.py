@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from multiprocessing.process import BaseProcess
 from typing import Any
+from unittest.mock import patch
 
 import django
 
@@ -28,12 +29,13 @@ from tests.support.workers import QUICK, ROOT  # noqa: E402
 
 @contextmanager
 def feed_worker(*path: str, forever: bool = False, **options: Any) -> Iterator[BaseProcess]:
-    """A worker that stops where the path leads to; the block begins when it is there.
+    """A worker that stops where the path leads to; see `wait_at_point`.
 
     `forever`: instead of stopping, it leaves a statement running.
     """
     process = _forker().Process(target=_work, args=(os.environ[VARIABLE], path, forever, options), daemon=True)
-    process.start()
+    with _modules_found():
+        process.start()
     try:
         yield process
     finally:
@@ -49,10 +51,15 @@ def wait_at_point() -> int:
 
 def _forker() -> Any:
     context = multiprocessing.get_context("forkserver")
-    # Python 3.11 does not tell it the path of modules; the environment does.
-    os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
     context.set_forkserver_preload(["tests.support.feed_worker"])
     return context
+
+
+@contextmanager
+def _modules_found() -> Iterator[None]:
+    """Python 3.11 does not tell the process that forks where modules are; its environment does."""
+    with patch.dict(os.environ, PYTHONPATH=os.pathsep.join([str(ROOT / "src"), str(ROOT)])):
+        yield
 
 
 def _work(signals: str, path: tuple[str, ...], forever: bool, options: dict[str, Any]) -> None:
