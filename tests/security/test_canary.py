@@ -5,7 +5,8 @@ import json
 
 import pytest
 import structlog
-from django.db import connections, transaction
+from django.db import transaction
+from tests.support.stored import everything_stored
 from tests.support.tables import rows
 from tests.support.waiting import wait_for
 from tests.support.workers import worker_thread
@@ -46,20 +47,6 @@ def log_lines():
     configure_logging("debug", "json", stream=stream)
     yield lambda: stream.getvalue().splitlines()
     configure_logging("warning", "json")
-
-
-def everything_stored() -> str:
-    """Every row of every table as text, but for the sealed payload itself."""
-    with connections["owner"].cursor() as cursor:
-        cursor.execute(
-            "SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') "
-            "AND NOT relispartition"
-        )
-        parts = []
-        for (table,) in cursor.fetchall():
-            cursor.execute(f'SELECT coalesce(string_agg(t::text, chr(10)), $$$$) FROM "{table}" t')
-            parts.append(cursor.fetchone()[0])
-    return "\n".join(parts)
 
 
 def test_a_planted_secret_is_in_no_log_line_and_no_row(database, log_lines):

@@ -25,6 +25,7 @@ from harvester.feeds.errors import FeedBusy
 from harvester.feeds.locking import try_lock_in_transaction
 from harvester.feeds.memory import forget_ingested
 from harvester.feeds.models import Feed
+from harvester.guards.redaction import redact_text
 from harvester.kernel.actor import Actor
 from harvester.kernel.errors import InvalidInput
 from harvester.ops import audit
@@ -122,7 +123,7 @@ def _judge_anew(feed: Feed) -> None:
 
 
 def _reason(text: str) -> str:
-    reason = text.strip()
+    reason = redact_text(text.strip())
     if not reason or len(reason) > LONGEST_REASON:
         raise InvalidInput(f"A reason is needed, of at most {LONGEST_REASON:,} characters: others will ask why.")
     return reason

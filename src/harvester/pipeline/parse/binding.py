@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from harvester.guards.redaction import redact_text
 from harvester.kernel.headers import normalize_header
 from harvester.kernel.network import FROM_ONE_COLUMN, REQUIRED, UNIQUE, Field, Network
 from harvester.pipeline.parse.errors import HeaderUnreadable
@@ -63,8 +64,8 @@ def _places(field: Field, ranked: list[tuple[int, int]]) -> tuple[int, ...]:
 def _refuse_twins(field: Field, ranked: list[tuple[int, int]], header: Sequence[str]) -> None:
     names = [normalize_header(header[place]) for _, place in ranked]
     if field in UNIQUE and len(set(names)) < len(names):
-        twins = ", ".join(repr(header[place]) for _, place in sorted(ranked))
+        twins = redact_text(", ".join(repr(header[place]) for _, place in sorted(ranked)))[:200]
         raise HeaderUnreadable(
-            f"Several columns have the same name for the {field.value}: {twins[:200]}. Which one counts cannot be "
+            f"Several columns have the same name for the {field.value}: {twins}. Which one counts cannot be "
             "told; ask the partner to leave one of them out."
         )

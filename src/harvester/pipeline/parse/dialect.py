@@ -7,6 +7,7 @@ from typing import Literal, NamedTuple
 
 from harvester.guards.redaction import redact_text
 from harvester.kernel.network import Field, Network
+from harvester.kernel.urls import LONGEST_URL
 from harvester.pipeline.parse.binding import Binding, bind, missing
 from harvester.pipeline.parse.blocks import LONGEST_RECORD_BYTES
 from harvester.pipeline.parse.errors import EmptyFile, HeaderUnreadable, HtmlInsteadOfCsv
@@ -157,7 +158,7 @@ def _unreadable(head: bytes, best: _Header | None, network: Network) -> str:
     names = ", ".join(repr(name) for name in best.binding.header[:SHOWN_NAMES])
     return (
         f"The first line lacks {expected}. Of {tried}, {_DELIMITER_NAMES.get(best.delimiter, best.delimiter)} fits "
-        f"best and makes {len(best.binding.header)} columns: {redact_text(names[:400])}. The file begins with "
+        f"best and makes {len(best.binding.header)} columns: {redact_text(names)[:400]}. The file begins with "
         f"{shown(head)}. Nothing of it is used; check the path of the feed and its network."
     )
 
@@ -170,7 +171,9 @@ def _expected(group: tuple[Field, ...], network: Network) -> str:
 
 def shown(head: bytes) -> str:
     """The first bytes of a file, to show to a person."""
-    return redact_text(repr(head[:SHOWN_BYTES].decode(errors="backslashreplace")))
+    # Cut last: half a password would not be known as one.
+    text = head[: SHOWN_BYTES + LONGEST_URL].decode(errors="backslashreplace")
+    return repr(redact_text(text)[:SHOWN_BYTES])
 
 
 def _is_quoted(rows: bytes, delimiter: str, columns: int) -> bool:

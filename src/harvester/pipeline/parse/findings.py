@@ -7,10 +7,13 @@ from typing import TypeAlias
 
 from harvester.guards.redaction import redact_text
 from harvester.kernel.rejects import Fault, RejectCode, WarningCode
+from harvester.kernel.urls import LONGEST_URL
 
 MOST_SAMPLES = 50
 #: Enough to recognise a row by, and little enough for a page of fifty.
 SAMPLE_CHARACTERS = 300
+#: What is secret is known by how it ends, which may stand behind what is shown: an address with a password in it.
+LOOKED_AT_CHARACTERS = SAMPLE_CHARACTERS + LONGEST_URL
 
 Code: TypeAlias = RejectCode | WarningCode
 
@@ -61,8 +64,8 @@ class Findings:
 def cut(row: bytes) -> str:
     """The beginning of a row as text; what is no text becomes a replacement character."""
     # No character has more than four bytes.
-    return row[: SAMPLE_CHARACTERS * 4].decode(errors="replace").rstrip("\r\n")[:SAMPLE_CHARACTERS]
+    return row[: LOOKED_AT_CHARACTERS * 4].decode(errors="replace").rstrip("\r\n")[:LOOKED_AT_CHARACTERS]
 
 
 def _redacted(sample: Sample) -> Sample:
-    return Sample(line=sample.line, row=redact_text(sample.row), reason=sample.reason)
+    return Sample(line=sample.line, row=redact_text(sample.row)[:SAMPLE_CHARACTERS], reason=sample.reason)
