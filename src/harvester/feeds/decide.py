@@ -158,11 +158,11 @@ def reject(
 def rejudge(job: RunningJob, run_id: str) -> dict[str, Any] | None:
     """Match a held run anew, because what it was compared with has changed."""
     feed, run = run_of(run_id)
-    with feed_lock(job, feed) as is_ours:
+    with log_context(**_told_with(feed, run)), feed_lock(job, feed) as is_ours:
         if not is_ours:
             raise Snooze(BUSY_SECONDS, "a run or a decision is at work on this feed")
         run.refresh_from_db()
-        work = Work(job=job, feed=feed, run=run, stage="promote")
+        work = go_on(job, feed, run, stage="promote")
         work.feed.source.refresh_from_db()
         if work.run.outcome != RunOutcome.HELD or work.feed.source.held_run_no != work.run.no:
             return {"outcome": work.run.outcome, "note": "the run was decided meanwhile"}
