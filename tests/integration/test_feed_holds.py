@@ -395,6 +395,15 @@ def test_a_held_run_cannot_be_approved_before_it_was_judged_anew(world):
     assert world.shown()["S-100"][1] == 7.77
 
 
+def test_an_approval_that_waits_while_an_older_run_is_ignored_is_refused(world):
+    held, bad = hold_after_a_bad_run(world)
+    made = decisions.request_approval(OLGA, held.id)
+    decisions.ignore(OLGA, bad.id, "wrong")
+    world.work(made.job_id)
+    assert Job.objects.get(pk=made.job_id).error_type == "FIGURES_CHANGED"
+    assert (outcome(held), world.figures(held).prices_due) == ("HELD", 2)
+
+
 def test_a_held_run_may_be_rejected_before_it_was_judged_anew(world):
     held, bad = hold_after_a_bad_run(world)
     decisions.ignore(OLGA, bad.id, "wrong")

@@ -17,6 +17,7 @@ from tests.support.sftp_server import SftpServer, tells
 from tests.support.tables import rows
 
 from harvester.catalog.models import Run, Source
+from harvester.engine.errors import JobCancelled
 from harvester.engine.models import Job
 from harvester.feeds import ingest, memory, verbs
 from harvester.feeds.locking import FEED_LOCK
@@ -244,6 +245,15 @@ def test_a_retry_that_meets_another_run_is_superseded_and_counts_as_no_failure(w
     assert Feed.objects.get().consecutive_failures == 0
 
 
+def test_a_run_that_somebody_stopped_counts_as_no_failure(world, monkeypatch):
+    world.put(*TEN)
+    fails_once(monkeypatch, JobCancelled("stopped as asked"))
+    run = world.run()
+    assert (run.status, run.error_code) == ("FAILED", "CANCELLED")
+    assert Feed.objects.get().consecutive_failures == 0
+    assert world.run().outcome == "PROMOTED"
+
+
 @pytest.mark.parametrize("clicked", [False, True])
 def test_a_run_whose_job_is_gone_is_abandoned_and_counts_as_no_failure(world, clicked):
     world.put(*TEN)
@@ -295,7 +305,7 @@ def test_a_feed_that_was_paused_meanwhile_gets_no_follow_up(world):
     world.work(world.ask(), threads=2)
     assert world.happened is None
     assert [run.trigger for run in runs()] == ["SCHEDULED"]
-    assert not Job.objects.exclude(state="succeeded").exists()
+    assert Job.objects.filter(kind="feeds.run").count() == 2, "that of the schedule and that of the click"
 
 
 @pytest.mark.parametrize("how", ["promoted", "skipped", "failed"])
@@ -763,7 +773,9 @@ def test_a_product_that_reappears_counts_again(world):
     assert rows("SELECT count(*) FROM offers WHERE absence_accepted") == [(37,)]
     world.put(*range(100, 120))
     run = world.run()
-    assert (run.outcome, world.figures(run).products_back) == ("PROMOTED", 17)
+    figures = world.figures(run)
+    assert (run.outcome, figures.products_back) == ("PROMOTED", 17)
+    assert (figures.active_count_before, figures.seen_success_count) == (3, 3), "accepted absences count nowhere"
     assert rows("SELECT count(*) FROM offers WHERE absence_accepted") == [(20,)]
     world.put(100)
     held = world.run()
