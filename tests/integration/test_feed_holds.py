@@ -15,11 +15,11 @@ from tests.support.together import together
 from harvester.catalog import corrections, primary, sources
 from harvester.catalog.models import Run, Source
 from harvester.engine.models import Job
-from harvester.feeds import decisions, verbs
+from harvester.feeds import decisions, ingest, verbs
 from harvester.feeds.decide import figures_seen
 from harvester.feeds.errors import FeedBusy, RunNotFound
 from harvester.feeds.models import Feed
-from harvester.kernel.errors import Conflict, InvalidInput
+from harvester.kernel.errors import Conflict, InvalidInput, TerminalError
 from harvester.ops.models import Alert
 
 pytestmark = pytest.mark.usefixtures("database")
@@ -327,6 +327,41 @@ def test_a_correction_made_while_held_is_revoked_after_the_approval(world, price
     assert "S-100" not in world.shown()
     corrections.revoke(OLGA, made.pk)
     assert world.shown()["S-100"][1] == float(price)
+
+
+def test_a_correction_is_revoked_between_match_and_promotion(world, monkeypatch):
+    world.put(*ALL)
+    world.run()
+    made = hide(world, 100)
+    real = ingest.add_new_products
+
+    def revoke_first(*args, **more):
+        [revoked] = together(lambda: corrections.revoke(OLGA, made.pk))
+        assert revoked.revoked_at
+        real(*args, **more)
+
+    monkeypatch.setattr(ingest, "add_new_products", revoke_first)
+    world.put(row(100, Price="5.00"), *ALL[1:], 200)
+    run = world.run()
+    assert (run.outcome, run.attempt) == ("PROMOTED", 1)
+    assert world.shown()["S-100"][1] == 5.00
+
+
+def test_products_that_a_failed_run_made_meanwhile_are_those_of_the_held_run(world, monkeypatch):
+    world.put(*ALL)
+    world.run()
+    held = world.shrink(100, 500)
+
+    def broken(*_):
+        raise TerminalError("on fire")
+
+    monkeypatch.setattr(ingest, "promote", broken)
+    world.put(*ALL, row(500, Name="Seen by the run that failed"))
+    assert world.run().status == "FAILED"
+    monkeypatch.undo()
+    assert world.approve(held).state == "succeeded"
+    assert world.shown()["S-500"] == ("Thing 500", 5.00, True)
+    assert rows("SELECT count(*) FROM source_products WHERE identity_value = 'S-500'") == [(1,)]
 
 
 def test_a_product_that_was_hidden_while_runs_saw_it_shows_again_at_once(world):
