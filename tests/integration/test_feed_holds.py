@@ -698,6 +698,35 @@ def test_one_approves_and_one_rejects_at_once(world):
     assert outcome(run) == expected
 
 
+@pytest.mark.parametrize(("newer", "left"), [(overtaken, None), (held_anew, "HELD")])
+def test_an_approval_that_waits_while_a_newer_run_ends_is_stale(world, newer, left):
+    run = world.hold()
+    made = decisions.request_approval(OLGA, run.id)
+    change(made.job_id, "run_at = now() + interval '1 hour'")
+    newer(world, run)
+    change(made.job_id, "run_at = now()")
+    world.work(made.job_id)
+    assert Job.objects.get(pk=made.job_id).error_type == "STALE_RUN"
+    assert outcome(run) == "OVERTAKEN"
+    assert (Run.objects.filter(outcome="HELD").values_list("outcome", flat=True).first()) == left
+
+
+def test_a_run_and_an_approval_at_once_have_one_order(world):
+    """Whoever is first has the lock: the other one is refused, or comes back later."""
+    run = world.hold()
+    world.put(*ALL, 200)
+    decision = decisions.request_approval(OLGA, run.id).job_id
+    job = world.ask()
+    world.work(job, threads=2)
+    found = (Job.objects.get(pk=decision).error_type, Job.objects.get(pk=job).state, outcome(run))
+    assert found in {
+        (None, "succeeded", "APPROVED"),
+        (None, "pending", "APPROVED"),
+        ("FEED_BUSY", "succeeded", "OVERTAKEN"),
+        ("STALE_RUN", "succeeded", "OVERTAKEN"),
+    }
+
+
 def test_the_same_approval_twice_promotes_once(world):
     """A job that is done again, as after a rescue: the second one finds the run decided."""
     run = world.hold()

@@ -20,10 +20,12 @@ from harvester.catalog.models import Run, Source
 from harvester.engine.errors import JobCancelled
 from harvester.engine.models import Job
 from harvester.feeds import ingest, memory, verbs
+from harvester.feeds.fetch import MAX_FILE_BYTES
 from harvester.feeds.locking import FEED_LOCK
 from harvester.feeds.models import Feed, FeedRunSample
 from harvester.feeds.orphans import CLOSE_ORPHANS
 from harvester.kernel.errors import TerminalError, TransientError
+from harvester.pipeline.parse import ParseLimits
 
 pytestmark = pytest.mark.usefixtures("database")
 HTML = b"<!doctype html><html><body>Please log in</body></html>"
@@ -519,6 +521,10 @@ def test_what_is_no_whole_catalog_expires_nothing(world, file, code, attempts):
 # 11. Limits.
 
 
+def test_the_limits_are_those_of_the_rules():
+    assert (ParseLimits().rows, ParseLimits().products, MAX_FILE_BYTES) == (500_000, 500_000, 500 * 1024 * 1024)
+
+
 @pytest.mark.parametrize(
     ("limit", "code"),
     [
@@ -688,6 +694,16 @@ def test_a_feed_may_set_its_own_thresholds(world):
     world.run()
     world.put(100)
     assert world.run().outcome == "PROMOTED"
+
+
+def test_everything_expired_and_the_whole_file_again_shows_everything(world):
+    world.put(*range(100, 140))
+    world.run()
+    world.pass_time(100)
+    assert world.shown() == {}
+    world.put(*range(139, 99, -1))
+    assert world.run().outcome == "PROMOTED"
+    assert len(world.shown()) == 40
 
 
 # 20. Which prices are written.
