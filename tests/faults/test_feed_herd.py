@@ -100,6 +100,26 @@ def test_of_an_approval_and_a_rejection_at_once_one_counts_and_the_other_conflic
     assert verbs == {f"ACTIVATION_{held.outcome}"}
 
 
+def test_of_an_approval_and_a_newer_run_at_once_each_has_one_end_and_the_newest_edition_is_shown(twins):
+    twins.hold()
+    held = Run.objects.get(source=twins.disturbed.source, outcome="HELD")
+    decision = ask_to_approve(twins.disturbed)
+    twins.publish()
+    run = twins.disturbed.ask()
+    with worker_thread(threads=2):
+        decided = wait_until_ended(decision)
+        wait_for(lambda: has_ended_or_snoozes(run), "the end of the run, or its wait for the decision")
+    change(run, "run_at = now()")
+    twins.disturbed.work(run)
+    held.refresh_from_db()
+    expected = {"succeeded": ("APPROVED", None), "failed": ("OVERTAKEN", decided.error_type)}[decided.state]
+    assert (held.outcome, decided.error_type) == expected
+    assert decided.error_type in {None, "FEED_BUSY", "STALE_RUN"}
+    assert Run.objects.get(job_id=run).outcome == "PROMOTED"
+    twins.disturbed.source.refresh_from_db()
+    assert twins.disturbed.source.held_run_no is None
+
+
 def has_ended_or_snoozes(job_id):
     """A job that met the lock before there was a run comes back a minute later."""
     return job(job_id).state == "succeeded" or "snoozed" in str(rows(
