@@ -139,7 +139,7 @@ def test_too_many_columns_are_refused_and_as_many_as_may_be_are_read():
     header = [*HEADER, *(f"extra {number}" for number in range(MOST_COLUMNS - len(HEADER)))]
     frame, _ = parse(feed([*row(101), *[""] * (MOST_COLUMNS - len(HEADER))], header=header))
     assert cents(frame) == {"S-101": 101}
-    with pytest.raises(HeaderUnreadable, match="more than 10000 columns"):
+    with pytest.raises(HeaderUnreadable, match="more than 10,000 columns"):
         parse(feed(header=[*header, "one more"]))
 
 

@@ -10,7 +10,7 @@ from harvester.feeds.work import Work
 from harvester.guards.redaction import redact_text
 from harvester.kernel.rejects import RejectCode, WarningCode
 from harvester.pipeline.parse import ParseReport
-from harvester.pipeline.parse.findings import SAMPLE_CHARACTERS
+from harvester.pipeline.parse.findings import SAMPLE_CHARACTERS, storable
 
 #: What people want to know of a run in one line.
 SUMMARY = (
@@ -62,7 +62,7 @@ def dialect_of(report: ParseReport) -> dict[str, Any]:
         "delimiter": report.dialect.delimiter,
         "quoted": report.dialect.quoted,
         "encoding": report.encoding,
-        "header": list(report.binding.header)[:200],
+        "header": [storable(name) for name in report.binding.header[:200]],
     }
 
 

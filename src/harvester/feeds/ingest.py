@@ -139,10 +139,18 @@ def _prove(report: ParseReport, manifest_rows: int | None) -> None:
             "changed. It is fetched again; if this stays, ask the partner, or switch the feed's manifest check off."
         )
     if not report.rows_valid:
-        raise NoValidProducts(
-            f"Not one of the file's {report.rows_read:,} rows can be used. Nothing was changed. "
-            "The run's rejected rows say why."
-        )
+        raise NoValidProducts(_why_nothing(report))
+
+
+def _why_nothing(report: ParseReport) -> str:
+    if not report.rows_read:
+        return "The file has a header and no row. Nothing was changed; ask the partner whether the shop sells nothing."
+    counts = ", ".join(f"{code.value} {count:,}" for code, count in report.findings.counts.most_common(5))
+    return (
+        f"Not one of the file's {report.rows_read:,} rows can be used ({counts}). Nothing was changed. The run's "
+        "rejected rows say why, line by line; what is missing in all of them can often be set on the feed, such as the "
+        "currency."
+    )
 
 
 def _judge(work: Work, slot: Slot, spool: Spool, report: ParseReport) -> Judged:

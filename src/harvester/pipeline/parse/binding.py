@@ -67,5 +67,5 @@ def _refuse_twins(field: Field, ranked: list[tuple[int, int]], header: Sequence[
         twins = redact_text(", ".join(repr(header[place]) for _, place in sorted(ranked)))[:200]
         raise HeaderUnreadable(
             f"Several columns have the same name for the {field.value}: {twins}. Which one counts cannot be "
-            "told; ask the partner to leave one of them out."
+            "told. Nothing of the file is used; ask the partner to leave one of them out."
         )

@@ -205,8 +205,8 @@ class RecordCutter:
         self._rows_read += rows
         if self._rows_read > self._most_rows:
             raise RowCountLimitExceeded(
-                f"The file has more than {self._most_rows} rows. Nothing of it is used. Check that it is the right "
-                "file; if it is, raise the limit of the feed."
+                f"The file has more than {self._most_rows:,} rows, the most that the feed may have (max_rows). Nothing "
+                "of it is used. Check that it is the right file; if it is, raise the limit."
             )
 
 

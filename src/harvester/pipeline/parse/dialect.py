@@ -5,24 +5,18 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from harvester.guards.redaction import redact_text
-from harvester.kernel.network import Field, Network
-from harvester.kernel.urls import LONGEST_URL
+from harvester.kernel.network import Network
 from harvester.pipeline.parse.binding import Binding, bind, missing
 from harvester.pipeline.parse.blocks import LONGEST_RECORD_BYTES
-from harvester.pipeline.parse.errors import EmptyFile, HeaderUnreadable, HtmlInsteadOfCsv
+from harvester.pipeline.parse.explaining import DELIMITER_NAMES, refuse_no_catalog, too_many_columns, unreadable
 from harvester.pipeline.parse.records import Record, Trouble, read_record
 
 #: More is no product catalog, and every one of them costs time in each block.
 MOST_COLUMNS = 10_000
 #: Some thousand rows tell whether quotes mean anything.
 SAMPLE_BYTES = 256 * 1024
-SHOWN_BYTES = 120
-SHOWN_NAMES = 12
 
-_HTML = re.compile(rb"<(?:!doctype\s+html|html|head|body|title|script)\b", re.IGNORECASE)
 _LINE_END = re.compile(rb"\r\n|\n|\r")
-_DELIMITER_NAMES = {"\t": "tab", ",": "comma", "|": "pipe", ";": "semicolon"}
 
 LineEnd = Literal["\n", "\r\n", "\r"]
 
@@ -43,7 +37,7 @@ class Dialect:
 
     @property
     def delimiter_name(self) -> str:
-        return _DELIMITER_NAMES.get(self.delimiter, self.delimiter)
+        return DELIMITER_NAMES.get(self.delimiter, self.delimiter)
 
 
 class Opening(NamedTuple):
@@ -73,7 +67,7 @@ def open_file(chunks: Iterable[bytes], network: Network) -> Opening:
     """Read the header of a file in UTF-8.
 
     Raises:
-        EmptyFile, HtmlInsteadOfCsv, HeaderUnreadable: it is no catalog of that network.
+        EmptyFile, HtmlInsteadOfCsv, HeaderUnreadable, EncodingUnreadable: it is no catalog of that network.
     """
     stream = iter(chunks)
     head = _head(stream)
@@ -97,13 +91,7 @@ def _head(stream: Iterator[bytes]) -> bytes:
         head += chunk
         if len(head) > LONGEST_RECORD_BYTES or (len(head) >= SAMPLE_BYTES and _LINE_END.search(head.lstrip())):
             break
-    if not head.strip():
-        raise EmptyFile("The file is empty. What is known stays as it is; check whether the partner is writing it.")
-    if _HTML.search(head[:1024]) and head.lstrip().startswith(b"<"):
-        raise HtmlInsteadOfCsv(
-            "The file is a web page and not a catalog, probably an error message of the partner's server. It begins "
-            f"with {shown(head)}. Nothing of it is used; check the path of the feed."
-        )
+    refuse_no_catalog(head)
     return head
 
 
@@ -132,8 +120,7 @@ def _read_header(head: bytes, start: int, network: Network) -> _Header:
     readings = [reading for mark in network.delimiters if (reading := _header_under(mark, head, start, network))]
     best = max(readings, key=lambda reading: len(reading.binding.columns), default=None)
     if best is None or missing(best.binding):
-        lacking = missing(best.binding) if best else ()
-        raise HeaderUnreadable(_unreadable(head[start:], best, network), lacking)
+        raise unreadable(head[start:], best and best.binding, best.delimiter if best else "", network)
     return best
 
 
@@ -144,36 +131,9 @@ def _header_under(delimiter: str, head: bytes, start: int, network: Network) -> 
     if not isinstance(record, Record) or record.end - start > LONGEST_RECORD_BYTES:
         return None
     if len(record.fields) > MOST_COLUMNS:
-        raise HeaderUnreadable(f"The first line has more than {MOST_COLUMNS} columns: {shown(head[start:])}.")
+        raise too_many_columns(head[start:], MOST_COLUMNS)
     names = [field.decode(errors="replace").strip() for field in record.fields]
     return _Header(delimiter, bind(names, network), record.end, record.quoted)
-
-
-def _unreadable(head: bytes, best: _Header | None, network: Network) -> str:
-    """What was expected of the first line, and what was found."""
-    tried = ", ".join(_DELIMITER_NAMES.get(mark, mark) for mark in network.delimiters)
-    if best is None:
-        return f"The first line is no header, whichever separates its columns ({tried}): it begins with {shown(head)}."
-    expected = " and ".join(_expected(group, network) for group in missing(best.binding))
-    names = ", ".join(repr(name) for name in best.binding.header[:SHOWN_NAMES])
-    return (
-        f"The first line lacks {expected}. Of {tried}, {_DELIMITER_NAMES.get(best.delimiter, best.delimiter)} fits "
-        f"best and makes {len(best.binding.header)} columns: {redact_text(names)[:400]}. The file begins with "
-        f"{shown(head)}. Nothing of it is used; check the path of the feed and its network."
-    )
-
-
-def _expected(group: tuple[Field, ...], network: Network) -> str:
-    names = [alias for field in group for alias in network.aliases.get(field, ())]
-    what = " or ".join(field.value.replace("_", " ") for field in group)
-    return f"a column for the {what} (such as {', '.join(names[:4])})"
-
-
-def shown(head: bytes) -> str:
-    """The first bytes of a file, to show to a person."""
-    # Cut last: half a password would not be known as one.
-    text = head[: SHOWN_BYTES + LONGEST_URL].decode(errors="backslashreplace")
-    return repr(redact_text(text)[:SHOWN_BYTES])
 
 
 def _is_quoted(rows: bytes, delimiter: str, columns: int) -> bool:

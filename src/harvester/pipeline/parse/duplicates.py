@@ -78,8 +78,8 @@ class ProductTracker:
         products = len(order) - int(is_lost.sum())
         if products > self._most:
             raise UniqueProductLimitExceeded(
-                f"The file has {products} products; the feed may have {self._most}. Nothing of it is used. Check that "
-                "it is the right file; if it is, raise the limit of the feed."
+                f"The file has {products:,} products, and the feed may have {self._most:,} (max_products). Nothing of "
+                "it is used. Check that it is the right file; if it is, raise the limit."
             )
         lines = _joined(self._lines, np.uint32)[order]
         return Duplicates(

@@ -94,15 +94,19 @@ class Utf8Reader:
             self._encoding = "utf-8" if sound >= unsound else "cp1252"
         elif sound > unsound:
             raise EncodingUnreadable(
-                "One part of the file is Windows-1252 and another UTF-8. Nothing of it is used; ask the partner for "
-                "UTF-8, or set the encoding of the feed."
+                "One part of the file is Windows-1252 and another UTF-8, which shows within its first "
+                f"{self.bytes_read:,} bytes. Expected is one encoding for all of it. Nothing of it is used; ask the "
+                "partner for UTF-8, or set the encoding of the feed."
             )
 
 
 def _marked(beginning: bytes) -> tuple[Encoding | None, bytes]:
     """The encoding that the first bytes give away, and the mark to leave out."""
     if beginning.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
-        raise EncodingUnreadable("The file is UTF-32. Ask the partner for UTF-8.")
+        raise EncodingUnreadable(
+            f"The file is UTF-32: it begins with the bytes {beginning[:4].hex(' ')}. Expected is UTF-8, Windows-1252 "
+            "or UTF-16. Nothing of it is used; ask the partner for UTF-8."
+        )
     for mark, encoding in _MARKS:
         if beginning.startswith(mark):
             return encoding, mark

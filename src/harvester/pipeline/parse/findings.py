@@ -64,7 +64,13 @@ class Findings:
 def cut(row: bytes) -> str:
     """The beginning of a row as text; what is no text becomes a replacement character."""
     # No character has more than four bytes.
-    return row[: LOOKED_AT_CHARACTERS * 4].decode(errors="replace").rstrip("\r\n")[:LOOKED_AT_CHARACTERS]
+    text = row[: LOOKED_AT_CHARACTERS * 4].decode(errors="replace").rstrip("\r\n")[:LOOKED_AT_CHARACTERS]
+    return storable(text)
+
+
+def storable(text: str) -> str:
+    """PostgreSQL keeps every character but NUL."""
+    return text.replace("\0", "\ufffd")
 
 
 def _redacted(sample: Sample) -> Sample:
