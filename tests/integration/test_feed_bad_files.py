@@ -3,10 +3,12 @@
 import gzip
 
 import pytest
-from tests.support.feed_world import World, allow_loopback
+from tests.support.feed_world import OLGA, World, allow_loopback
 from tests.support.feeds import HEADER, feed, row
 from tests.support.sftp_server import SftpServer
 
+from harvester.engine.models import Job
+from harvester.feeds import verbs
 from harvester.feeds.models import Feed, FeedRunSample
 from harvester.ops.models import Alert
 
@@ -148,6 +150,14 @@ def test_a_file_of_exactly_the_limit_is_read(world, setting, enough):
 def test_a_header_that_begins_like_another_kind_of_file_is_read_all_the_same(world, name):
     world.put_bytes(feed(*(["x", *row(number)] for number in (100, 101)), header=[name, *HEADER]).encode())
     assert world.run().outcome == "PROMOTED"
+
+
+def test_a_test_run_shows_a_nul_as_what_is_no_character(world):
+    Feed.objects.update(secret_fields=["password"])
+    world.put_bytes(feed(["x", *row(100)], header=["a\0b", *HEADER]).encode())
+    made = verbs.test_run(OLGA, world.feed.id)
+    world.work(made.job_id)
+    assert Job.objects.get(pk=made.job_id).result["unbound"] == ["a\ufffdb"]
 
 
 def test_a_row_with_a_nul_in_it_is_one_rejected_row(world):

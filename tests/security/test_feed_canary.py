@@ -5,6 +5,7 @@ from pathlib import Path
 
 import asyncssh
 import pytest
+from tests.support.commands_inside import run_inside
 from tests.support.feed_rows import ADMIN, make_source
 from tests.support.feed_world import OLGA, World, allow_loopback
 from tests.support.feeds import HEADER, feed, row
@@ -14,6 +15,8 @@ from tests.support.stored import everything_stored
 from tests.support.workers import run_until_idle
 
 from harvester.catalog.models import Run
+from harvester.cli import feed as feed_module
+from harvester.cli import feed_runs
 from harvester.engine.models import Job
 from harvester.feeds import verbs
 from harvester.feeds.models import FeedRunSample
@@ -130,6 +133,25 @@ def test_a_password_in_a_file_that_is_no_catalog_is_nowhere(start, in_front):
         run = world.run()
         assert run.error_code == "HEADER_UNREADABLE"
         search(lines, IN_URL)
+
+
+def test_no_command_shows_a_secret(start, monkeypatch):
+    world = start(client_keys=[_KEY.export_public_key().decode()], behaviour=says(PASSWORD, PASSPHRASE, LOCKED))
+    verbs.change_credentials(ADMIN, world.feed.id, private_key=LOCKED, passphrase=PASSPHRASE)
+    world.put_bytes(f"https://shop:{IN_URL}@shop.example/p\n".encode())
+    verbs.test_run(OLGA, world.feed.id)
+    world.run()
+    name = str(world.feed)
+    words = [("show", name), ("list",), ("runs", name)]
+    commands = [(*word, *more) for word in words for more in ((), ("--json",))]
+    ran = [run_inside(monkeypatch, (feed_module, feed_runs), "feed", *command) for command in commands]
+    shown = "\n".join(item.out + item.err for item in ran)
+    assert [item.code for item in ran] == [0] * len(commands)
+    assert name in shown, "the feed was shown"
+    assert "REMOTE_BUSY" in shown, "and its failed run"
+    assert "private_key" in shown, "names of credentials are no secret"
+    for canary in (PASSWORD, PASSPHRASE, KEY_LINE, IN_URL):
+        assert canary[:8] not in shown
 
 
 ALLOWED_TO_OPEN = {"feeds/access.py", "feeds/fetch.py", "feeds/testing.py"}

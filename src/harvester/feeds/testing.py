@@ -33,6 +33,7 @@ from harvester.kernel.rejects import RejectCode, WarningCode
 from harvester.kernel.retry import RetryPolicy
 from harvester.pipeline.parse import TEST_ROWS, ParseReport, ParseSettings, Parsing
 from harvester.pipeline.parse.encoding import Encoding
+from harvester.pipeline.parse.findings import storable
 
 log = structlog.get_logger(__name__)
 
@@ -197,4 +198,5 @@ def _row(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _cut(text: str) -> str:
+    text = storable(text)
     return text if len(text) <= SHOWN_CHARACTERS else f"{text[: SHOWN_CHARACTERS - 4]} ..."
