@@ -68,7 +68,7 @@ def django_db_setup(cluster):
 
 @pytest.fixture
 def database(cluster, django_db_blocker):
-    """Real commits, several processes: every table is empty before the test."""
+    """Real commits, several processes: every table is empty before the test, and for those that only look after it."""
     from django.db import connections
 
     from tests.support.tables import empty_all
@@ -76,4 +76,5 @@ def database(cluster, django_db_blocker):
     with django_db_blocker.unblock():
         empty_all()
         yield
+        empty_all()
         connections.close_all()
