@@ -12,6 +12,7 @@ from tests.support.workers import run_until_idle
 from harvester.catalog.models import Run
 from harvester.engine.models import Job
 from harvester.feeds import decisions, schedule, verbs
+from harvester.feeds.locking import FEED_LOCK
 from harvester.feeds.models import Feed
 from harvester.guards import secrets
 
@@ -107,13 +108,25 @@ def test_credentials_are_opened_in_workers_only(world, monkeypatch):
 
 def test_the_advisory_lock_keeps_runs_apart(world):
     """The second job comes while the first one reads: it ends, without a run of its own."""
+
+    def run_beside():
+        [[is_free]] = rows("SELECT pg_try_advisory_lock(%s, %s)", FEED_LOCK, world.feed.lock_no)
+        return is_free, world.run()
+
     world.put(*range(100, 110))
-    world.meanwhile(world.run)
+    world.meanwhile(run_beside)
     first = world.ask()
     world.work(first)
-    assert world.happened is None
+    assert world.happened == (False, None)
     assert [run.job_id for run in Run.objects.all()] == [first]
     assert set(Job.objects.filter(kind="feeds.run").values_list("state", flat=True)) == {"succeeded"}
+
+
+def test_whoever_has_the_advisory_lock_keeps_a_run_from_beginning(world):
+    world.put(*range(100, 110))
+    with world.locked():
+        assert world.run() is None
+    assert (world.server.connections, Run.objects.count()) == (0, 0)
 
 
 @pytest.mark.parametrize(("missing", "outcome"), [(12, "PROMOTED"), (13, "HELD")])
