@@ -46,19 +46,21 @@ _NAME = re.compile(
     r"""(?<![\w.-])([\w.-]++)(?:\\*+["']|\]|%5D)?[ \t]*+(=>|:=|=(?!=)|:(?!:)|%3D|%3A)[ \t]*+""",
     re.ASCII | re.IGNORECASE,
 )
-_QUOTED = re.compile(r"""[bru]{0,2}(["'])((?:(?!\1)[^\\\n]|\\.)*+)""", re.DOTALL | re.IGNORECASE)
-_ESCAPED_QUOTED = re.compile(r"""(\\++["'])((?:(?!(?<!\\)\1)[^\n])*+)""")
+# No group is repeated possessively, `(...)*+`: Python before 3.11.5 gives the last repetition back, and with it the
+# last character of a secret.
+_QUOTED = re.compile(r"""[bru]{0,2}(["'])((?:(?!\1)[^\\\n]|\\.)*)""", re.DOTALL | re.IGNORECASE)
+_ESCAPED_QUOTED = re.compile(r"""(\\++["'])((?:(?!(?<!\\)\1)[^\n])*)""")
 # Unquoted values end at white space, at what ends a value in a URL or in markup, and at the next pair. A
 # quote directly behind a bracket, as in SecretStr('...'), belongs to the value.
 _UNQUOTED = re.compile(
-    r"""(?:[^\s&"'<>,;%]|[,;](?!\s?[a-z_][\w.-]{0,63}=)|%(?!26)|(?<=[(\[{,=:])(?:"[^"\n]*+"|'[^'\n]*+'))*+""",
+    r"""(?:[^\s&"'<>,;%]|[,;](?!\s?[a-z_][\w.-]{0,63}=)|%(?!26)|(?<=[(\[{,=:])(?:"[^"\n]*+"|'[^'\n]*+'))*""",
     re.ASCII | re.IGNORECASE,
 )
 # An apostrophe may open a string or be one: the search for its end is bounded.
-_BRACKET = re.compile(r"""[\[({]|[\])}]|"(?:[^"\\]|\\.)*+"?|'(?:[^'\\\n]|\\.){0,200}+'""", re.DOTALL)
+_BRACKET = re.compile(r"""[\[({]|[\])}]|"(?:[^"\\]++|\\.)*"?|'(?:[^'\\\n]|\\.){0,200}'""", re.DOTALL)
 _DEPTH = {"[": 1, "(": 1, "{": 1, "]": -1, ")": -1, "}": -1}
 # Headers and pass phrases have spaces in them: theirs is the rest of the line, up to the quote around it.
-_LINE = re.compile(r"""(?:="[^"\n]*+"|[^\n"'])*+""")
+_LINE = re.compile(r"""(?:="[^"\n]*+"|[^\n"'])*""")
 _WHOLE_LINE_NAMES = ("authorization", "cookie", "passphrase")
 # What stands behind a name in messages, forms and type hints and is no value.
 _NO_VALUES = frozenset({

@@ -11,7 +11,7 @@ from functools import lru_cache
 
 QUOTE = b'"'
 #: A quote and everything up to the quote that ends the field.
-_QUOTED = re.compile(rb'"[^"]*+(?:""[^"]*+)*+')
+_QUOTED = re.compile(rb'"[^"]*+(?:""[^"]*+)*')
 
 
 class Trouble(Enum):
