@@ -142,6 +142,7 @@ PROBLEMS = {
     "HEADER_UNREADABLE": (b"colour,size\nred,4\n", "a column for the title"),
     "EMPTY_FILE": (b"", "The file is empty"),
     "BAD_GZIP": (gzip.compress(b"x" * 100)[:10] + b"\xff" * 50, "damaged"),
+    "TRUNCATED_GZIP": (gzip.compress(written(*map(row, range(50))).encode())[:-30], "ends"),
     "NO_VALID_PRODUCTS": (written(row(1, Price="")).encode(), "Not one of the first 1 rows"),
 }
 

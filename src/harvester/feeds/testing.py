@@ -64,7 +64,7 @@ def test_feed(job: RunningJob, feed_id: str) -> dict[str, Any]:
     try:
         data, is_whole = _download(job, feed)
         found |= {"bytes_read": len(data), "is_whole": is_whole, "compression": _compression(data)}
-        found |= _look(feed, data)
+        found |= _look(feed, data, is_whole=is_whole)
     except JobSignal:
         raise
     except HarvesterError as problem:
@@ -103,14 +103,14 @@ def _download(job: RunningJob, feed: Feed) -> tuple[bytes, bool]:
     return sink.getvalue(), True
 
 
-def _look(feed: Feed, data: bytes) -> dict[str, Any]:
+def _look(feed: Feed, data: bytes, *, is_whole: bool) -> dict[str, Any]:
     """What the first rows come to, read by the code that runs use."""
     settings = ParseSettings(
         moment=database_now(),
         default_currency=feed.default_currency or None,
         decimal_style=cast("DecimalStyle | None", feed.decimal_style or None),
     )
-    chunks = inflate(_chunks(data), limits=_INFLATED, block_bytes=_BLOCK_BYTES, may_be_cut=True)
+    chunks = inflate(_chunks(data), limits=_INFLATED, block_bytes=_BLOCK_BYTES, may_be_cut=not is_whole)
     parsing = Parsing(
         chunks,
         network_named(feed.network),
