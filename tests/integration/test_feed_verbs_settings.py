@@ -23,6 +23,7 @@ READ = [
     ("path", " /feeds/my catalog.csv.gz\n", "/feeds/my catalog.csv.gz"),
     ("username", " acme ", "acme"),
     ("compression", "gzip", "GZIP"),
+    ("compression", " ", "NONE"),
     ("encoding", "ISO-8859-1", "cp1252"),
     ("encoding", "UTF_8", "utf-8"),
     ("encoding", "", ""),

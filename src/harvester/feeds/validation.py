@@ -192,6 +192,8 @@ def _username(name: str, value: Any) -> str:
 
 
 def _compression(name: str, value: Any) -> str:
+    if _is_none(value):
+        return Compression.NONE.value
     return _choice(name, value, {word.lower(): word.value for word in Compression})
 
 
