@@ -5,6 +5,7 @@ from tests.support.feed_world import count
 from tests.support.feeds import row
 
 from harvester.catalog.offers import differences
+from harvester.engine.models import Job
 
 pytestmark = pytest.mark.usefixtures("database")
 
@@ -21,6 +22,13 @@ def test_the_first_run_shows_every_product(world):
     figures = world.figures(run)
     assert (figures.rows_read, figures.products_upserted, figures.products_new, figures.prices_written) == (3, 3, 3, 3)
     assert differences() == []
+
+
+def test_people_see_that_the_longest_step_is_at_work(world):
+    """Promotion is one transaction: until it ends there is nothing to count."""
+    world.put(100, 200)
+    run = world.run()
+    assert Job.objects.get(pk=run.job_id).progress["note"] == "promoting"
 
 
 def test_an_unchanged_catalog_writes_nothing(world):

@@ -111,9 +111,14 @@ def _remark(job: dict[str, Any]) -> str:
 def progress_text(progress: Any) -> str:
     if not isinstance(progress, dict):
         return ""
-    done, total, note = progress.get("done"), progress.get("total"), progress.get("note") or ""
-    amount = f"{done:g} of {total:g}" if total else f"{done:g}"
+    done, total, note = progress.get("done") or 0, progress.get("total"), progress.get("note") or ""
+    amount = f"{_plain(done)} of {_plain(total)}" if total else _plain(done) if done else ""
     return f"{amount} {note}".strip()
+
+
+def _plain(number: float) -> str:
+    """As people write it, also when it is a count of bytes."""
+    return f"{number:,.0f}" if number == int(number) else f"{number:,.2f}"
 
 
 # -- one job ----------------------------------------------------------------------------------------------------

@@ -156,6 +156,7 @@ def _why_nothing(report: ParseReport) -> str:
 def _judge(work: Work, slot: Slot, spool: Spool, report: ParseReport) -> Judged:
     thresholds = thresholds_of(work)
     with work.step("circuit_breaker"):
+        work.job.progress(0, None, "comparing with what is known")
         with work.job.transaction(), connection.cursor() as cursor:
             baseline = look(cursor, work.feed.source_id)
             tell_judging(work, baseline)
@@ -220,6 +221,7 @@ def _promote(work: Work, slot: Slot, spool: Spool, judged: Judged, endings: Endi
             stage_contents(work.job, slot, spool, with_new=False)
     with work.step("promote"), work.job.transaction(), connection.cursor() as cursor:
         work.log.info("PROMOTE_START", products_to_promote=judged.match.products)
+        work.job.progress(0, None, "promoting")
         feed, baseline = lock_feed_and_source(cursor, work.feed)
         promoted = promote(cursor, Difference.staged(slot), baseline, promotion_of(work, judged.match.products))
         endings.promoted(work, feed, baseline, promoted)
