@@ -2,6 +2,7 @@
 
 import os
 import pty
+import shlex
 
 import asyncssh
 import pytest
@@ -9,6 +10,7 @@ from tests.support.command import COMMAND, environment, harvester
 from tests.support.commands_inside import run_inside
 from tests.support.feed_rows import make_feed, make_source
 from tests.support.feed_world import World, allow_loopback
+from tests.support.feeds import row
 from tests.support.sftp_server import PASSWORD, USERNAME, SftpServer
 from tests.support.tables import rows
 from tests.support.workers import worker_thread
@@ -202,6 +204,47 @@ def test_a_private_key_is_taken_from_a_file(tmp_path, feed):
     shown = feed("credentials", NAME, "--private-key-file", tmp_path / "acme.key", "--replace")
     assert "with private key" in shown.out
     assert secrets.open_document(OWNER_KIND, made.id) == {"private_key": key.strip()}
+
+
+def test_a_private_key_that_cannot_be_used_is_refused_in_readable_words(tmp_path, feed):
+    make_feed(make_source(NAME))
+    (tmp_path / "acme.key").write_text("no key")
+    refused = feed("credentials", NAME, "--private-key-file", tmp_path / "acme.key", code=2)
+    assert "error: The private key cannot be used: it is no private key in OpenSSH or PEM form." in refused.err
+
+
+def test_commands_that_are_proposed_can_be_copied(world, feed):
+    """They name the feed, in quotes where the shell needs them."""
+    world.server.restart_with_another_key()
+    fingerprint = world.server.host_key.fingerprint
+    with worker_thread():
+        tried = feed("test", "Shop by Impact", code=1)
+    command_line = f"harvester feed host-key 'Shop by Impact' {fingerprint}"
+    assert command_line in tried.out
+    assert command_line in feed("host-key", "Shop by Impact").out
+    assert fingerprint in feed("host-key", *shlex.split(command_line)[3:]).out
+
+
+def test_rows_that_a_run_rejected_are_shown_with_their_lines(world, feed):
+    world.put(100, 200, row(300, Price="free"), row(400, Availability="perhaps"))
+    run = world.run()
+    told = feed("inspect", run.no, "--json").json
+    assert (told["rejects"], told["warnings"]) == ({"INVALID_PRICE": 1}, {"UNKNOWN_STOCK": 1})
+    [rejected] = told["samples"]["INVALID_PRICE"]
+    assert rejected["line"] == 4
+    assert "Thing 300" in rejected["row"]
+    shown = feed("inspect", run.no).out
+    assert "PROMOTED" in shown
+    assert "UNKNOWN_STOCK" in shown
+    assert "There is no run 99" in feed("inspect", 99, code=3).err
+
+
+def test_a_request_during_a_run_is_told_that_another_follows(world, feed):
+    world.put(100, 200)
+    world.running()
+    with world.locked(), worker_thread():
+        told = feed("run", "Shop by Impact", "--wait").out
+    assert "a run was at work. One that began before this request is followed by another." in " ".join(told.split())
 
 
 def test_a_run_that_fails_says_why_and_ends_with_1(world, feed):

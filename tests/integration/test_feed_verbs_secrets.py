@@ -105,9 +105,9 @@ def test_only_names_are_told():
     ("given", "message"),
     [
         ({"password": "two\nlines"}, "The password has a line break"),
-        ({"private_key": "no key"}, "private_key: .*OpenSSH or PEM form.*Enter it again"),
-        ({"private_key": LOCKED}, "private_key: .*passphrase is missing or wrong"),
-        ({"private_key": LOCKED, "passphrase": "wrong"}, "private_key: .*passphrase is missing or wrong"),
+        ({"private_key": "no key"}, "^The private key .*OpenSSH or PEM form.*Enter it again"),
+        ({"private_key": LOCKED}, "^The private key .*passphrase is missing or wrong"),
+        ({"private_key": LOCKED, "passphrase": "wrong"}, "^The private key .*passphrase is missing or wrong"),
         ({"passphrase": "alone", "replace": True}, "a passphrase alone opens nothing"),
         ({"replace": True}, "a password or a private_key must be entered"),
         ({"username": "two\nlines"}, "username is .*one line"),

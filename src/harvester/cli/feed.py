@@ -89,7 +89,7 @@ def show(name: Name) -> None:
     data=True,
 )
 def change(name: Name, settings: Settings, *, accept_insecure: AcceptInsecure = False) -> None:
-    """Change settings of a feed. An empty value means the default.
+    """Change settings of a feed. An empty value takes a setting back to its default, if it has one.
 
     Settings: network, schedule_hours (1, 2, 4, 6, 12, 24, or manual), expiry_hours (1 to 168), transport, host, port,
     path, username, compression, encoding, default_currency, decimal_style, use_manifest, max_file_bytes, max_rows,
@@ -175,7 +175,7 @@ def host_key(
         if key:
             feed = verbs.approve_host_key(operator(), feed.id, key, keep_others=keep_others)
         found = feed_views.host_keys(feed)
-        OUT.show(found, lambda: feed_views.host_key_view(found))
+        OUT.show(found, lambda: feed_views.host_key_view(found, name))
 
 
 @command(
@@ -201,7 +201,7 @@ def try_out(
             return
         wait_for_end(made.job_id)
         found = feed_views.test_result(made.job_id)
-        OUT.show(found, lambda: feed_views.test_view(found))
+        OUT.show(found, lambda: feed_views.test_view(found, name))
         if not found["success"]:
             raise typer.Exit(Exit.FAILED)
 

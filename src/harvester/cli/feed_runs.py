@@ -47,7 +47,7 @@ def run(
             OUT.show({"job_id": made.job_id}, lambda: told)
             return
         wait_for_end(made.job_id)
-        _show_run_of_job(made.job_id)
+        _show_run_of_job(made.job_id, name)
 
 
 @command(
@@ -61,6 +61,16 @@ def runs(name: Name, *, limit: Annotated[int, typer.Option(min=1, max=10_000, he
 
         found = run_views.newest(verbs.feed_named(name), limit)
         OUT.show({"runs": found}, lambda: run_views.list_table(found))
+
+
+@command(app, "inspect", ("harvester feed inspect 42", "harvester feed inspect 42 --json"), data=True)
+def inspect(run_no: RunNo) -> None:
+    """Show one run: its figures, what the gates say, and the rows that were rejected or odd, with their lines."""
+    with session():
+        from harvester.cli import run_views
+
+        found = run_views.inspected(run_no)
+        OUT.show(found, lambda: run_views.inspected_view(found))
 
 
 @command(app, "approve", ("harvester feed approve 42", "harvester feed approve 42 --yes --wait"), data=True)
@@ -145,13 +155,13 @@ def _ask(found: dict[str, Any]) -> None:
     typer.confirm("Go on?", abort=True, err=True)
 
 
-def _show_run_of_job(job_id: int) -> None:
+def _show_run_of_job(job_id: int, name: str) -> None:
     from harvester.cli import run_views
 
     run = run_views.run_of_job(job_id)
     if run is None:
         ending = run_views.ending_of_job(job_id)
-        OUT.show(ending, lambda: run_views.ending_sentence(ending))
+        OUT.show(ending, lambda: run_views.ending_sentence(ending, name))
         if ending["state"] != "succeeded":
             raise typer.Exit(Exit.FAILED)
         return

@@ -13,7 +13,7 @@ from harvester.cli.output import cell, pairs, stacked, table, when
 from harvester.feeds.access import approved_keys, port_of
 from harvester.feeds.models import Feed, FeedRun
 from harvester.feeds.readiness import missing_for_a_run
-from harvester.feeds.states import FeedStatus
+from harvester.feeds.states import FeedStatus, Transport
 from harvester.guards.host_keys import HostKey
 from harvester.kernel.errors import NotFound, TerminalError
 
@@ -95,7 +95,12 @@ def details(feed: Feed) -> dict[str, Any]:
 def detail_view(feed: dict[str, Any]) -> RenderableType:
     heading = Text.assemble((feed["name"], "bold"), "  ", (feed["status"], _STYLES[feed["status"]]))
     lacks = [Text(f"lacks: {lack}", style="yellow") for lack in feed["lacks"]]
-    return stacked(heading, pairs(_facts(feed)), *lacks, host_key_view(feed), run_views.list_table(feed["runs"]))
+    return stacked(heading, pairs(_facts(feed)), *lacks, _host_keys_if_any(feed), run_views.list_table(feed["runs"]))
+
+
+def _host_keys_if_any(feed: dict[str, Any]) -> RenderableType | None:
+    """Only SFTP servers have them."""
+    return host_key_view(feed, feed["name"]) if feed["transport"] == Transport.SFTP else None
 
 
 def _facts(feed: dict[str, Any]) -> list[tuple[str, Any]]:
@@ -143,14 +148,13 @@ def _key(key: HostKey) -> dict[str, str]:
     return {"type": key.type, "fingerprint": key.fingerprint, "line": str(key)}
 
 
-def host_key_view(found: dict[str, Any]) -> RenderableType:
+def host_key_view(found: dict[str, Any], name: str) -> RenderableType:
     lines = [Text(f"approved: {key['type']} {key['fingerprint']}", style="green") for key in found["host_keys"]]
     seen = found["seen_host_key"]
     if seen and not found["seen_is_approved"]:
         lines.append(Text(f"seen, not approved: {seen['type']} {seen['fingerprint']}", style="yellow"))
-        lines.append(
-            Text(f"Compare it with what the partner says; then: harvester feed host-key NAME {seen['fingerprint']}")
-        )
+        approval = run_views.command_line("host-key", name, seen["fingerprint"])
+        lines.append(Text(f"Compare it with what the partner says; then: {approval}"))
     return stacked(*(lines or [Text("No host key was approved or seen yet; a test run shows it.")]))
 
 
@@ -162,7 +166,7 @@ def test_result(job_id: int) -> dict[str, Any]:
     return {"job_id": job_id, **job.result}
 
 
-def test_view(found: dict[str, Any]) -> RenderableType:
+def test_view(found: dict[str, Any], name: str) -> RenderableType:
     verdict = Text("The feed can be read.", style="green") if found["success"] else None
     return stacked(
         verdict,
@@ -170,18 +174,18 @@ def test_view(found: dict[str, Any]) -> RenderableType:
         _mapped_rows(found.get("rows") or []),
         run_views.counts_table("rejected rows", found.get("rejects") or {}),
         run_views.counts_table("warnings", found.get("warnings") or {}),
-        _samples(found.get("samples") or {}),
-        _problem(found),
+        run_views.samples_table(found.get("samples") or {}),
+        _problem(found, name),
     )
 
 
 def _written(found: dict[str, Any]) -> list[tuple[str, Any]]:
     dialect = found["dialect"]
     quoting = "with quotes" if dialect["quoted"] else "quotes are text"
-    more = " (and more follow)" if found["has_more_rows"] else ""
+    first = "the first " if found["has_more_rows"] else ""
     bound = ", ".join(f"{name}: {' / '.join(columns)}" for name, columns in found["binding"].items())
     return [
-        ("rows", f"{found['rows_detected']}{more}, {found['rows_valid']} can be used"),
+        ("rows", f"{first}{found['rows_detected']}, {found['rows_valid']} can be used"),
         ("written as", f"{dialect['delimiter_name']}, {quoting}, {dialect['encoding']}, {found['compression']}"),
         ("layout", found["family"] or "unknown, read by its column names"),
         ("columns", bound),
@@ -196,13 +200,8 @@ def _mapped_rows(rows: list[dict[str, Any]]) -> RenderableType | None:
     return table(columns, [[row[name] for name in columns] for row in rows], right=("amount",))
 
 
-def _samples(samples: dict[str, list[dict[str, Any]]]) -> RenderableType | None:
-    rows = [(code, item["line"], item["reason"], item["row"]) for code, items in samples.items() for item in items]
-    return table(("code", "line", "why", "row"), rows, right=("line",)) if rows else None
-
-
-def _problem(found: dict[str, Any]) -> RenderableType | None:
+def _problem(found: dict[str, Any], name: str) -> RenderableType | None:
     error, seen = found.get("error"), found.get("seen_host_key")
     told = Text.assemble((f"{error['code']}: ", "bold red"), cell(error["message"])) if error else None
-    hint = Text(f"Approve it: harvester feed host-key NAME {seen['fingerprint']}") if seen else None
+    hint = Text(f"Approve it: {run_views.command_line('host-key', name, seen['fingerprint'])}") if seen else None
     return stacked(told, hint) if told or hint else None

@@ -1,5 +1,6 @@
 """What commands show of the runs of feeds. Needs Django."""
 
+import shlex
 from typing import Any
 
 from rich.console import RenderableType
@@ -8,7 +9,7 @@ from rich.text import Text
 from harvester.catalog.models import Run
 from harvester.cli.job_views import database_now, find
 from harvester.cli.output import cell, pairs, span, stacked, table, when
-from harvester.feeds.models import Feed, FeedRun
+from harvester.feeds.models import Feed, FeedRun, FeedRunSample
 from harvester.kernel.errors import NotFound
 
 _OF_RUN = (
@@ -38,6 +39,10 @@ _FIGURES = {
 _OF_FEED_RUN = (*_FIGURES, "skipped_reason", "manifest_rows", "verdict", "rejects", "warnings", "dialect", "timings")
 
 
+#: Rows of one kind that people are shown; JSON has all that were kept.
+SAMPLES_SHOWN = 10
+
+
 def run_numbered(run_no: int) -> Run:
     run = Run.objects.filter(no=run_no, feed_run__isnull=False).first()
     if run is None:
@@ -59,6 +64,25 @@ def summary(run_no: int) -> dict[str, Any]:
     """One run with its figures."""
     figures = FeedRun.objects.select_related("run", "feed__source").get(pk=run_numbered(run_no).pk)
     return {"feed": str(figures.feed), **_as_dict(figures)}
+
+
+def inspected(run_no: int) -> dict[str, Any]:
+    """One run with its figures and the first rows of each kind that were refused or looked odd."""
+    samples: dict[str, list[dict[str, Any]]] = {}
+    for item in FeedRunSample.objects.filter(run_id=run_numbered(run_no).pk).order_by("code", "place"):
+        samples.setdefault(item.code, []).append({"line": item.line, "reason": item.reason, "row": item.row})
+    return {**summary(run_no), "samples": samples}
+
+
+def inspected_view(run: dict[str, Any]) -> RenderableType:
+    return stacked(summary_view(run), samples_table(run["samples"], SAMPLES_SHOWN))
+
+
+def samples_table(samples: dict[str, list[dict[str, Any]]], most: int | None = None) -> RenderableType | None:
+    rows = [
+        (code, item["line"], item["reason"], item["row"]) for code, items in samples.items() for item in items[:most]
+    ]
+    return table(("code", "line", "why", "row"), rows, right=("line",)) if rows else None
 
 
 def _as_dict(figures: FeedRun) -> dict[str, Any]:
@@ -108,7 +132,14 @@ def summary_view(run: dict[str, Any]) -> RenderableType:
         counts_table("rejected rows", run["rejects"]),
         counts_table("warnings", run["warnings"]),
         _trouble(run),
+        _where_rows_are(run),
     )
+
+
+def _where_rows_are(run: dict[str, Any]) -> RenderableType | None:
+    if "samples" in run or not (run["rejects"] or run["warnings"]):
+        return None
+    return Text(f"The rows and their lines: harvester feed inspect {run['no']}")
 
 
 def _gates(run: dict[str, Any]) -> RenderableType | None:
@@ -144,10 +175,16 @@ def ending_of_job(job_id: int) -> dict[str, Any]:
     }
 
 
-def ending_sentence(ending: dict[str, Any]) -> str:
+def ending_sentence(ending: dict[str, Any], feed: str) -> str:
     if ending["error"]:
         return f"Job {ending['job_id']} {ending['state']}: {ending['error']}"
-    return f"There was no run of its own: {ending['note'] or ending['state']}. See: harvester feed runs NAME"
+    told = f"There was no run of its own: {ending['note'] or ending['state']}."
+    return f"{told} One that began before this request is followed by another. See: {command_line('runs', feed)}"
+
+
+def command_line(verb: str, feed: str, *words: str) -> str:
+    """A command about a feed, to be copied as it stands."""
+    return shlex.join(("harvester", "feed", verb, feed, *words))
 
 
 def _took(run: dict[str, Any]) -> str:

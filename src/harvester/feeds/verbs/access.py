@@ -102,7 +102,7 @@ def _check_private_key(given: Mapping[str, str]) -> None:
     try:
         load_private_key(key)
     except InvalidPrivateKey as problem:
-        raise InvalidInput(f"private_key: {problem}") from None
+        raise InvalidInput(str(problem)) from None
 
 
 def _seal(feed: Feed, given: dict[str, str], *, replace: bool) -> set[str]:

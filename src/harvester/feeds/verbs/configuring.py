@@ -26,7 +26,7 @@ _ANOTHER_SERVER = frozenset({"host", "port", "transport"})
 
 _INSECURE = (
     "transport is FTP, which sends the password and the file readable to anybody on the way; it must be SFTP, or "
-    "somebody has to accept that."
+    "somebody has to accept that (accept_insecure, on the command line --accept-insecure)."
 )
 
 
@@ -179,7 +179,7 @@ def _change_expiry_hours(actor: Actor, feed: Feed, source: Source, hours: int) -
         actor,
         feed,
         "EXPIRY_HOURS_CHANGED",
-        level="warning",
+        level="warning" if before is not None else "info",
         changed=["expiry_hours"],
         old_value=before,
         new_value=hours,
