@@ -1,11 +1,13 @@
 """Whole runs: from a partner's server to what consumers see."""
 
 import pytest
-from tests.support.feed_world import count
+from tests.support.feed_world import OLGA, count
 from tests.support.feeds import row
 
 from harvester.catalog.offers import differences
 from harvester.engine.models import Job
+from harvester.feeds import verbs
+from harvester.ops.models import Alert
 
 pytestmark = pytest.mark.usefixtures("database")
 
@@ -29,6 +31,17 @@ def test_people_see_that_the_longest_step_is_at_work(world):
     world.put(100, 200)
     run = world.run()
     assert Job.objects.get(pk=run.job_id).progress["note"] == "promoting"
+
+
+def test_a_feed_that_is_disabled_once_more_is_news_again(world):
+    """The alert ends when the feed is re-enabled, not at its next success, which may never come."""
+    alerts = Alert.objects.filter(kind="FEED_AUTO_DISABLED").order_by("id")
+    for _ in range(2):
+        for _ in range(3):
+            world.run()
+        assert [alert.resolved_at is None for alert in alerts.all()][-1]
+        verbs.re_enable(OLGA, world.feed.id, acknowledged=True)
+    assert [alert.resolved_at is None for alert in alerts.all()] == [False, False]
 
 
 def test_an_unchanged_catalog_writes_nothing(world):

@@ -26,6 +26,11 @@ def run_is_good(feed: Feed) -> None:
         resolve_alert(_key(kind, feed), "A run of the feed succeeded.")
 
 
+def feed_runs_again(feed: Feed) -> None:
+    """Somebody re-enabled it; if it is disabled once more, that is news again."""
+    resolve_alert(_key("FEED_AUTO_DISABLED", feed), "The feed was re-enabled.")
+
+
 def hold_is_over(feed: Feed, note: str) -> None:
     """The held run was decided, or a newer one took its place."""
     resolve_alert(_key("RUN_HELD", feed), note)

@@ -7,6 +7,7 @@ from django.db import transaction
 from harvester.feeds.models import Feed
 from harvester.feeds.readiness import missing_for_a_run
 from harvester.feeds.states import FeedStatus
+from harvester.feeds.telling import feed_runs_again
 from harvester.feeds.validation import InvalidSettings
 from harvester.feeds.verbs.finding import locked, next_run, save, tell
 from harvester.kernel.actor import Actor
@@ -74,6 +75,7 @@ def _switch(actor: Actor, feed_id: UUID, before: FeedStatus, after: FeedStatus, 
     if before is FeedStatus.DISABLED:
         feed.consecutive_failures = 0
         changed.append("consecutive_failures")
+        feed_runs_again(feed)
     save(feed, "next_run_at", *changed)
     tell(actor, feed, "FEED_STATUS_CHANGED", changed=changed, old_status=before, new_status=after, reason=done)
     return feed
