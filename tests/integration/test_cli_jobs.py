@@ -162,6 +162,7 @@ def test_a_command_that_waits_is_interrupted_with_one_line(number, code):
         ran = waiting.ends()
     assert ran.code == code
     assert ran.out == ""
+    assert (f"Job {job_id} goes on without you." in ran.err) == (number == signal.SIGINT)
     assert state(job_id) == "pending"
 
 

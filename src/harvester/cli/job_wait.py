@@ -1,6 +1,8 @@
 """Waiting for a job to end, with its progress on the screen. Needs Django."""
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
@@ -21,13 +23,23 @@ def wait_for_end(job_id: int) -> str:
         OUT.hint(f"Waiting for job {job_id} ({clean(job.kind)}) ...")
     columns = (_text("{task.description}"), BarColumn(), _text("{task.fields[note]}"), TimeElapsedColumn())
     # The bar goes to stderr: stdout is for the job itself.
-    with Progress(*columns, console=OUT.errors, transient=True, disable=OUT.as_json) as bar:
+    with _told_if_left(job_id), Progress(*columns, console=OUT.errors, transient=True, disable=OUT.as_json) as bar:
         task = bar.add_task(job.kind, total=None, note="")
         while job.state not in ENDED:
             _draw(bar, task, job)
             time.sleep(LOOK_SECONDS)
             job = find(job_id)
     return job.state
+
+
+@contextmanager
+def _told_if_left(job_id: int) -> Iterator[None]:
+    """Ctrl-C ends the waiting only."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        OUT.hint(f"Job {job_id} goes on without you. See how it goes: harvester jobs show {job_id} --wait")
+        raise
 
 
 def _draw(bar: Progress, task: TaskID, job: Job) -> None:
