@@ -98,6 +98,16 @@ def test_a_job_that_finds_a_decision_at_work_comes_back_in_a_minute_without_coun
     assert runs() == []
 
 
+def test_a_run_that_follows_another_does_not_wait_a_minute_for_its_lock(world):
+    """Its job is there before the session that put it in has let go of the lock."""
+    world.put(100)
+    job = world.ask("MANUAL_PENDING")
+    with world.locked():
+        found = world.attempt(job)
+    assert (found.state, found.attempt) == ("pending", 0)
+    assert found.run_at <= now() + dt.timedelta(seconds=5)
+
+
 def test_jobs_of_runs_have_no_dedupe_key(world):
     first, second = world.ask(), world.ask()
     assert first != second

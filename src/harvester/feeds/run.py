@@ -32,6 +32,9 @@ QUEUE = "feeds"
 RETRY = RetryPolicy(base=5.0, factor=3.0, attempts=3)
 #: Seconds until a run that met a decision at work looks again.
 BUSY_SECONDS = 60.0
+#: The same for a run that follows another one: it is put in by the transaction that ends the other, which lets go of
+#: the lock right afterwards.
+FOLLOWING_SECONDS = 2.0
 
 
 def register() -> None:
@@ -65,7 +68,8 @@ def _busy(job: RunningJob, feed: Feed, trigger: Trigger) -> dict[str, Any]:
     own = Run.objects.filter(job_id=job.id, status=RunStatus.RUNNING).first()
     others = Run.objects.filter(source_id=feed.source_id, status=RunStatus.RUNNING).exclude(job_id=job.id)
     if not others.exists():
-        raise Snooze(BUSY_SECONDS, "a decision about this feed is at work")
+        seconds = FOLLOWING_SECONDS if trigger is Trigger.MANUAL_PENDING else BUSY_SECONDS
+        raise Snooze(seconds, "a decision about this feed is at work, or a run of it is just ending")
     if own is not None:
         log.warning("RETRY_LOCK_CONFLICT", run_id=str(own.id), run_no=own.no, feed_lock_id=feed.lock_no)
         with job.transaction():
