@@ -5,9 +5,11 @@ from tests.support.feed_world import OLGA, count
 from tests.support.feeds import row
 
 from harvester.catalog.offers import differences
+from harvester.engine.connect import connect
 from harvester.engine.models import Job
 from harvester.feeds import verbs
 from harvester.ops.models import Alert
+from harvester.pipeline.staging import SLOTS
 
 pytestmark = pytest.mark.usefixtures("database")
 
@@ -124,3 +126,15 @@ def test_a_rejected_run_leaves_everything_and_is_remembered(world):
     world.put(row(100, Price="77.77"), *range(101, 140))
     assert world.run().outcome == "PROMOTED"
     assert world.shown()["S-100"] == ("Thing 100", 77.77, True), "a price first seen in a rejected run is written"
+
+
+def test_a_dump_that_reads_the_staging_tables_holds_up_no_run(world):
+    world.put(1999)
+    with connect("test") as reader, reader.transaction():
+        for slot in range(SLOTS):
+            for name in ("rows", "changes", "contents"):
+                reader.execute(f"LOCK TABLE staged_{name}_{slot} IN ACCESS SHARE MODE")
+        assert world.run().outcome == "PROMOTED"
+        world.put(2499)
+        assert world.run().outcome == "PROMOTED"
+    assert set(world.shown()) == {"S-1999", "S-2499"}

@@ -56,7 +56,7 @@ class Slot:
 
 @contextmanager
 def staging(job: RunningJob) -> Iterator[Slot]:
-    """A slot of one's own, with empty tables.
+    """A slot of one's own. What an earlier run left in it is cleared when something is staged.
 
     Raises:
         Snooze: all slots are taken; the job comes back.
@@ -69,7 +69,6 @@ def staging(job: RunningJob) -> Iterator[Slot]:
         taken = cursor.fetchone()
         if taken is None:
             raise Snooze(WAIT_SECONDS, "as many runs as there are staging tables are at work")
-        cursor.execute("SELECT clear_staging(%s)", taken)
     slot = Slot(taken[0])
     try:
         yield slot

@@ -447,9 +447,14 @@ END LOOP; END $$;
 
 -- Only the owner may empty and analyse tables, and only of staging the application may ask for it.
 CREATE FUNCTION clear_staging(slot integer) RETURNS void LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, public AS $$
+SET search_path = pg_catalog, public SET lock_timeout = '1s' AS $$
 BEGIN
     EXECUTE format('TRUNCATE staged_rows_%s, staged_changes_%s, staged_contents_%s', slot, slot, slot);
+EXCEPTION WHEN lock_not_available THEN
+    -- A dump or a report reads them; the next run that is alone gives the space back.
+    EXECUTE format('DELETE FROM staged_rows_%s', slot);
+    EXECUTE format('DELETE FROM staged_changes_%s', slot);
+    EXECUTE format('DELETE FROM staged_contents_%s', slot);
 END $$;
 CREATE FUNCTION analyse_staging(slot integer) RETURNS void LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, public AS $$
