@@ -1,5 +1,6 @@
 """What tests of the doors share: a policy that allows this machine, short patience, and credentials."""
 
+from dataclasses import replace
 from ipaddress import ip_network
 
 from harvester.guards.egress import EgressPolicy
@@ -18,12 +19,15 @@ CAP = 100_000_000
 
 
 def sftp(server: sftp_server.SftpServer, credentials: Credentials = PARTNER, **options) -> SftpSession:
-    """A session with a test server whose key was approved."""
+    """A session with a test server whose key was approved.
+
+    The credentials are made anew, as for a run: another test may have let the redaction forget them.
+    """
     settings = {"host_keys": server.host_keys, "policy": LOOPBACK, **options}
-    return connect_sftp(sftp_server.HOST, server.port, credentials, **settings)
+    return connect_sftp(sftp_server.HOST, server.port, replace(credentials), **settings)
 
 
 def ftp(server: ftp_server.FtpServer, credentials: Credentials = PARTNER, **options) -> FtpSession:
     """A session with a test server, plain FTP being allowed."""
     settings = {"allow_plain_ftp": True, "policy": LOOPBACK, **options}
-    return connect_ftp(ftp_server.HOST, server.port, credentials, **settings)
+    return connect_ftp(ftp_server.HOST, server.port, replace(credentials), **settings)

@@ -48,7 +48,7 @@ SELECT count(*), count(*) FILTER (WHERE identity_type = 4), count(*) FILTER (WHE
 FROM matched
 """
 
-# Who was there before: on sale; and whoever would be missing if the run had not seen him.
+# What was there before: on sale; and whatever would be missing if the run had not seen it.
 _BEFORE = """
 SELECT count(*) FILTER (WHERE is_active), count(*) FILTER (WHERE is_active OR seen_until IS NULL)
 FROM (SELECT seen_until, NOT absence_accepted AND (%(since)s::timestamptz IS NULL
