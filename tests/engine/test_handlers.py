@@ -18,7 +18,7 @@ from tests.support.workers import run_until_idle, worker_thread
 
 from harvester.engine.enqueue import enqueue
 from harvester.engine.job import RunningJob
-from harvester.engine.registry import job_kind
+from harvester.engine.registry import Later, job_kind
 from harvester.engine.settle import LONGEST_MESSAGE, LONGEST_TRACEBACK, ended_by
 from harvester.guards.redaction import REDACTED
 from harvester.kernel.errors import TransientError
@@ -508,3 +508,12 @@ def test_a_thread_that_a_handler_left_behind_does_not_keep_the_worker(database):
     run_until_idle()
     done.set()
     assert state(made) == "succeeded"
+
+
+def test_a_handler_is_imported_with_the_first_job_of_its_kind(database):
+    """Its arguments are checked as if it had been there all the time."""
+    job_kind("test.later", queue="later")(Later("tests.support.kinds:leave_note"))
+    good, bad = enqueue("test.later", {"key": "a"}).job_id, enqueue("test.later", {"nonsense": 1}).job_id
+    run_until_idle(queues=("later",))
+    assert (state(good), state(bad)) == ("succeeded", "failed")
+    assert rows("SELECT error_type FROM jobs WHERE id = %s", bad) == [("BAD_ARGS",)]

@@ -19,8 +19,8 @@ from tests.support.workers import worker_thread
 
 from harvester.catalog.models import Run
 from harvester.engine.enqueue import enqueue
-from harvester.feeds.decide import APPROVE, REJECT
 from harvester.feeds.decisions import request_approval, request_rejection
+from harvester.feeds.jobs import APPROVE, REJECT
 from harvester.kernel.errors import Conflict
 
 MANY = 20

@@ -11,7 +11,7 @@ from tests.support.workers import run_until_idle
 
 from harvester.catalog.models import Run
 from harvester.engine.models import Job
-from harvester.feeds import decisions, schedule, verbs
+from harvester.feeds import decisions, jobs, verbs
 from harvester.feeds.locking import FEED_LOCK
 from harvester.feeds.models import Feed
 from harvester.guards import secrets
@@ -27,7 +27,7 @@ def test_eligibility_is_enforced(world, status):
     world.put(100)
     world.ask()
     world.change(status=status, schedule_hours=1, next_run_at=now() if is_eligible else None)
-    world.job(schedule.TICK, {})
+    world.job(jobs.TICK, {})
     run_until_idle(threads=1)
     assert [run.outcome for run in Run.objects.order_by("no")] == (["PROMOTED", "SKIPPED"] if is_eligible else [])
     assert (world.server.connections > 0) is is_eligible

@@ -18,7 +18,7 @@ from harvester.catalog.models import PriceCorrection, Run, Source
 from harvester.engine.enqueue import enqueue
 from harvester.engine.registry import all_periodic
 from harvester.feeds import cleanup
-from harvester.feeds.cleanup import CLEAN_UP
+from harvester.feeds.jobs import CLEAN_UP
 from harvester.feeds.locking import try_lock_in_transaction
 from harvester.feeds.models import Feed, FeedRun, FeedRunSample
 from harvester.feeds.store import artifact_store

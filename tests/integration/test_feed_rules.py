@@ -21,9 +21,9 @@ from harvester.engine.errors import JobCancelled
 from harvester.engine.models import Job
 from harvester.feeds import ingest, memory, verbs
 from harvester.feeds.fetch import MAX_FILE_BYTES
+from harvester.feeds.jobs import CLOSE_ORPHANS
 from harvester.feeds.locking import FEED_LOCK
 from harvester.feeds.models import Feed, FeedRunSample
-from harvester.feeds.orphans import CLOSE_ORPHANS
 from harvester.kernel.errors import TerminalError, TransientError
 from harvester.pipeline.parse import ParseLimits
 

@@ -17,7 +17,7 @@ from harvester.engine import scheduler
 from harvester.engine.enqueue import enqueue
 from harvester.engine.models import Job
 from harvester.engine.registry import all_periodic
-from harvester.feeds import schedule
+from harvester.feeds import jobs, schedule
 from harvester.feeds.models import Feed, FeedRun
 from harvester.feeds.states import SCHEDULES, FeedStatus
 from harvester.feeds.verbs.finding import database_now, locked
@@ -35,7 +35,7 @@ def scheduled(name="feed", *, late=timedelta(minutes=1), status=ENABLED, hours=1
 
 def tick():
     """What one tick did."""
-    job = enqueue(schedule.TICK).job_id
+    job = enqueue(jobs.TICK).job_id
     run_until_idle(queues=("maintenance",))
     return Job.objects.get(id=job).result["enqueued"]
 
@@ -95,9 +95,9 @@ def test_a_tick_goes_on_until_nothing_is_due(monkeypatch):
 def test_ticks_at_once_take_each_feed_once(monkeypatch):
     monkeypatch.setattr(schedule, "BATCH", 3)
     feeds = [scheduled(f"feed {number}") for number in range(20)]
-    jobs = [enqueue(schedule.TICK).job_id for _ in range(4)]
+    made = [enqueue(jobs.TICK).job_id for _ in range(4)]
     run_until_idle(queues=("maintenance",), threads=4)
-    assert sum(job.result["enqueued"] for job in Job.objects.filter(id__in=jobs)) == len(feeds)
+    assert sum(job.result["enqueued"] for job in Job.objects.filter(id__in=made)) == len(feeds)
     assert sorted(enqueued()) == sorted(str(feed.id) for feed in feeds)
 
 
@@ -151,16 +151,16 @@ def test_a_run_that_is_just_being_made_does_not_hide_its_feed():
 def test_a_claim_whose_enqueue_fails_is_no_claim(monkeypatch):
     feed = scheduled()
     monkeypatch.setattr(schedule, "enqueue_many", lambda jobs: 1 / 0)
-    enqueue(schedule.TICK, max_attempts=1)
+    enqueue(jobs.TICK, max_attempts=1)
     run_until_idle(queues=("maintenance",))
     assert Feed.objects.get().next_run_at == feed.next_run_at
     assert enqueued() == []
 
 
 def test_the_tick_comes_every_minute_beside_the_runs_and_not_behind_them():
-    [item] = [item for item in all_periodic().values() if item.kind == schedule.TICK]
+    [item] = [item for item in all_periodic().values() if item.kind == jobs.TICK]
     assert item.cron == "* * * * *"
     scheduler.register_all()
-    rows("UPDATE periodic_jobs SET next_at = clock_timestamp() WHERE kind = %s RETURNING name", schedule.TICK)
+    rows("UPDATE periodic_jobs SET next_at = clock_timestamp() WHERE kind = %s RETURNING name", jobs.TICK)
     scheduler.tick()
-    assert Job.objects.get(kind=schedule.TICK).queue == "maintenance"
+    assert Job.objects.get(kind=jobs.TICK).queue == "maintenance"

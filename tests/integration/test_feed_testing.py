@@ -15,7 +15,7 @@ from tests.support.workers import run_until_idle
 
 from harvester.engine.enqueue import enqueue
 from harvester.engine.models import Job
-from harvester.feeds import testing, verbs
+from harvester.feeds import jobs, testing, verbs
 from harvester.feeds.models import Feed
 
 pytestmark = pytest.mark.usefixtures("database")
@@ -190,7 +190,7 @@ def test_results_are_forgotten_after_a_day(server, root):
     old, new = Job.objects.filter(kind="feeds.test").order_by("id").values_list("id", flat=True)
     change(old, "finished_at = clock_timestamp() - interval '25 hours'")
     change(new, "finished_at = clock_timestamp() - interval '23 hours'")
-    enqueue(testing.FORGET)
+    enqueue(jobs.FORGET_TESTS)
     run_until_idle()
     assert Job.objects.get(id=old).result is None
     assert Job.objects.get(id=old).state == "succeeded"

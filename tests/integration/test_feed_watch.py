@@ -11,7 +11,7 @@ from tests.support.workers import run_until_idle
 from harvester.catalog.models import Source
 from harvester.engine.enqueue import enqueue
 from harvester.engine.registry import all_periodic
-from harvester.feeds.watch import WATCH
+from harvester.feeds.jobs import WATCH
 from harvester.ops.models import Alert
 
 pytestmark = pytest.mark.usefixtures("database")

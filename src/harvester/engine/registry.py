@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
+from importlib import import_module
 from typing import Any
 
 from harvester.engine.cron import next_moment
@@ -64,6 +65,29 @@ class Periodic:
     name: str
     kind: str
     cron: str
+
+
+class Later:
+    """A handler that is imported with the first job of its kind.
+
+    Every process registers every kind; only workers need what the handlers need, and that may take a second to load.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.__qualname__ = path
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        return self._handler(*args, **named)
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        return inspect.signature(self._handler)
+
+    @property
+    def _handler(self) -> Handler:
+        module, _, name = self.__qualname__.partition(":")
+        handler: Handler = getattr(import_module(module), name)
+        return handler
 
 
 _kinds: dict[str, Kind] = {}

@@ -9,7 +9,7 @@ class FeedsConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from harvester.feeds import cleanup, decide, metrics, orphans, run, schedule, testing, watch
+        from harvester.feeds import jobs, metrics
 
-        for part in (cleanup, decide, metrics, orphans, run, schedule, testing, watch):
-            part.register()
+        jobs.register()
+        metrics.register()

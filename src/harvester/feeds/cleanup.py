@@ -15,15 +15,12 @@ from django.conf import settings
 from django.db import connection
 
 from harvester.engine.job import RunningJob
-from harvester.engine.registry import job_kind, periodic
 from harvester.feeds.locking import FEED_LOCK
 from harvester.feeds.store import artifact_store
-from harvester.kernel.retry import RetryPolicy
 from harvester.ops.alerts import raise_alert, resolve_alert
 
 log = structlog.get_logger(__name__)
 
-CLEAN_UP = "feeds.clean_up"
 CLEANUP_SLOW = "CLEANUP_SLOW"
 BATCH = 1_000
 #: A clean-up that takes longer says that tables are bloated.
@@ -65,11 +62,6 @@ SELECT DISTINCT r.artifact_hash FROM runs r JOIN sources s ON s.id = r.source_id
 WHERE r.artifact_hash IS NOT NULL
   AND (r.status = 'RUNNING' OR r.outcome = 'HELD' OR r.no = s.last_promoted_run_no)
 """
-
-
-def register() -> None:
-    job_kind(CLEAN_UP, queue="maintenance", retry=RetryPolicy(base=300.0, factor=3.0, attempts=3))(clean_up)
-    periodic("daily clean-up of feeds", kind=CLEAN_UP, cron="47 3 * * *")
 
 
 def clean_up(job: RunningJob, *, clock: Callable[[], float] = time.monotonic) -> dict[str, Any]:

@@ -16,7 +16,6 @@ from harvester.catalog.models import Run
 from harvester.catalog.states import RunOutcome, RunStatus
 from harvester.engine.errors import Snooze
 from harvester.engine.job import RunningJob
-from harvester.engine.registry import job_kind
 from harvester.feeds import telling
 from harvester.feeds.ending import figures_of, finish, lock_feed_and_source, resolve_products, tell_promoted
 from harvester.feeds.errors import (
@@ -30,13 +29,13 @@ from harvester.feeds.errors import (
     StaleRun,
 )
 from harvester.feeds.ingest import Endings, ingest, promotion_of
+from harvester.feeds.jobs import APPROVE, REJECT
 from harvester.feeds.locking import feed_lock
 from harvester.feeds.models import Feed, FeedRun
 from harvester.feeds.work import Work, fields_of, go_on
 from harvester.guards.logs import log_context
 from harvester.kernel.actor import Actor
 from harvester.kernel.errors import Conflict
-from harvester.kernel.retry import RetryPolicy
 from harvester.ops import audit
 from harvester.pipeline.baseline import Baseline
 from harvester.pipeline.gates import Verdict
@@ -45,21 +44,14 @@ from harvester.pipeline.promote import HELD, Promoted, promote
 
 log = structlog.get_logger(__name__)
 
-APPROVE, REJECT, REJUDGE = "feeds.approve", "feeds.reject", "feeds.rejudge"
 #: What is told when a rule refuses a decision.
 REFUSED = {APPROVE: "ACTIVATION_APPROVAL_REJECTED", REJECT: "ACTIVATION_REJECTION_REFUSED"}
 #: The stage of a held run whose difference counts no more, because what it was compared with has changed.
 REJUDGING = "rejudge"
 #: Seconds until a run that is to be judged anew looks again whether the feed is free.
 BUSY_SECONDS = 15.0
-RETRY = RetryPolicy(base=5.0, factor=3.0, attempts=3)
 #: What a person saw of a held run; if one of these has changed, it is another decision.
 SEEN = ("products_upserted", "products_new", "products_missing", "prices_due")
-
-
-def register() -> None:
-    for name, handler in ((APPROVE, approve), (REJECT, reject), (REJUDGE, rejudge)):
-        job_kind(name, queue="decisions", retry=RETRY)(handler)
 
 
 def run_of(run_id: str | UUID) -> tuple[Feed, Run]:

@@ -10,9 +10,6 @@ from harvester.catalog import ignoring
 from harvester.catalog.models import Run, Source
 from harvester.engine.enqueue import Enqueued, enqueue
 from harvester.feeds.decide import (
-    APPROVE,
-    REJECT,
-    REJUDGE,
     REJUDGING,
     SEEN,
     refuse_while_judged_anew,
@@ -22,6 +19,7 @@ from harvester.feeds.decide import (
     tell_refusals,
 )
 from harvester.feeds.errors import FeedBusy
+from harvester.feeds.jobs import APPROVE, REJECT, REJUDGE
 from harvester.feeds.locking import try_lock_in_transaction
 from harvester.feeds.memory import forget_ingested
 from harvester.feeds.models import Feed

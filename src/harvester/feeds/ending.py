@@ -15,6 +15,7 @@ from harvester.engine.enqueue import enqueue
 from harvester.feeds import telling
 from harvester.feeds.errors import Abandoned, Superseded
 from harvester.feeds.findings import summary_of
+from harvester.feeds.jobs import RUN
 from harvester.feeds.memory import INGESTED, remember_ingested
 from harvester.feeds.models import Feed, FeedRun
 from harvester.feeds.states import FeedStatus, SkipReason, Trigger
@@ -29,7 +30,6 @@ from harvester.pipeline.promote import Promoted
 
 log = structlog.get_logger(__name__)
 
-RUN = "feeds.run"
 #: Final failures in a row after which a feed stops by itself.
 FAILURES_TO_DISABLE = 3
 #: Codes of runs that ended for no fault of the feed.

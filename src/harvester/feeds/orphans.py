@@ -7,14 +7,12 @@ from django.db import connection, transaction
 
 from harvester.catalog.models import Run
 from harvester.engine.job import RunningJob
-from harvester.engine.registry import job_kind, periodic
 from harvester.feeds.ending import fail_run, follow_up
 from harvester.feeds.errors import Abandoned
 from harvester.feeds.models import Feed
 
 log = structlog.get_logger(__name__)
 
-CLOSE_ORPHANS = "feeds.close_orphans"
 # Runs whose job is gone or has ended; locked, so that two who look end each of them once.
 _ORPHANS = """
 SELECT r.id FROM runs r
@@ -22,11 +20,6 @@ WHERE r.kind = 'AFFILIATE_FEED' AND r.status = 'RUNNING' AND (%(source)s::uuid I
   AND NOT EXISTS (SELECT FROM jobs j WHERE j.id = r.job_id AND j.state IN ('pending', 'running', 'retryable'))
 FOR UPDATE OF r SKIP LOCKED
 """
-
-
-def register() -> None:
-    job_kind(CLOSE_ORPHANS, queue="maintenance")(_close_all)
-    periodic("runs without a job", kind=CLOSE_ORPHANS, cron="* * * * *")
 
 
 def close_orphans(feed: Feed | None = None) -> int:
@@ -49,6 +42,6 @@ def _follow_up(run: Run) -> None:
     feed.save(update_fields=["manual_run_requested_at"])
 
 
-def _close_all(job: RunningJob) -> dict[str, int]:
+def close_all(job: RunningJob) -> dict[str, int]:
     with job.transaction():
         return {"closed": close_orphans()}

@@ -10,12 +10,12 @@ from harvester.catalog.models import Run
 from harvester.catalog.states import RunKind, RunOutcome, RunStatus
 from harvester.engine.errors import JobCancelled, JobSignal, Snooze
 from harvester.engine.job import RunningJob
-from harvester.engine.registry import job_kind
 from harvester.engine.settle import DATABASE_LOST
-from harvester.feeds.ending import RUN, end_failed, end_skipped, note_retry, supersede
+from harvester.feeds.ending import end_failed, end_skipped, note_retry, supersede
 from harvester.feeds.errors import Superseded
 from harvester.feeds.fetch import Fetched, fetch
 from harvester.feeds.ingest import ingest
+from harvester.feeds.jobs import RETRY
 from harvester.feeds.locking import feed_lock
 from harvester.feeds.memory import expect_a_file
 from harvester.feeds.models import Feed, FeedRun
@@ -24,21 +24,14 @@ from harvester.feeds.states import FeedStatus, SkipReason, Trigger
 from harvester.feeds.work import Work, fields_of, go_on
 from harvester.guards.logs import log_context
 from harvester.kernel.errors import ConfigError, NotFound, TerminalError
-from harvester.kernel.retry import RetryPolicy
 
 log = structlog.get_logger(__name__)
 
-QUEUE = "feeds"
-RETRY = RetryPolicy(base=5.0, factor=3.0, attempts=3)
 #: Seconds until a run that met a decision at work looks again.
 BUSY_SECONDS = 60.0
 #: The same for a run that follows another one: it is put in by the transaction that ends the other, which lets go of
 #: the lock right afterwards.
 FOLLOWING_SECONDS = 2.0
-
-
-def register() -> None:
-    job_kind(RUN, queue=QUEUE, retry=RETRY)(run_feed)
 
 
 def run_feed(job: RunningJob, feed_id: str, trigger: str) -> dict[str, Any] | None:

@@ -8,13 +8,11 @@ from django.db import connection
 
 from harvester.engine.enqueue import NewJob, enqueue_many
 from harvester.engine.job import RunningJob
-from harvester.engine.registry import job_kind, periodic
-from harvester.feeds.ending import RUN
+from harvester.feeds.jobs import RUN
 from harvester.feeds.states import Trigger
 
 log = structlog.get_logger(__name__)
 
-TICK = "feeds.tick"
 BATCH = 50
 # The next run is counted from now and not from the moment that was missed: a backlog makes one run. FOR NO KEY UPDATE,
 # because a run at work refers to its feed, which would make a stronger lock pass the feed by.
@@ -30,12 +28,6 @@ UPDATE feeds SET next_run_at = now() + schedule_hours * interval '1 hour'
 FROM due WHERE feeds.id = due.id
 RETURNING feeds.id, feeds.source_id, feeds.network, feeds.next_run_at
 """
-
-
-def register() -> None:
-    # Not on the queue of the runs: it would wait behind them.
-    job_kind(TICK, queue="maintenance")(tick)
-    periodic("feeds that are due", kind=TICK, cron="* * * * *")
 
 
 def tick(job: RunningJob) -> dict[str, int]:

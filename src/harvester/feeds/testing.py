@@ -13,15 +13,14 @@ from django.db import connection
 from harvester.engine import sql
 from harvester.engine.errors import JobSignal
 from harvester.engine.job import RunningJob
-from harvester.engine.registry import job_kind, periodic
 from harvester.feeds.access import approved_keys, note_host_key, open_remote
 from harvester.feeds.fetch import MAX_FILE_BYTES
 from harvester.feeds.findings import dialect_of
+from harvester.feeds.jobs import TEST
 from harvester.feeds.models import Feed
 from harvester.feeds.networks import network_named
 from harvester.feeds.states import Compression, Transport
 from harvester.feeds.verbs.finding import database_now
-from harvester.feeds.verbs.running import TEST
 from harvester.guards.host_keys import HostKey, HostKeyChanged, HostKeyUnknown
 from harvester.guards.inflate import InflateLimits, inflate, is_gzip
 from harvester.guards.redaction import redact_text
@@ -30,7 +29,6 @@ from harvester.kernel.currencies import MINOR_UNITS
 from harvester.kernel.errors import HarvesterError, NotFound
 from harvester.kernel.numerals import DecimalStyle
 from harvester.kernel.rejects import RejectCode, WarningCode
-from harvester.kernel.retry import RetryPolicy
 from harvester.pipeline.parse import TEST_ROWS, ParseReport, ParseSettings, Parsing
 from harvester.pipeline.parse.encoding import Encoding
 from harvester.pipeline.parse.findings import storable
@@ -45,14 +43,7 @@ _INFLATED = InflateLimits(output_bytes=64 * 1024 * 1024)
 _LIMITS = TransferLimits(total=120.0)
 SHOWN_ROWS, SHOWN_SAMPLES, SHOWN_COLUMNS, SHOWN_CHARACTERS = 10, 3, 100, 200
 _SHOWN = ("item_id", "sku", "title", "amount", "currency", "url", "in_stock")
-FORGET = "feeds.forget_tests"
 KEPT_HOURS = 24
-
-
-def register() -> None:
-    job_kind(TEST, queue="feeds", retry=RetryPolicy(attempts=1))(test_feed)
-    job_kind(FORGET, queue="maintenance")(forget_tests)
-    periodic("old results of test runs", kind=FORGET, cron="23 * * * *")
 
 
 def test_feed(job: RunningJob, feed_id: str) -> dict[str, Any]:

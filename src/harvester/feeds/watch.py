@@ -9,10 +9,8 @@ from typing import Any
 from django.db import connection
 
 from harvester.engine.job import RunningJob
-from harvester.engine.registry import job_kind, periodic
 from harvester.ops.alerts import Severity, raise_alert, resolve_others
 
-WATCH = "feeds.watch_clocks"
 HOLD_ENDS_SOON, PRODUCTS_EXPIRE_SOON = "HOLD_ENDS_SOON", "PRODUCTS_EXPIRE_SOON"
 #: Hours before the end at which people are told: a working day, and a night.
 HOLD_NOTICE_HOURS, EXPIRY_NOTICE_HOURS = 24, 12
@@ -36,11 +34,6 @@ CROSS JOIN LATERAL (
 ) last
 WHERE last.outcome = 'SKIPPED' AND w.last_promoted_at < w.active_since + %s * interval '1 hour'
 """
-
-
-def register() -> None:
-    job_kind(WATCH, queue="maintenance", timeout=300.0)(watch_clocks)
-    periodic("clocks of feeds", kind=WATCH, cron="*/10 * * * *")
 
 
 def watch_clocks(job: RunningJob) -> dict[str, int]:

@@ -7,21 +7,13 @@ from django.conf import settings
 from django.db.models.functions import Now
 
 from harvester.engine.job import RunningJob
-from harvester.engine.registry import job_kind
 from harvester.guards.egress import EgressPolicy
 from harvester.kernel.errors import HarvesterError
-from harvester.kernel.retry import RetryPolicy
 from harvester.ops import slack
-from harvester.ops.alerts import DELIVER, OPENED
+from harvester.ops.alerts import OPENED
 from harvester.ops.models import Alert
 
-#: Five hours in all: longer than Slack is away, shorter than the news is worth.
-RETRY = RetryPolicy(base=30.0, factor=2.0, cap=3600.0, attempts=12)
 SIGNS = {"info": ":information_source:", "warning": ":warning:", "critical": ":rotating_light:"}
-
-
-def register() -> None:
-    job_kind(DELIVER, queue="maintenance", retry=RETRY, timeout=60.0)(deliver_alert)
 
 
 def deliver_alert(job: RunningJob, alert_id: int, phase: str) -> str:

@@ -15,12 +15,16 @@ from django.db import connection, transaction
 from harvester.engine.enqueue import enqueue
 from harvester.engine.events import EngineEvent, subscribe
 from harvester.engine.plain import check_name, to_json
+from harvester.engine.registry import Later, job_kind
 from harvester.guards.redaction import redact, redact_text
+from harvester.kernel.retry import RetryPolicy
 from harvester.ops.models import Alert
 
 log = structlog.get_logger(__name__)
 
 DELIVER = "ops.deliver_alert"
+#: Five hours in all: longer than Slack is away, shorter than the news is worth.
+RETRY = RetryPolicy(base=30.0, factor=2.0, cap=3600.0, attempts=12)
 OPENED, RESOLVED = "opened", "resolved"
 Severity = Literal["info", "warning", "critical"]
 LONGEST_KIND, LONGEST_KEY = 100, 300
@@ -42,7 +46,11 @@ WHERE key = %(key)s AND resolved_at IS NULL RETURNING id, kind, title
 """
 
 
-def listen() -> None:
+def register() -> None:
+    """Have alerts delivered, and listen to the engine."""
+    job_kind(DELIVER, queue="maintenance", retry=RETRY, timeout=60.0)(
+        Later("harvester.ops.alert_delivery:deliver_alert")
+    )
     subscribe(_tell)
 
 

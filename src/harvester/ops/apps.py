@@ -9,9 +9,8 @@ class OpsConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from harvester.ops import alert_delivery, alerts, job_errors, retention
+        from harvester.ops import alerts, job_errors, retention
 
-        alerts.listen()
-        alert_delivery.register()
+        alerts.register()
         job_errors.register()
         retention.register()

@@ -12,7 +12,7 @@ from harvester.cli.supervise import Child, Supervisor
 from harvester.engine.models import Job
 from harvester.engine.states import ENDED, OPEN
 from harvester.feeds import verbs
-from harvester.feeds.ending import RUN
+from harvester.feeds.jobs import RUN
 from harvester.feeds.models import Feed
 from harvester.kernel.errors import TerminalError
 from harvester.ops import jobs

@@ -8,7 +8,8 @@ from django.db import transaction
 from harvester.catalog.models import Run
 from harvester.catalog.states import RunStatus
 from harvester.engine.enqueue import Enqueued, enqueue
-from harvester.feeds.ending import RUN, tell_enqueued
+from harvester.feeds.ending import tell_enqueued
+from harvester.feeds.jobs import RUN, TEST
 from harvester.feeds.memory import forget_ingested
 from harvester.feeds.models import Feed
 from harvester.feeds.readiness import missing_for_a_test
@@ -22,7 +23,7 @@ from harvester.kernel.actor import Actor
 log = structlog.get_logger(__name__)
 
 #: The kind of job that tries a feed. Somebody waits for it, so it goes before runs that wait.
-TEST, TEST_PRIORITY = "feeds.test", 10
+TEST_PRIORITY = 10
 
 
 @transaction.atomic

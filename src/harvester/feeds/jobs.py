@@ -1,0 +1,48 @@
+"""The jobs of feeds: their names, queues, patience and moments. What they do is imported when one of them runs."""
+
+from typing import Final
+
+from harvester.engine.registry import Later, job_kind, periodic
+from harvester.kernel.retry import RetryPolicy
+
+RUN: Final = "feeds.run"
+TEST: Final = "feeds.test"
+FORGET_TESTS: Final = "feeds.forget_tests"
+APPROVE: Final = "feeds.approve"
+REJECT: Final = "feeds.reject"
+REJUDGE: Final = "feeds.rejudge"
+TICK: Final = "feeds.tick"
+CLOSE_ORPHANS: Final = "feeds.close_orphans"
+WATCH: Final = "feeds.watch_clocks"
+CLEAN_UP: Final = "feeds.clean_up"
+#: Where runs wait. What must not wait behind them has queues of its own.
+QUEUE: Final = "feeds"
+#: Of runs and of decisions about them.
+RETRY: Final = RetryPolicy(base=5.0, factor=3.0, attempts=3)
+
+
+def register() -> None:
+    _register_runs()
+    _register_upkeep()
+
+
+def _register_runs() -> None:
+    job_kind(RUN, queue=QUEUE, retry=RETRY)(Later("harvester.feeds.run:run_feed"))
+    job_kind(TEST, queue=QUEUE, retry=RetryPolicy(attempts=1))(Later("harvester.feeds.testing:test_feed"))
+    for name in (APPROVE, REJECT, REJUDGE):
+        handler = Later(f"harvester.feeds.decide:{name.removeprefix('feeds.')}")
+        job_kind(name, queue="decisions", retry=RETRY)(handler)
+
+
+def _register_upkeep() -> None:
+    job_kind(TICK, queue="maintenance")(Later("harvester.feeds.schedule:tick"))
+    periodic("feeds that are due", kind=TICK, cron="* * * * *")
+    job_kind(CLOSE_ORPHANS, queue="maintenance")(Later("harvester.feeds.orphans:close_all"))
+    periodic("runs without a job", kind=CLOSE_ORPHANS, cron="* * * * *")
+    job_kind(WATCH, queue="maintenance", timeout=300.0)(Later("harvester.feeds.watch:watch_clocks"))
+    periodic("clocks of feeds", kind=WATCH, cron="*/10 * * * *")
+    job_kind(FORGET_TESTS, queue="maintenance")(Later("harvester.feeds.testing:forget_tests"))
+    periodic("old results of test runs", kind=FORGET_TESTS, cron="23 * * * *")
+    patient = RetryPolicy(base=300.0, factor=3.0, attempts=3)
+    job_kind(CLEAN_UP, queue="maintenance", retry=patient)(Later("harvester.feeds.cleanup:clean_up"))
+    periodic("daily clean-up of feeds", kind=CLEAN_UP, cron="47 3 * * *")
