@@ -60,7 +60,7 @@ def dirty_feed(seed):
     return networks()[name], data, said, rng.choice([20_000, 200_000, 4_000_000])
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", [*range(12), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(12, 24))])
 def test_dirty_feeds_come_to_what_the_kernel_says_row_by_row(seed):
     network, data, said, block = dirty_feed(seed)
     parsing = Parsing([data], network, said, encoding="utf-8", block_bytes=block)
