@@ -14,9 +14,31 @@ NOTHING = SafeString('<span class="hv-none" aria-label="none">–</span>')  # no
 MINUTE, HOUR, DAY = 60, 3600, 86_400
 
 
-def badge(state: str) -> SafeString:
-    """A job's state, by word and colour."""
-    return format_html('<span class="hv-badge hv-{}">{}</span>', state, state.capitalize())
+#: Words of feeds, runs and alerts -> the state of a job whose colour they share.
+TONES = {
+    "enabled": "succeeded",
+    "disabled": "failed",
+    "paused": "cancelled",
+    "draft": "pending",
+    "promoted": "succeeded",
+    "approved": "succeeded",
+    "held": "retryable",
+    "rejected": "cancelled",
+    "overtaken": "cancelled",
+    "skipped": "pending",
+    "critical": "failed",
+    "warning": "retryable",
+    "info": "running",
+    "resolved": "pending",
+}
+
+
+def badge(word: str) -> SafeString:
+    """The state of a job, a feed, a run or an alert, by word and colour."""
+    name = word.lower()
+    return format_html(
+        '<span class="hv-badge hv-{}">{}</span>', TONES.get(name, name), name.replace("_", " ").capitalize()
+    )
 
 
 def worker(name: str | None) -> SafeString:

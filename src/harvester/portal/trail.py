@@ -7,7 +7,7 @@ from django.contrib.admin import display
 from django.db.models import Q, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
-from django.urls import NoReverseMatch, URLPattern, reverse
+from django.urls import URLPattern, reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.views.decorators.http import require_safe
@@ -15,10 +15,9 @@ from django.views.decorators.http import require_safe
 from harvester.ops.models import AuditEvent
 from harvester.portal.display import NOTHING, pretty, verb, when
 from harvester.portal.filters import ChoicePill, DaysPill, Pill, TextPill
+from harvester.portal.links import address
 from harvester.portal.model_admin import PortalAdmin
 
-#: Pages of the things that events are about.
-OBJECT_PAGES = {"job": "admin:engine_job_change", "user": "admin:ops_user_change"}
 #: The beginning of an id tells it apart well enough in a list.
 UUID_TAIL = re.compile(r"(?<=\A[0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\Z")
 #: What people and the system do, as far as this version knows; others can still be asked for by address.
@@ -114,11 +113,10 @@ class AuditEventAdmin(PortalAdmin):
     def object(self, event: AuditEvent) -> SafeString:
         full = f"{event.object_type} {event.object_id}"
         short = f"{event.object_type} {UUID_TAIL.sub('…', event.object_id)}"
-        try:
-            link = reverse(OBJECT_PAGES[event.object_type], args=[event.object_id])
-        except (KeyError, NoReverseMatch):
+        where = address(event.object_type, event.object_id)
+        if where is None:
             return format_html('<span class="hv-object" title="{}">{}</span>', full, short)
-        return format_html('<a class="hv-object" href="{}" title="{}">{}</a>', link, full, short)
+        return format_html('<a class="hv-object" href="{}" title="{}">{}</a>', where, full, short)
 
     @display(description="Details")
     def how(self, event: AuditEvent) -> SafeString:

@@ -10,7 +10,7 @@ from django.utils.html import conditional_escape
 from django.utils.safestring import SafeString, mark_safe
 
 from harvester.engine.models import Job
-from harvester.portal import display
+from harvester.portal import display, links
 from harvester.portal.listing import KeysetChangeList
 
 register = template.Library()
@@ -33,8 +33,13 @@ def rows(changelist: KeysetChangeList) -> Iterator[list[tuple[str, Any]]]:
 
 
 @register.filter
-def badge(state: str) -> SafeString:
-    return display.badge(state)
+def badge(word: str) -> SafeString:
+    return display.badge(word)
+
+
+@register.simple_tag
+def link_to(kind: str, *ids: Any, text: str) -> SafeString:
+    return links.link(kind, *ids, text=text)
 
 
 @register.filter

@@ -1,0 +1,37 @@
+"""Where the page of a thing is, by the name that the audit trail, alerts and other pages give it."""
+
+from typing import Any
+
+from django.urls import NoReverseMatch, reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+#: What a thing is called -> the name of its page's address.
+PAGES = {
+    "alert": "admin:ops_alert_change",
+    "api_key": "admin:ops_apikey_change",
+    "correction": "admin:catalog_pricecorrection_change",
+    "feed": "admin:feeds_feed_change",
+    "job": "admin:engine_job_change",
+    "offer": "admin:catalog_offer_change",
+    "retailer": "admin:catalog_retailer_change",
+    "run": "admin:catalog_run_change",
+    "source": "admin:catalog_source_change",
+    "user": "admin:ops_user_change",
+}
+
+
+def address(kind: str, *ids: Any) -> str | None:
+    """The address of a thing's page; None where it has none."""
+    try:
+        return reverse(PAGES[kind], args=ids)
+    except (KeyError, NoReverseMatch):
+        return None
+
+
+def link(kind: str, *ids: Any, text: str) -> SafeString:
+    """The text as a link to the thing's page, or the bare text where it has none."""
+    where = address(kind, *ids)
+    if where is None:
+        return format_html('<span class="hv-object" title="{0}">{0}</span>', text)
+    return format_html('<a class="hv-object" href="{0}" title="{1}">{1}</a>', where, text)
