@@ -3,12 +3,14 @@
 import signal
 
 import pytest
+from django.utils import timezone
 from tests.support import kinds
 from tests.support.command import harvester, running
 from tests.support.tables import rows
 from tests.support.waiting import wait_for
 from tests.support.workers import run_until_idle, worker_thread
 
+from harvester.cli import job_wait
 from harvester.engine.enqueue import enqueue
 from harvester.engine.models import Job
 
@@ -164,6 +166,20 @@ def test_a_command_that_waits_is_interrupted_with_one_line(number, code):
     assert ran.out == ""
     assert (f"Job {job_id} goes on without you." in ran.err) == (number == signal.SIGINT)
     assert state(job_id) == "pending"
+
+
+def test_waiting_for_a_job_that_nobody_takes_asks_for_a_worker(monkeypatch):
+    job_id, hints = put("test.noop"), []
+
+    def hint(text):
+        hints.append(text)
+        if "Does a worker run?" in text:
+            Job.objects.filter(id=job_id).update(state="cancelled", finished_at=timezone.now())
+
+    monkeypatch.setattr(job_wait, "PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr(job_wait.OUT, "hint", hint)
+    assert job_wait.wait_for_end(job_id) == "cancelled"
+    assert hints[1:] == [f"Nobody has taken job {job_id} yet. Does a worker run? Start one: harvester up"]
 
 
 def test_a_watched_list_is_told_again_until_ctrl_c():

@@ -10,10 +10,12 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedCo
 from harvester.cli.job_views import find
 from harvester.cli.output import OUT, clean
 from harvester.engine.models import Job
-from harvester.engine.states import ENDED
+from harvester.engine.states import ENDED, JobState
 
 #: Handlers' progress reaches the database twice a second.
 LOOK_SECONDS = 0.25
+#: A worker that is there takes a job within a second, unless others are before it.
+PATIENCE_SECONDS = 10.0
 
 
 def wait_for_end(job_id: int) -> str:
@@ -25,10 +27,14 @@ def wait_for_end(job_id: int) -> str:
     # The bar goes to stderr: stdout is for the job itself.
     with _told_if_left(job_id), Progress(*columns, console=OUT.errors, transient=True, disable=OUT.as_json) as bar:
         task = bar.add_task(job.kind, total=None, note="")
+        asked, hinted = time.monotonic(), False
         while job.state not in ENDED:
             _draw(bar, task, job)
             time.sleep(LOOK_SECONDS)
             job = find(job_id)
+            if not hinted and job.state == JobState.PENDING and time.monotonic() - asked > PATIENCE_SECONDS:
+                hinted = True
+                OUT.hint(f"Nobody has taken job {job_id} yet. Does a worker run? Start one: harvester up")
     return job.state
 
 
