@@ -5,7 +5,7 @@ import gzip
 import pytest
 from tests.support.feeds import cents, counts, parse
 
-from harvester.cli.demo.catalog import ARRIVAL, FIRST, LEAVER, SECOND, SHRUNK
+from harvester.cli.demo.catalog import ARRIVAL, FIRST, HARBOUR, LEAVER, SECOND, SHRUNK
 
 
 @pytest.mark.parametrize("edition", [FIRST, SECOND, SHRUNK])
@@ -28,5 +28,15 @@ def test_a_day_changes_some_prices_brings_one_product_and_takes_one():
     assert after.keys() - before.keys() == {ARRIVAL.sku}
     assert before.keys() - after.keys() == {LEAVER.sku}
     changed = [product for product in SECOND.products if before.get(product.sku, product.amount) != product.amount]
-    assert len(changed) == 13
+    assert len(changed) == 323
     assert all(product.original == before[product.sku] * 100 for product in changed)
+
+
+def test_the_other_shop_sells_a_part_of_the_same_goods_at_prices_of_its_own():
+    frame, report = parse(HARBOUR.file(), network="google_merchant")
+    assert dict(zip(frame["item_id"], frame["amount"], strict=True)) == HARBOUR.amounts
+    assert counts(report) == {}
+    theirs, _ = parse(gzip.decompress(FIRST.file()))
+    shared = set(frame["gtin"]) & set(theirs["gtin"])
+    assert len(shared) > 1_000
+    assert len(shared) < theirs.height

@@ -5,7 +5,7 @@ from rich.text import Text
 
 from harvester.catalog.search import Page, Query, Sort, search
 from harvester.cli.demo.catalog import CURRENCY, SECOND
-from harvester.cli.demo.shop import NAME
+from harvester.cli.demo.shop import KESTREL
 from harvester.cli.offer_views import list_table
 from harvester.cli.output import stacked
 from harvester.feeds.models import Feed
@@ -13,7 +13,7 @@ from harvester.kernel.errors import TerminalError
 
 #: Something that the held run lacks altogether.
 _TEXT, _SIZE = "boot", 5
-COMMAND = f"harvester offers search {_TEXT} --source {NAME} --currency {CURRENCY} --sort price --size {_SIZE}"
+COMMAND = f"harvester offers search {_TEXT} --source {KESTREL.name} --currency {CURRENCY} --sort price --size {_SIZE}"
 
 
 def sample_search(feed: Feed) -> RenderableType:

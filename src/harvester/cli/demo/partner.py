@@ -11,8 +11,7 @@ from typing import Any, Self
 import asyncssh
 
 HOST = "127.0.0.1"
-USERNAME = "kestrel-pine"
-PATH = "/Kestrel-Pine/Kestrel-Pine-Outfitters_IR.txt.gz"
+USERNAME = "harvester"
 #: Seconds that the server may take to begin or to end.
 PATIENCE_SECONDS = 10.0
 
@@ -44,16 +43,13 @@ class Partner:
         """The line that a partner would tell by phone or letter."""
         return self._key.export_public_key().decode().strip()
 
-    @property
-    def file(self) -> Path:
-        return self.directory / PATH.lstrip("/")
-
-    def put(self, data: bytes) -> None:
-        """Replace the catalog at once, as partners do under the same name."""
-        self.file.parent.mkdir(parents=True, exist_ok=True)
-        draft = self.file.with_suffix(".part")
+    def put(self, path: str, data: bytes) -> None:
+        """Replace a catalog at once, as partners do under the same name."""
+        file = self.directory / path.lstrip("/")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        draft = file.with_suffix(".part")
         draft.write_bytes(data)
-        draft.replace(self.file)
+        draft.replace(file)
 
     def stall(self) -> None:
         """From now on keep readers waiting."""

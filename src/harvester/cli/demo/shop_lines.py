@@ -1,7 +1,13 @@
-"""What the invented outdoor shop sells: category | brand | model | what it is | price in cents | variants.
+"""What the invented outdoor shops sell: category | brand | model | what it is | price in cents | variants.
 
-A variant may add cents to the price. Every name is made up; the trade item numbers are of the range for examples.
+A variant may add cents to the price, and comes in every colour. Every name is made up; the trade item numbers are of
+the range for examples.
 """
+
+COLOURS = (
+    "moss", "slate", "rust", "sand", "ink", "fern", "clay", "stone", "plum", "ochre", "sky", "charcoal",
+    "ember", "pine", "dusk", "snow", "bark", "lagoon", "heather", "copper", "olive", "cobalt", "wheat", "graphite",
+)  # fmt: skip
 
 LINES = """
 Camping > Tents | Larkfell | Tarn | Trekking Tent | 24900 | 1 person, 2 person +6000, 3 person +12000
@@ -20,8 +26,8 @@ Camping > Cookware | Cinderpot | Sip | Titanium Mug | 2990 | 450 ml, 650 ml +700
 Packs > Trekking Packs | Stonepath | Ridge 50 | Trekking Pack | 21900 | S/M, M/L
 Packs > Trekking Packs | Stonepath | Ridge 65 | Trekking Pack | 24900 | S/M, M/L
 Packs > Trekking Packs | Larkfell | Fastline 40 | Ultralight Pack | 19900 | S, M, L
-Packs > Day Packs | Stonepath | Hop 18 | Day Pack | 6990 | moss, slate, rust
-Packs > Day Packs | Stonepath | Hop 26 | Day Pack | 8990 | moss, slate, rust
+Packs > Day Packs | Stonepath | Hop 18 | Day Pack | 6990 | S, M, L
+Packs > Day Packs | Stonepath | Hop 26 | Day Pack | 8990 | S, M, L
 Packs > Dry Bags | Otterline | Roll | Dry Bag | 1490 | 5 l, 13 l +500, 35 l +1400
 Footwear > Hiking Boots | Brackenfoot | Fell Mid | Hiking Boot | 18900 | 40, 41, 42, 43, 44, 45
 Footwear > Hiking Boots | Brackenfoot | Fell Mid Women | Hiking Boot | 18900 | 36, 37, 38, 39, 40, 41
@@ -33,11 +39,11 @@ Clothing > Jackets | Galeward | Loft | Down Jacket | 24900 | S, M, L, XL
 Clothing > Fleece | Galeward | Lamb | Fleece Pullover | 8990 | S, M, L, XL
 Clothing > Trousers | Galeward | Stride | Hiking Trousers | 9990 | 46, 48, 50, 52, 54
 Clothing > Base Layers | Hollow Oak | Wool 150 | Base Layer Top | 6990 | S, M, L, XL
-Clothing > Hats | Hollow Oak | Peat | Wool Beanie | 2490 | moss, slate
+Clothing > Hats | Hollow Oak | Peat | Wool Beanie | 2490 | kids, adults
 Water > Bottles | Otterline | Brook | Steel Bottle | 2490 | 0.5 l, 0.75 l +400, 1.0 l +800
 Water > Filters | Otterline | Clear | Water Filter | 4990 | squeeze, gravity +4000
-Lights > Headlamps | Duskline | Beam 300 | Headlamp | 3990 | black, orange
-Lights > Headlamps | Duskline | Beam 600 R | Rechargeable Headlamp | 7990 | black, orange
+Lights > Headlamps | Duskline | Beam 300 | Headlamp | 3990 | short strap, long strap
+Lights > Headlamps | Duskline | Beam 600 R | Rechargeable Headlamp | 7990 | short strap, long strap
 Lights > Lanterns | Duskline | Globe | Camp Lantern | 3490 | warm white
 Navigation > Compasses | Duskline | North | Sighting Compass | 4490 | degrees, mils
 Trekking > Poles | Stonepath | Tread | Trekking Poles | 8990 | aluminium, carbon +5000

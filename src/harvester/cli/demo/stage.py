@@ -25,7 +25,7 @@ PORTAL_SECONDS = 60.0
 def perform(stop: StopRequest, *, once: bool, port: int | None) -> None:
     """The whole evening."""
     began = time.monotonic()
-    OUT.say(Text.assemble(("Harvester demo: ", "bold"), "a shop's catalog, from a partner's server to what people see"))
+    OUT.say(Text.assemble(("Harvester demo: ", "bold"), "two catalogs, from a partner's server to what people see"))
     listen = _address(port)
     home = prepare_home(os.environ)
     for remark in home.remarks:
@@ -80,22 +80,23 @@ def _children(listen: str, log: Path) -> tuple[list[Child], list[Child]]:
 def _play(supervisor: Supervisor, workers: Sequence[Child], stop: StopRequest, partner: Partner, home: DemoHome) -> int:
     """Answers the number of the run that is held."""
     from harvester.cli.demo.consumer import sample_search
-    from harvester.cli.demo.shop import open_shop
+    from harvester.cli.demo.shop import HARBOUR_STREET, KESTREL, open_shop
     from harvester.cli.demo.story import Story, cancel_leftovers
     from harvester.cli.demo.telling import beginning, came_out, event_line, summary, waiting
 
     _make_login(home)
     cancel_leftovers()
-    feed = open_shop(partner)
-    OUT.say(beginning(home, partner, feed))
+    feeds = {shop.name: open_shop(shop, partner) for shop in (KESTREL, HARBOUR_STREET)}
+    feed = feeds[KESTREL.name]
+    OUT.say(beginning(home, partner, feeds))
     supervisor.start()
-    with OUT.screen.status("three runs, one after the other"):
+    with OUT.screen.status("four runs, one after the other"):
 
         def tell(sentence: str) -> None:
             OUT.say(event_line(sentence))
 
         advice = f"{home.log_file} says more; to begin anew, remove {home.path}."
-        story = Story(feed, partner, workers, supervisor=supervisor, stop=stop, tell=tell, advice=advice)
+        story = Story(feeds, partner, workers, supervisor=supervisor, stop=stop, tell=tell, advice=advice)
         played = story.play(lambda one: tell(came_out(one)))
     OUT.say(stacked(summary(played), waiting(played[-1]), Text(""), sample_search(feed)))
     return played[-1].run.no

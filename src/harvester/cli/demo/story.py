@@ -2,10 +2,11 @@
 
 import signal
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from harvester.cli.actor import operator
 from harvester.cli.demo.acts import ACTS, Act, Played, look_back, problems, shown
+from harvester.cli.demo.catalog import FIRST, HARBOUR
 from harvester.cli.demo.partner import Partner
 from harvester.cli.signals import StopRequest
 from harvester.cli.supervise import Child, Supervisor
@@ -23,11 +24,11 @@ PATIENCE_SECONDS = 90.0
 
 
 class Story:
-    """One feed, its partner, and the processes that do the work.
+    """The shops' feeds, their partner, and the processes that do the work.
 
     Attributes:
-        feed: what is run.
-        partner: where its file lies.
+        feeds: what is run, by the shops' names.
+        partner: where the files lie.
         workers: the children that run jobs, by the names under which they claim them.
         tell: hears each sentence.
         advice: what to do if it does not come out.
@@ -35,7 +36,7 @@ class Story:
 
     def __init__(
         self,
-        feed: Feed,
+        feeds: Mapping[str, Feed],
         partner: Partner,
         workers: Sequence[Child],
         *,
@@ -44,7 +45,7 @@ class Story:
         tell: Callable[[str], None],
         advice: str,
     ) -> None:
-        self.feed = feed
+        self.feeds = feeds
         self.partner = partner
         self.workers = {child.name: child for child in workers}
         self.tell = tell
@@ -67,19 +68,20 @@ class Story:
         return played
 
     def _play(self, act: Act) -> Played:
-        before = shown(self.feed)
-        self.partner.put(act.edition.file())
+        feed = self.feeds[act.shop.name]
+        before = shown(feed)
+        self.partner.put(act.shop.path, act.edition.file())
         if act.worker_dies:
             self.partner.stall()
         try:
             # An earlier demo may have ended with the very file that this one begins with.
-            job = verbs.run_now(operator(), self.feed.id, force=act is ACTS[0]).job_id
+            job = verbs.run_now(operator(), feed.id, force=act.edition in (FIRST, HARBOUR)).job_id
             if act.worker_dies:
                 self._kill_whoever_runs(job)
         finally:
             self.partner.go_on()
         self._wait(lambda: _state(job) in ENDED, f"the run ends ({act.title})")
-        return look_back(act, self.feed, job, before)
+        return look_back(act, feed, job, before)
 
     def _kill_whoever_runs(self, job_id: int) -> None:
         reads = self.partner.has_reader.is_set

@@ -2,7 +2,7 @@
 
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from rich.console import RenderableType
@@ -13,21 +13,22 @@ from harvester.cli.demo.acts import Played
 from harvester.cli.demo.catalog import LEAVER
 from harvester.cli.demo.home import USERNAME, DemoHome
 from harvester.cli.demo.partner import HOST, Partner
-from harvester.cli.demo.shop import NAME, RETAILER
+from harvester.cli.demo.shop import HARBOUR_STREET, KESTREL
 from harvester.cli.output import pairs, stacked, table
 from harvester.feeds.access import approved_keys
-from harvester.feeds.models import Feed
+from harvester.feeds.models import Feed, FeedRun
 
 _OUTCOMES = {RunOutcome.PROMOTED: "green", RunOutcome.HELD: "bold yellow"}
 
 
-def beginning(home: DemoHome, partner: Partner, feed: Feed) -> RenderableType:
+def beginning(home: DemoHome, partner: Partner, feeds: Mapping[str, Feed]) -> RenderableType:
+    feed = feeds[KESTREL.name]
     fingerprint = approved_keys(feed)[0].fingerprint
     rows = [
         ("database", f"embedded PostgreSQL in {home.path}"),
         ("data", _earlier(feed)),
         ("log", home.log_file),
-        ("shop", f"{RETAILER}, invented; its feed is {feed}"),
+        *(("shop", f"{shop.retailer}, invented; its feed is {shop.name}") for shop in (KESTREL, HARBOUR_STREET)),
         ("partner", f"SFTP server on {HOST}:{partner.port}, serving {partner.directory}"),
         ("host key", f"{fingerprint}, approved"),
     ]
@@ -35,7 +36,7 @@ def beginning(home: DemoHome, partner: Partner, feed: Feed) -> RenderableType:
 
 
 def _earlier(feed: Feed) -> str:
-    runs = feed.runs.count()
+    runs = FeedRun.objects.count()
     if not runs:
         return "new"
     held = feed.source.held_run_no
@@ -49,7 +50,7 @@ def event_line(sentence: str) -> RenderableType:
 
 def came_out(played: Played) -> str:
     """What became of an act, in a line."""
-    run = f"run {played.run.no}: {played.act.title}"
+    run = f"run {played.run.no}, {played.act.shop.name}: {played.act.title}"
     if played.act.wanted == RunOutcome.HELD:
         return f"{run}; held, consumers see what they saw before"
     written = f"{played.figures.prices_written} prices written"
@@ -62,6 +63,7 @@ def summary(story: Sequence[Played]) -> RenderableType:
     rows = [
         (
             played.run.no,
+            played.act.shop.name,
             Text(str(played.run.outcome), style=_OUTCOMES[played.act.wanted]),
             played.figures.products_upserted,
             played.figures.products_new,
@@ -73,11 +75,11 @@ def summary(story: Sequence[Played]) -> RenderableType:
         )
         for played in story
     ]
-    columns = ("run", "outcome", "products", "new", "back", "missing", "prices", "held", "shown")
+    columns = ("run", "feed", "outcome", "products", "new", "back", "missing", "prices", "held", "shown")
     return stacked(
         Text(""),
-        table(columns, rows, title="What came in", right=("run", *columns[2:])),
-        _missing(story[1]),
+        table(columns, rows, title="What came in", right=("run", *columns[3:])),
+        _missing(next(played for played in story if played.act.worker_dies)),
     )
 
 
@@ -108,7 +110,7 @@ def ending(home: DemoHome, portal: str, held: int, *, workers_stay: bool) -> Ren
         ("terminal", f"export HARVESTER_HOME={shlex.quote(str(home.path))}"),
         ("approve", f"{program} feed approve {held} --wait"),
         ("reject", f'{program} feed reject {held} --wait --reason "one department only"'),
-        ("look", f"{program} feed runs {NAME}"),
+        ("look", f"{program} feed runs {KESTREL.name}"),
         ("", f"{program} alerts list"),
     ]
     if not workers_stay:
