@@ -41,13 +41,14 @@ def slow_parse(data, network, settings, *, delimiter, quoted):
     columns = len(slow_record(data, 0, delimiter.encode())[0])
     records = list(slow_records(data, delimiter.encode(), quoted=quoted, columns=columns))
     header = [name.decode() for name in records[0][2]]
+    places = slow_places(header, network)
     slow = Slow()
     for line, raw, fields in records[1:]:
         if not raw.strip(b" \r\n"):
             continue
         slow.rows_read += 1
         try:
-            row, warnings = slow_row(slow_cells(fields, header), header, network, settings)
+            row, warnings = slow_row(slow_cells(fields, len(header)), places, network, settings)
         except Rejected as refusal:
             slow.note(refusal.code, line)
         else:
@@ -119,7 +120,7 @@ def slow_record(data, position, delimiter):
     raise AssertionError("the file ends inside a record")
 
 
-def slow_cells(fields, header):
+def slow_cells(fields, columns):
     if fields is None:
         raise Rejected(Fault.ROW_QUOTES)
     try:
@@ -128,16 +129,25 @@ def slow_cells(fields, header):
         raise Rejected(Fault.ROW_UNDECODABLE) from None
     if any("\0" in part for part in text):
         raise Rejected(Fault.ROW_NUL)
-    if len(text) != len(header):
+    if len(text) != columns:
         raise Rejected(Fault.ROW_RAGGED)
     return text
 
 
-def slow_row(texts, header, network, settings):
-    def all_of(meant):
+def slow_places(header, network):
+    """Field -> the columns that it may stand in, the best first."""
+    columns = [normalize_header(column) for column in header]
+    found = {}
+    for meant in Field:
         names = [normalize_header(alias) for alias in network.aliases.get(meant, ())]
-        places = [place for name in names for place, column in enumerate(header) if normalize_header(column) == name]
-        return [texts[place] for place in (places[:1] if meant in FROM_ONE_COLUMN else places)]
+        places = [place for name in names for place, column in enumerate(columns) if column == name]
+        found[meant] = places[:1] if meant in FROM_ONE_COLUMN else places
+    return found
+
+
+def slow_row(texts, places, network, settings):
+    def all_of(meant):
+        return [texts[place] for place in places[meant]]
 
     def one(meant):
         return next((text for text in all_of(meant) if trim(text)), "")
