@@ -2,7 +2,8 @@
 
 import pytest
 from tests.support.catalog import audited
-from tests.support.command import harvester
+from tests.support.command import harvester as process
+from tests.support.commands_inside import harvester
 
 from harvester.catalog import importing
 from harvester.catalog.csv_rows import read_rows
@@ -123,7 +124,7 @@ def test_a_file_that_cannot_be_read_as_a_whole_imports_nothing(files, sources, w
 
 
 def test_the_command_tells_what_it_did_and_what_it_left_out(files):
-    dry = harvester("import", *files(), "--dry-run")
+    dry = process("import", *files(), "--dry-run")
     assert "5 sources would be made" in dry.out
     ran = harvester("import", *files())
     assert ran.code == 1

@@ -2,7 +2,8 @@
 
 import pytest
 from django.db import transaction
-from tests.support.command import harvester
+from tests.support.command import harvester as process
+from tests.support.commands_inside import harvester
 
 from harvester.ops.alerts import raise_alert, resolve_alert
 
@@ -28,4 +29,4 @@ def test_open_alerts_are_listed_and_on_request_the_others_too():
 
 
 def test_no_alert_is_said_so():
-    assert harvester("alerts", "list").out.strip() == "There are no such alerts."
+    assert process("alerts", "list").out.strip() == "There are no such alerts."

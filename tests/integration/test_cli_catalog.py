@@ -3,7 +3,8 @@
 import pytest
 from tests.support import catalog
 from tests.support.catalog import audited, fetch, hours
-from tests.support.command import harvester
+from tests.support.command import harvester as process
+from tests.support.commands_inside import harvester
 
 from harvester.catalog import offers
 
@@ -44,10 +45,10 @@ def test_a_retailer_and_its_source_are_set_up_and_looked_at():
     ) == [(True,)]
     shown = harvester("source", "show", "Shop feed", "--json").json
     assert (shown["retailer"], shown["affiliate_network"], shown["is_shown"]) == ("The Shop", "IMPACT", True)
-    assert "see it (primary)" in harvester("source", "list", "--retailer", "shop.example").out
+    assert "see it (primary)" in process("source", "list", "--retailer", "shop.example").out
     assert "Shop feed" in harvester("retailer", "show", "The Shop").out
     assert harvester("source", "primary", "Shop feed", "--unset").out.endswith("of The Shop.\n")
-    [listed] = harvester("retailer", "list", "--json").json["retailers"]
+    [listed] = process("retailer", "list", "--json").json["retailers"]
     assert (listed["domain"], listed["sources"][0]["is_display_primary"]) == ("shop.example", False)
 
 
@@ -58,7 +59,7 @@ def test_offers_are_found_shown_and_followed(shop, hammer):
         "19.9",
         "https://shop.example/hammer",
     )
-    listed = harvester("offers", "search")
+    listed = process("offers", "search")
     assert "Red hammer" in listed.out
     assert "19.90 USD" in listed.out
     assert "see it" in harvester("offers", "show", "Shop feed", hammer).out

@@ -7,7 +7,7 @@ import shlex
 import asyncssh
 import pytest
 from tests.support.command import COMMAND, environment, harvester
-from tests.support.commands_inside import run_inside
+from tests.support.commands_inside import harvester as harvester_inside
 from tests.support.feed_rows import make_feed, make_source
 from tests.support.feed_world import World, allow_loopback
 from tests.support.feeds import row
@@ -16,8 +16,6 @@ from tests.support.tables import rows
 from tests.support.workers import worker_thread
 
 from harvester.catalog.models import Run
-from harvester.cli import feed as feed_module
-from harvester.cli import feed_runs
 from harvester.cli.actor import operator
 from harvester.cli.feed import change, read_pairs
 from harvester.feeds.access import OWNER_KIND
@@ -45,16 +43,11 @@ def world(server):
     return made
 
 
-@pytest.fixture
-def feed(monkeypatch):
+def feed(*words, code=0, **options):
     """`harvester feed ...` with these words, which has to end with this code."""
-
-    def run(*words, code=0, **options):
-        ran = run_inside(monkeypatch, (feed_module, feed_runs), "feed", *words, **options)
-        assert ran.code == code, ran.err or ran.out
-        return ran
-
-    return run
+    ran = harvester_inside("feed", *words, **options)
+    assert ran.code == code, ran.err or ran.out
+    return ran
 
 
 def command(*words, code=0, **options):
@@ -82,11 +75,11 @@ def test_a_feed_is_set_up_tested_and_run_by_commands_alone(server, tmp_path):
     command("credentials", NAME, "--password-stdin", stdin=f"{PASSWORD}\n")
     with worker_thread():
         shown = command("test", NAME, "--json", code=1).json
-        command("host-key", NAME, shown["seen_host_key"]["fingerprint"])
-        tried = command("test", NAME)
+        feed("host-key", NAME, shown["seen_host_key"]["fingerprint"])
+        tried = feed("test", NAME)
         assert "Anvil" in tried.out
         assert "The feed can be read." in tried.out
-        assert "it runs every 6 h" in command("enable", NAME).out
+        assert "it runs every 6 h" in feed("enable", NAME).out
         ran = command("run", NAME, "--wait")
     assert "PROMOTED" in ran.out
     assert "prices written" in ran.out
@@ -94,10 +87,10 @@ def test_a_feed_is_set_up_tested_and_run_by_commands_alone(server, tmp_path):
         "FEED_CREATED", "CREDENTIAL_CHANGED", "FEED_TEST_REQUESTED", "HOST_KEY_APPROVED", "FEED_TEST_REQUESTED",
         "FEED_STATUS_CHANGED", "MANUAL_RUN_REQUESTED",
     ]  # fmt: skip
-    assert "PROMOTED" in command("runs", NAME).out
+    assert "PROMOTED" in feed("runs", NAME).out
 
 
-def test_lists_show_state_schedule_and_last_run(world, feed):
+def test_lists_show_state_schedule_and_last_run(world):
     world.put(100, 200)
     world.run()
     [listed] = feed("list", "--json").json["feeds"]
@@ -115,7 +108,7 @@ def test_lists_show_state_schedule_and_last_run(world, feed):
     assert PASSWORD not in shown.out + data.out
 
 
-def test_a_feed_is_switched_by_commands(feed):
+def test_a_feed_is_switched_by_commands():
     made = make_feed(
         make_source(NAME), host_keys="ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIIgqRN8PM3+VDuTw0RnFVPWnYw4mPZCdxjjWqwKcTyzU"
     )
@@ -131,7 +124,7 @@ def test_a_feed_is_switched_by_commands(feed):
     assert Feed.objects.get().consecutive_failures == 0
 
 
-def test_settings_are_changed_by_name_and_value_and_a_draft_is_deleted(feed):
+def test_settings_are_changed_by_name_and_value_and_a_draft_is_deleted():
     make_feed(make_source(NAME), port=2222)
     feed("set", NAME, "port=", "expiry_hours=72", "thresholds.reject_least=5", "use_manifest=no")
     changed = Feed.objects.select_related("source").get()
@@ -169,7 +162,7 @@ REFUSALS = [
 ]
 
 
-def test_refusals_are_one_line_with_a_code(feed):
+def test_refusals_are_one_line_with_a_code():
     make_feed(make_source(NAME))
     for words, code, name, message in REFUSALS:
         error = feed(*words, "--json", code=code).error
@@ -197,7 +190,7 @@ def test_a_password_is_asked_for_and_not_shown():
     assert secrets.open_document(OWNER_KIND, made.id) == {"password": "another-canary-31"}
 
 
-def test_a_private_key_is_taken_from_a_file(tmp_path, feed):
+def test_a_private_key_is_taken_from_a_file(tmp_path):
     made = make_feed(make_source(NAME))
     key = asyncssh.generate_private_key("ssh-ed25519").export_private_key().decode()
     (tmp_path / "acme.key").write_text(key)
@@ -206,14 +199,14 @@ def test_a_private_key_is_taken_from_a_file(tmp_path, feed):
     assert secrets.open_document(OWNER_KIND, made.id) == {"private_key": key.strip()}
 
 
-def test_a_private_key_that_cannot_be_used_is_refused_in_readable_words(tmp_path, feed):
+def test_a_private_key_that_cannot_be_used_is_refused_in_readable_words(tmp_path):
     make_feed(make_source(NAME))
     (tmp_path / "acme.key").write_text("no key")
     refused = feed("credentials", NAME, "--private-key-file", tmp_path / "acme.key", code=2)
     assert "error: The private key cannot be used: it is no private key in OpenSSH or PEM form." in refused.err
 
 
-def test_commands_that_are_proposed_can_be_copied(world, feed):
+def test_commands_that_are_proposed_can_be_copied(world):
     """They name the feed, in quotes where the shell needs them."""
     world.server.restart_with_another_key()
     fingerprint = world.server.host_key.fingerprint
@@ -225,7 +218,7 @@ def test_commands_that_are_proposed_can_be_copied(world, feed):
     assert fingerprint in feed("host-key", *shlex.split(command_line)[3:]).out
 
 
-def test_rows_that_a_run_rejected_are_shown_with_their_lines(world, feed):
+def test_rows_that_a_run_rejected_are_shown_with_their_lines(world):
     world.put(100, 200, row(300, Price="free"), row(400, Availability="perhaps"))
     run = world.run()
     told = feed("inspect", run.no, "--json").json
@@ -239,7 +232,7 @@ def test_rows_that_a_run_rejected_are_shown_with_their_lines(world, feed):
     assert "There is no run 99" in feed("inspect", 99, code=3).err
 
 
-def test_a_request_during_a_run_is_told_that_another_follows(world, feed):
+def test_a_request_during_a_run_is_told_that_another_follows(world):
     world.put(100, 200)
     world.running()
     with world.locked(), worker_thread():
@@ -247,13 +240,13 @@ def test_a_request_during_a_run_is_told_that_another_follows(world, feed):
     assert "a run was at work. One that began before this request is followed by another." in " ".join(told.split())
 
 
-def test_a_run_that_fails_says_why_and_ends_with_1(world, feed):
+def test_a_run_that_fails_says_why_and_ends_with_1(world):
     with worker_thread():
         ran = feed("run", "Shop by Impact", "--wait", code=1)
     assert "REMOTE_FILE_NOT_FOUND" in ran.out
 
 
-def test_a_held_run_is_shown_and_decided(world, feed):
+def test_a_held_run_is_shown_and_decided(world):
     world.put(*range(100, 150))
     world.run()
     world.put(*range(100, 120))
@@ -271,7 +264,7 @@ def test_a_held_run_is_shown_and_decided(world, feed):
     assert Run.objects.get(pk=held.pk).decided_by == operator().name
 
 
-def test_a_promoted_run_is_ignored_and_that_is_undone(world, feed):
+def test_a_promoted_run_is_ignored_and_that_is_undone(world):
     world.put(100, 200)
     first = world.run()
     assert feed("ignore", first.no, "--reason", "no VAT", "--json").json["products"] == 2

@@ -5,7 +5,8 @@ import signal
 import pytest
 from django.utils import timezone
 from tests.support import kinds
-from tests.support.command import harvester, running
+from tests.support.command import running
+from tests.support.commands_inside import harvester
 from tests.support.tables import rows
 from tests.support.waiting import wait_for
 from tests.support.workers import run_until_idle, worker_thread

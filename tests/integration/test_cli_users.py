@@ -4,7 +4,8 @@ import os
 import pty
 
 import pytest
-from tests.support.command import COMMAND, environment, harvester
+from tests.support.command import COMMAND, environment
+from tests.support.commands_inside import harvester
 from tests.support.tables import rows
 
 from harvester.kernel.actor import system
@@ -14,6 +15,11 @@ from harvester.ops.models import Role, User
 pytestmark = pytest.mark.usefixtures("database")
 
 PASSWORD = "correct horse battery staple"
+
+
+@pytest.fixture(autouse=True)
+def quick_passwords(settings):
+    settings.PASSWORD_HASHERS = ["tests.support.portal.QuickHasher"]
 
 
 def add(name, role="viewer", password=PASSWORD, *more):
