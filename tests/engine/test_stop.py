@@ -44,11 +44,16 @@ def stopping(**options):
         thread.join(60)
 
 
-def test_a_stopping_worker_claims_nothing_more_and_lets_its_jobs_finish(database):
+def test_a_stopping_worker_claims_nothing_more_and_lets_its_jobs_finish(database, monkeypatch):
+    """From the moment at which it has heard of the stop: a claim that was under way then is no new one."""
     with gate("slow") as slow, stopping(threads=4) as (worker, thread):
+        heard = threading.Event()
+        drain = worker._drain
+        monkeypatch.setattr(worker, "_drain", lambda: (heard.set(), drain()))
         running = enqueue("test.gated", {"gate": "slow"}).job_id
         slow.next_job()
         worker.stop()
+        assert heard.wait(30)
         late = enqueue_many(NewJob(kind="test.note", lane=lane) for lane in (None, "x", None))
         before = job(running).heartbeat_at
         wait_for(lambda: job(running).heartbeat_at > before, "it beats while it drains")
