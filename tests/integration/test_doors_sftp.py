@@ -45,7 +45,7 @@ from harvester.kernel.errors import ConfigError, InvalidInput, TerminalError, Tr
 CONTENT = random.Random(7).randbytes(5_000_000)
 PATH = "/feeds/catalog.csv.gz"
 #: Few, because what is tested is not how long guessing a passphrase takes.
-KDF_ROUNDS = 50
+QUICK = {"rounds": 1, "ignore_few_rounds": True}
 MTIME = datetime(2024, 5, 17, 12, 30, tzinfo=UTC)
 
 
@@ -184,7 +184,7 @@ def test_fault_20_an_endless_file_is_stopped_at_the_cap(root):
 )
 def test_a_private_key_of_any_usual_kind_and_form_logs_in(root, kind, form, passphrase):
     key = client_key(kind)
-    text = key.export_private_key(form, passphrase=passphrase, rounds=KDF_ROUNDS).decode()
+    text = key.export_private_key(form, passphrase=passphrase, **QUICK).decode()
     credentials = Credentials(username=USERNAME, private_key=f"\n{text}\n  ", passphrase=passphrase)
     with serving(root, client_keys=[key.export_public_key().decode()]) as server, sftp(server, credentials) as session:
         assert session.stat(PATH).size == len(CONTENT)
@@ -225,7 +225,7 @@ def test_a_password_helps_where_the_key_is_not_accepted(root):
 )
 def test_a_private_key_that_cannot_be_used_is_told_before_connecting(root, private_key, passphrase, why):
     key = asyncssh.generate_private_key("ssh-ed25519")
-    encrypted = key.export_private_key(passphrase="the right passphrase", rounds=KDF_ROUNDS).decode()
+    encrypted = key.export_private_key(passphrase="the right passphrase", **QUICK).decode()
     text = private_key.format(encrypted=encrypted, public=key.export_public_key().decode())
     with serving(root) as server:
         with pytest.raises(InvalidPrivateKey, match=why) as failure:
