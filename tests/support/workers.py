@@ -11,12 +11,15 @@ from pathlib import Path
 
 from django.conf import settings
 
+from harvester.engine import listen
 from harvester.engine.embedded.layout import DATABASE, OWNER_ROLE, PORT
 from harvester.engine.worker import Worker, WorkerOptions
 
 ROOT = Path(__file__).parents[2]
 #: Fast enough for tests, slow enough for two busy cores.
 QUICK = {"poll_seconds": 0.2, "heartbeat_seconds": 0.2, "stuck_seconds": 2.0, "stale_check_seconds": 0.5}
+# The end of every worker waits for the breath of its listener, and the tests end thousands.
+listen._BREATH_SECONDS = 0.01
 
 
 @contextmanager
