@@ -16,7 +16,7 @@ from django.db import connections
 from harvester.engine.embedded import APP_ROLE, Cluster
 from harvester.engine.embedded.processes import Processes
 from harvester.engine.embedded.users import server_user
-from tests.support.tables import make_effects
+from tests.support.tables import close_emptying, make_effects
 from tests.support.waiting import wait_for
 
 #: How a server ends: with a checkpoint, at once and to be recovered, or without a word.
@@ -74,6 +74,7 @@ class OwnCluster:
         self.start()
 
     def remove(self) -> None:
+        close_emptying()
         self._hold.release()
         shutil.rmtree(self.home, ignore_errors=True)
 
