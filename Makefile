@@ -9,8 +9,6 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 COMPILE := $(BIN)/uv pip compile -q pyproject.toml --universal --python-version 3.11 \
 	--generate-hashes --no-emit-index-url --custom-compile-command "make lock"
 ARGS ?=
-# Tests about leases, heartbeats and killed processes keep time and want the machine for themselves.
-ONE_BY_ONE := tests/engine tests/faults tests/browser
 
 help: ## List every target
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -55,8 +53,7 @@ format: $(VENV)/.dev ## Put the code in the house's form
 	@$(BIN)/ruff format .
 
 test: $(VENV)/.dev parts lint ## Everything that must pass: lint and all tests
-	@$(BIN)/python -m pytest -n 2 --dist loadfile $(ONE_BY_ONE:%=--ignore=%) $(ARGS)
-	@$(BIN)/python -m pytest $(ONE_BY_ONE) $(ARGS)
+	@$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)  # tests/conftest.py orders them
 
 test-fast: $(VENV)/.dev ## The tests without the slow ones and the browser
 	@$(BIN)/python -m pytest -m "not slow and not browser" $(ARGS)
