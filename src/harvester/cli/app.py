@@ -17,6 +17,7 @@ from harvester.cli import (
     offers,
     processes,
     retailers,
+    seed,
     sources,
     users,
 )
@@ -83,6 +84,7 @@ app.add_typer(users.app, rich_help_panel="Set up and look after")
 app.add_typer(keys.app, rich_help_panel="Set up and look after")
 migrate.declare(app)
 doctor.declare(app)
+seed.declare(app)
 
 
 def run(arguments: list[str] | None = None) -> int:

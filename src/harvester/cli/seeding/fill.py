@@ -1,0 +1,64 @@
+"""Filling a database according to a plan."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db import connection, connections
+
+from harvester.catalog.models import Source
+from harvester.cli.seeding.plan import Plan
+from harvester.cli.seeding.products import write_products
+from harvester.cli.seeding.runs import write_runs
+from harvester.cli.seeding.shops import shops, write_shops
+
+#: What is told on the way: done, of how many, doing what.
+Tell = Callable[[int, int, str], None]
+#: The planner and the visibility map must know of the new rows, as they would in a database that has grown by itself.
+TABLES = (
+    *("retailers", "sources", "feeds", "runs", "feed_runs", "feed_run_samples", "source_products", "prices"),
+    *("offers", "held_changes", "alerts", "audit_events", "jobs", "sealed_secrets"),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Filled:
+    """What was made."""
+
+    feeds: int
+    runs: int
+    offers: int
+    prices: int
+
+
+def has_data() -> bool:
+    """Whether somebody's catalog is in this database already."""
+    return Source.objects.exists()
+
+
+def fill(plan: Plan, tell: Tell = lambda _done, _total, _note: None) -> Filled:
+    """Make what the plan says, beside what is there. Stop workers and scheduler meanwhile."""
+    made = shops(plan, Source.objects.count())
+    moment = _now()
+    tell(0, plan.offers, "feeds and runs")
+    write_shops(made, moment)
+    write_runs(made, moment, plan.seed)
+    for done in write_products(made, plan.prices_per_offer):
+        tell(done, plan.offers, "products, prices and offers")
+    tell(plan.offers, plan.offers, "tidying up")
+    _tidy()
+    return Filled(feeds=plan.feeds, runs=plan.runs, offers=plan.offers, prices=plan.offers * plan.prices_per_offer)
+
+
+def _now() -> datetime:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT clock_timestamp()")
+        moment: datetime = cursor.fetchone()[0]
+    return moment
+
+
+def _tidy() -> None:
+    """Only the owner of tables may."""
+    with connections["owner"].cursor() as cursor:
+        for table in TABLES:
+            cursor.execute(f"VACUUM ANALYZE {table}")
