@@ -1,9 +1,11 @@
 """What holds on every page: a quiet console, no other host, dark and light, wide and narrow, mouse and keyboard."""
 
 import pytest
+from django.db import transaction
 from playwright.sync_api import expect
 from tests.support.portal import job
 
+from harvester.ops.alerts import raise_alert
 from harvester.ops.models import AuditEvent, User
 
 pytestmark = pytest.mark.browser
@@ -14,6 +16,12 @@ BRIGHTNESS = """() => {
     canvas.fillRect(0, 0, 1, 1);
     return canvas.getImageData(0, 0, 1, 1).data[0];
 }"""
+
+
+def _alert() -> int:
+    with transaction.atomic():
+        body = "A long body. " * 20 + "\nApprove or reject the run."
+        return raise_alert("RUN_HELD", "RUN_HELD:feed:1", "Shop by Impact: run 12 is held " + "x" * 60, body)
 
 
 def pages() -> list[str]:
@@ -30,6 +38,8 @@ def pages() -> list[str]:
             f"/jobs/{running}/",
             "/job-events/",
             "/periodic-jobs/",
+            "/alerts/",
+            f"/alerts/{_alert()}/",
             "/audit/",
             "/users/",
             "/users/add/",

@@ -8,6 +8,7 @@ from django.urls import URLPattern, URLResolver, get_resolver
 from tests.support.portal import job, person
 
 from harvester.ops import users
+from harvester.ops.alerts import raise_alert
 from harvester.ops.models import AuditEvent, Role
 
 pytestmark = pytest.mark.django_db
@@ -38,6 +39,8 @@ MATRIX = {
     "/jobs/<row:job_id>/cancel/": OPERATORS_ACT,
     "/job-events/": SEEN_BY_ALL,
     "/periodic-jobs/": SEEN_BY_ALL,
+    "/alerts/": SEEN_BY_ALL,
+    "/alerts/<row:alert_id>/": SEEN_BY_ALL,
     "/audit/": SEEN_BY_ALL,
     "/audit/<row:event_id>/": SEEN_BY_ALL,
     "/users/": SEEN_BY_ALL,
@@ -73,7 +76,12 @@ def people():
 def concrete(address, people):
     users.set_role(people[Role.ADMIN].actor, "other", Role.VIEWER)
     event = AuditEvent.objects.order_by("-id").first()
-    known = {"<row:job_id>": job("failed"), "<row:event_id>": event.pk, "<uuid:user_id>": people["other"].pk}
+    known = {
+        "<row:job_id>": job("failed"),
+        "<row:alert_id>": raise_alert("RUN_FAILED", "RUN_FAILED:feed:1", "Shop: run 1 failed", "It did."),
+        "<row:event_id>": event.pk,
+        "<uuid:user_id>": people["other"].pk,
+    }
     for part, value in known.items():
         address = address.replace(part, str(value))
     return address

@@ -1,7 +1,8 @@
 """Which lists the portal has. Django finds this module by its name."""
 
 from harvester.engine.models import Job, JobEvent, PeriodicJob
-from harvester.ops.models import AuditEvent, User
+from harvester.ops.models import Alert, AuditEvent, User
+from harvester.portal.alerts import AlertAdmin
 from harvester.portal.jobs.lists import JobAdmin, JobEventAdmin
 from harvester.portal.people import UserAdmin
 from harvester.portal.periodic import PeriodicJobAdmin
@@ -11,5 +12,6 @@ from harvester.portal.trail import AuditEventAdmin
 site.register(Job, JobAdmin)
 site.register(JobEvent, JobEventAdmin)
 site.register(PeriodicJob, PeriodicJobAdmin)
+site.register(Alert, AlertAdmin)
 site.register(AuditEvent, AuditEventAdmin)
 site.register(User, UserAdmin)

@@ -52,11 +52,16 @@ class KeysetChangeList(ChangeList):
 
     def _values(self, cursor: str) -> list[Any]:
         parts = cursor.split(SEPARATOR)
-        fields = [self.lookup_opts.get_field(key.lstrip("-")) for key in self.keys]
+        fields = [self._field(key.lstrip("-")) for key in self.keys]
         try:
             return [field.to_python(part) for field, part in zip(fields, parts, strict=True)]
         except (ValidationError, ValueError) as problem:
             raise IncorrectLookupParameters(problem) from problem
+
+    def _field(self, key: str) -> Any:
+        """A column of the model, or one that the list reckons."""
+        reckoned = self.queryset.query.annotations.get(key)
+        return reckoned.output_field if reckoned is not None else self.lookup_opts.get_field(key)
 
     def _link(self, direction: str, row: Model) -> str:
         values = [getattr(row, key.lstrip("-")) for key in self.keys]

@@ -22,6 +22,7 @@ def menu(_request: HttpRequest) -> list[dict[str, Any]]:
         {
             "title": "Operations",
             "items": [
+                _item("Alerts", "notifications", "ops_alert_changelist"),
                 _item("Periodic jobs", "event_repeat", "engine_periodicjob_changelist"),
                 _item("Audit trail", "policy", "ops_auditevent_changelist"),
                 _item("Users", "group", "ops_user_changelist"),

@@ -1,0 +1,148 @@
+"""Alerts: what people should know, open ones first. They end by themselves, when what they tell of is over."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from django.conf import settings
+from django.contrib.admin import display
+from django.db.models import BooleanField, ExpressionWrapper, Q, QuerySet
+from django.http import Http404, HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, reverse
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+from django.views.decorators.http import require_safe
+
+from harvester.feeds.models import Feed
+from harvester.ops.models import Alert
+from harvester.portal.display import NOTHING, badge, pretty, verb, when
+from harvester.portal.filters import ChoicePill
+from harvester.portal.links import link
+from harvester.portal.model_admin import PortalAdmin
+
+OPEN, RESOLVED = "open", "resolved"
+SEVERITIES = ("critical", "warning", "info")
+
+
+class StatePill(ChoicePill):
+    title = "State"
+    field = "state"
+
+    def values(self) -> Iterable[tuple[str, str]]:
+        return [(OPEN, "Open"), (RESOLVED, "Resolved")]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Alert]) -> QuerySet[Alert]:  # noqa: ARG002
+        chosen = self.get(self.field)
+        return queryset.filter(resolved_at__isnull=chosen == OPEN) if chosen in (OPEN, RESOLVED) else queryset
+
+
+class SeverityPill(ChoicePill):
+    title = "Severity"
+    field = "severity"
+
+    def values(self) -> Iterable[tuple[str, str]]:
+        return [(severity, severity.capitalize()) for severity in SEVERITIES]
+
+
+class KindPill(ChoicePill):
+    title = "Kind"
+    field = "kind"
+
+    def values(self) -> Iterable[tuple[str, str]]:
+        """Whatever somebody was told of and is still kept."""
+        kinds = Alert.objects.order_by("kind").values_list("kind", flat=True).distinct()
+        return [(kind, verb(kind)) for kind in kinds]
+
+
+class AlertAdmin(PortalAdmin):
+    mount = "alerts"
+    title = "Alerts"
+    page_keys = ("-is_open", "-id")
+    empty = "Nobody had to be told of anything yet."
+    live_seconds = 10
+    list_display = ("what", "severity_badge", "about", "since", "seen", "times_seen", "state")
+    list_display_links = None
+    list_filter = (StatePill, SeverityPill, KindPill)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Alert]:
+        is_open = ExpressionWrapper(Q(resolved_at__isnull=True), output_field=BooleanField())
+        return super().get_queryset(request).annotate(is_open=is_open)
+
+    def page_urls(self) -> list[URLPattern]:
+        return [self.url("<row:alert_id>/", require_safe(self.show), "change")]
+
+    def show(self, request: HttpRequest, alert_id: int) -> HttpResponse:
+        alert = Alert.objects.filter(pk=alert_id).first()
+        if alert is None:
+            raise Http404
+        context = {
+            **self.admin_site.each_context(request),
+            "title": "Alerts",
+            "alert": alert,
+            "kind": verb(alert.kind),
+            "things": _things(alert),
+            "opening": _delivery(alert, alert.opened_told_at),
+            "ending": _delivery(alert, alert.resolved_told_at),
+            "detail": pretty(alert.detail),
+        }
+        return TemplateResponse(request, "portal/alert.html", context)
+
+    @display(description="What")
+    def what(self, alert: Alert) -> SafeString:
+        where = reverse("admin:ops_alert_change", args=[alert.pk])
+        return format_html('<a class="hv-lead" href="{}"><span class="hv-kind">{}</span></a>', where, alert.title)
+
+    @display(description="Severity")
+    def severity_badge(self, alert: Alert) -> SafeString:
+        return badge(alert.severity)
+
+    @display(description="About")
+    def about(self, alert: Alert) -> SafeString:
+        links = [(thing,) for _, thing in _things(alert, by_name=False)]
+        return format_html_join(" ", "{}", links) if links else NOTHING
+
+    @display(description="Since")
+    def since(self, alert: Alert) -> SafeString:
+        return when(alert.opened_at)
+
+    @display(description="Last seen")
+    def seen(self, alert: Alert) -> SafeString:
+        return when(alert.last_seen_at)
+
+    @display(description="Times")
+    def times_seen(self, alert: Alert) -> str:
+        return f"{alert.times:,}"
+
+    @display(description="State")
+    def state(self, alert: Alert) -> SafeString:
+        if alert.resolved_at is None:
+            return format_html('<strong class="hv-open-state">{}</strong>', "Open")
+        return format_html('{} <span class="hv-note">{}</span>', badge(RESOLVED), when(alert.resolved_at))
+
+
+def _things(alert: Alert, *, by_name: bool = True) -> list[tuple[str, SafeString]]:
+    """What the alert is about: kind and link of each thing that its details name."""
+    detail: dict[str, Any] = alert.detail if isinstance(alert.detail, dict) else {}
+    found = []
+    if feed_id := detail.get("feed_id"):
+        found.append(("Feed", link("feed", feed_id, text=_feed_name(feed_id) if by_name else "Feed")))
+    if run_no := detail.get("run_no"):
+        found.append(("Run", link("run", run_no, text=f"Run {run_no}")))
+    if source_id := detail.get("source_id"):
+        found.append(("Source", link("source", source_id, text=str(source_id) if by_name else "Source")))
+    return found
+
+
+def _feed_name(feed_id: Any) -> str:
+    feed = Feed.objects.filter(pk=feed_id).select_related("source").first()
+    return str(feed) if feed else f"{feed_id} (deleted)"
+
+
+def _delivery(alert: Alert, told_at: Any) -> SafeString:
+    """What became of the message about the alert's beginning or its end."""
+    if told_at:
+        return format_html("Told Slack {}", when(told_at))
+    if alert.delivery_error:
+        return format_html('<span class="hv-field-error">Not delivered yet: {}</span>', alert.delivery_error)
+    words = "Waits to be told to Slack" if settings.CONFIG.slack_webhook_url else "In the log; no channel is set up"
+    return format_html('<span class="hv-note">{}</span>', words)
