@@ -14,6 +14,7 @@ REJUDGE: Final = "feeds.rejudge"
 TICK: Final = "feeds.tick"
 CLOSE_ORPHANS: Final = "feeds.close_orphans"
 WATCH: Final = "feeds.watch_clocks"
+NOTE_DAYS: Final = "feeds.note_days"
 CLEAN_UP: Final = "feeds.clean_up"
 #: Where runs wait. What must not wait behind them has queues of its own.
 QUEUE: Final = "feeds"
@@ -43,6 +44,8 @@ def _register_upkeep() -> None:
     periodic("clocks of feeds", kind=WATCH, cron="*/10 * * * *")
     job_kind(FORGET_TESTS, queue="maintenance")(Later("harvester.feeds.testing:forget_tests"))
     periodic("old results of test runs", kind=FORGET_TESTS, cron="23 * * * *")
+    job_kind(NOTE_DAYS, queue="maintenance", timeout=300.0)(Later("harvester.feeds.days:note_days"))
+    periodic("figures of days", kind=NOTE_DAYS, cron="3 * * * *")
     patient = RetryPolicy(base=300.0, factor=3.0, attempts=3)
     job_kind(CLEAN_UP, queue="maintenance", retry=patient)(Later("harvester.feeds.cleanup:clean_up"))
     periodic("daily clean-up of feeds", kind=CLEAN_UP, cron="47 3 * * *")

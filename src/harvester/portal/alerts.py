@@ -9,7 +9,7 @@ from django.db.models import BooleanField, ExpressionWrapper, Q, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, reverse
-from django.utils.html import format_html, format_html_join
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.views.decorators.http import require_safe
 
@@ -98,8 +98,9 @@ class AlertAdmin(PortalAdmin):
 
     @display(description="About")
     def about(self, alert: Alert) -> SafeString:
-        links = [(thing,) for _, thing in _things(alert, by_name=False)]
-        return format_html_join(" ", "{}", links) if links else NOTHING
+        """The most exact of the things that it names."""
+        things = dict(_things(alert, by_name=False))
+        return things.get("Run") or things.get("Feed") or things.get("Source") or NOTHING
 
     @display(description="Since")
     def since(self, alert: Alert) -> SafeString:

@@ -1,4 +1,4 @@
-"""The first page: what waits, what runs, what failed, what is stuck."""
+"""The first page: what needs somebody, what is going on, how it has been; and below it, how the jobs are."""
 
 import time
 from dataclasses import dataclass
@@ -13,6 +13,7 @@ from django.template.response import TemplateResponse
 from harvester.engine.models import Job
 from harvester.engine.states import JobState
 from harvester.ops import figures
+from harvester.portal import overview
 from harvester.portal.display import duration
 from harvester.portal.requests import is_fragment
 
@@ -27,9 +28,10 @@ SHARE = 20
 
 @dataclass(frozen=True, kw_only=True)
 class Snapshot:
-    """The engine at a moment.
+    """Everything at a moment.
 
     Attributes:
+        feeds: feeds, runs and alerts.
         states: number of jobs in each state.
         queues: figures of each queue.
         hours: what ended in each of the last 24 hours.
@@ -38,6 +40,7 @@ class Snapshot:
         snapshot_seconds: age of the oldest open transaction.
     """
 
+    feeds: overview.Glance
     states: dict[str, int]
     queues: list[figures.QueueFigures]
     hours: list[dict[str, Any]]
@@ -48,6 +51,7 @@ class Snapshot:
 
 def take() -> Snapshot:
     return Snapshot(
+        feeds=overview.take(),
         states=figures.by_state(),
         queues=figures.queues(),
         hours=figures.last_day(),
@@ -85,6 +89,7 @@ def _words(now: Snapshot) -> dict[str, Any]:
     waited = max((queue.oldest_waiting_seconds for queue in now.queues), default=0.0)
     slow = now.snapshot_seconds > figures.OLD_SNAPSHOT_SECONDS
     return {
+        **overview.words(now.feeds),
         "no_jobs": not any(now.states.values()),
         "tiles": [{"state": state, "count": count} for state, count in now.states.items()],
         "queues": now.queues,

@@ -12,10 +12,12 @@ PAGES = {
     "api_key": "admin:ops_apikey_change",
     "correction": "admin:catalog_pricecorrection_change",
     "feed": "admin:feeds_feed_change",
+    "feeds": "admin:feeds_feed_changelist",
     "job": "admin:engine_job_change",
     "offer": "admin:catalog_offer_change",
     "retailer": "admin:catalog_retailer_change",
     "run": "admin:catalog_run_change",
+    "runs": "admin:catalog_run_changelist",
     "source": "admin:catalog_source_change",
     "user": "admin:ops_user_change",
 }

@@ -11,13 +11,14 @@ from harvester.cli.seeding.plan import Plan
 from harvester.cli.seeding.products import write_products
 from harvester.cli.seeding.runs import write_runs
 from harvester.cli.seeding.shops import shops, write_shops
+from harvester.feeds.days import keep_days
 
 #: What is told on the way: done, of how many, doing what.
 Tell = Callable[[int, int, str], None]
 #: The planner and the visibility map must know of the new rows, as they would in a database that has grown by itself.
 TABLES = (
     *("retailers", "sources", "feeds", "runs", "feed_runs", "feed_run_samples", "source_products", "prices"),
-    *("offers", "held_changes", "alerts", "audit_events", "jobs", "sealed_secrets"),
+    *("offers", "held_changes", "feed_days", "alerts", "audit_events", "jobs", "sealed_secrets"),
 )
 
 
@@ -46,6 +47,7 @@ def fill(plan: Plan, tell: Tell = lambda _done, _total, _note: None) -> Filled:
     for done in write_products(made, plan.prices_per_offer):
         tell(done, plan.offers, "products, prices and offers")
     tell(plan.offers, plan.offers, "tidying up")
+    keep_days()
     _tidy()
     return Filled(feeds=plan.feeds, runs=plan.runs, offers=plan.offers, prices=plan.offers * plan.prices_per_offer)
 

@@ -122,7 +122,8 @@ FROM (
 
 # What sources know of their newest runs.
 _PROMOTED = """
-UPDATE sources s SET last_promoted_run_no = r.no, last_promoted_at = r.finished_at, last_promoted_count = r.products,
+UPDATE sources s SET last_promoted_run_no = r.no, last_promoted_at = r.finished_at,
+    last_promoted_count = r.products - r.products * 3 / 100,
     last_promoted_hash = encode(sha256(r.mix::bytea), 'hex'), last_observed_at = r.started_at + r.took / 2,
     last_success_at = r.finished_at
 FROM seed_runs r WHERE r.source_id = s.id AND r.place = r.times

@@ -1,0 +1,11 @@
+"""Figures of days, written as SQL in the file beside this one."""
+
+from pathlib import Path
+
+from django.db import migrations
+
+
+class Migration(migrations.Migration):
+    dependencies = [("feeds", "0001_initial")]
+
+    operations = [migrations.RunSQL(Path(__file__).with_suffix(".sql").read_text(), "DROP TABLE feed_days")]

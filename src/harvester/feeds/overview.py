@@ -1,0 +1,186 @@
+"""Feeds at a glance: what needs a person now, and what is at work."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+from uuid import UUID
+
+from django.db import connection
+
+from harvester.feeds.states import FeedStatus
+from harvester.guards.host_keys import HostKey
+from harvester.kernel.errors import InvalidInput
+
+#: Of each sort of need so many are named; the rest is a number.
+NAMED = 5
+#: The scheduler looks every minute; whoever waits longer than this waits for a scheduler that does not run.
+LATE_MINUTES = 15
+#: No run takes a day; beyond two, an index by time need not be searched for those that are at work.
+_RUNNING_DAYS = 2
+
+
+class NeedKind(StrEnum):
+    """Why somebody should look, the most urgent first."""
+
+    HELD = "HELD"  # a run waits for a decision
+    DISABLED = "DISABLED"  # three failures stopped the feed
+    FAILING = "FAILING"  # its last run failed
+    DARK = "DARK"  # its offers have expired
+    LATE = "LATE"  # it is due, and nobody begins
+    HOST_KEY = "HOST_KEY"  # its server shows a key that nobody approved
+
+
+#: Alerts about what `needs` tells anyway.
+TOLD_BY_NEEDS = ("RUN_HELD", "HOLD_ENDS_SOON", "RUN_FAILED", "LIMIT_EXCEEDED", "FEED_AUTO_DISABLED")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Need:
+    """One thing that somebody should look at.
+
+    Attributes:
+        kind: why.
+        feed_id: of which feed.
+        feed: its name.
+        run_no: the run that it is about, if it is about one.
+        reason: one sentence.
+        at: when it happened; for a held run, when its offers go dark; none if nobody knows.
+    """
+
+    kind: NeedKind
+    feed_id: UUID
+    feed: str
+    run_no: int | None
+    reason: str
+    at: datetime | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Needs:
+    """The most urgent needs of a kind, and how many there are in all."""
+
+    kind: NeedKind
+    named: list[Need]
+    total: int
+
+    @property
+    def more(self) -> int:
+        return self.total - len(self.named)
+
+
+# An offer that was seen by the last promoted run goes dark when the clock, which a hold stops for so long at the most,
+# has gone on for the expiry since.
+_DARK_AT = "s.last_promoted_at + (s.expiry_hours + s.max_hold_hours) * interval '1 hour'"
+_HELD = f"""
+SELECT f.id, s.name, s.held_run_no, coalesce((
+           SELECT string_agg(v ->> 'reason', ' ') FROM jsonb_array_elements(g.verdict) v
+           WHERE (v ->> 'holds')::boolean), 'It waits for a decision.'), {_DARK_AT}, count(*) OVER ()
+FROM sources s JOIN feeds f ON f.source_id = s.id JOIN runs r ON r.no = s.held_run_no
+LEFT JOIN feed_runs g ON g.run_id = r.id
+WHERE s.held_run_no IS NOT NULL ORDER BY {_DARK_AT} NULLS LAST, s.name LIMIT %(named)s
+"""  # noqa: S608 - put together from constants
+_PENDING_KEY = "f.transport = 'SFTP' AND f.seen_host_key <> '' AND position(f.seen_host_key IN f.host_keys) = 0"
+_FAILED = f"""
+SELECT f.id, s.name, last.no, coalesce(last.error, 'Its last run failed.'), last.finished_at, count(*) OVER ()
+FROM feeds f JOIN sources s ON s.id = f.source_id
+LEFT JOIN LATERAL (
+    SELECT r.no, r.error, r.finished_at FROM runs r WHERE r.source_id = s.id AND r.status = 'FAILED'
+    ORDER BY r.started_at DESC LIMIT 1
+) last ON true
+WHERE f.status {{status}} AND f.consecutive_failures > 0 AND NOT ({_PENDING_KEY})
+ORDER BY f.last_run_at DESC NULLS LAST, s.name LIMIT %(named)s
+"""  # noqa: S608 - put together from constants
+_DARK = """
+SELECT f.id, s.name, s.last_promoted_run_no,
+       'No run has confirmed its offers within ' || s.expiry_hours || ' h; consumers see none of them.',
+       statement_timestamp() - (w.active_since - s.last_promoted_at), count(*) OVER ()
+FROM feeds f JOIN sources s ON s.id = f.source_id JOIN source_windows w ON w.source_id = s.id
+WHERE f.status = 'ENABLED' AND w.is_shown AND s.held_run_no IS NULL AND s.last_promoted_at < w.active_since
+ORDER BY s.last_promoted_at, s.name LIMIT %(named)s
+"""
+_LATE = """
+SELECT f.id, s.name, NULL, 'It is due, and nobody has begun. Are a scheduler and a worker running?', f.next_run_at,
+       count(*) OVER ()
+FROM feeds f JOIN sources s ON s.id = f.source_id
+WHERE f.status = 'ENABLED' AND f.next_run_at < statement_timestamp() - %(late)s * interval '1 minute'
+ORDER BY f.next_run_at, s.name LIMIT %(named)s
+"""
+_HOST_KEYS = f"""
+SELECT f.id, s.name, NULL, f.seen_host_key, NULL, count(*) OVER ()
+FROM feeds f JOIN sources s ON s.id = f.source_id WHERE {_PENDING_KEY} ORDER BY s.name LIMIT %(named)s
+"""  # noqa: S608 - put together from constants
+_NEEDS = {
+    NeedKind.HELD: _HELD,
+    NeedKind.DISABLED: _FAILED.format(status="= 'DISABLED'"),
+    NeedKind.FAILING: _FAILED.format(status="IN ('ENABLED', 'PAUSED')"),
+    NeedKind.DARK: _DARK,
+    NeedKind.LATE: _LATE,
+    NeedKind.HOST_KEY: _HOST_KEYS,
+}
+
+
+def feeds_by_status() -> dict[str, int]:
+    """Number of feeds in each status, zeros included."""
+    found = dict(_rows("SELECT status, count(*) FROM feeds GROUP BY status", {}))
+    return {status.value: found.get(status.value, 0) for status in FeedStatus}
+
+
+def needs(named: int = NAMED) -> list[Needs]:
+    """What somebody should look at, by urgency; sorts of which there is nothing are left out."""
+    found = [_needs(kind, query, named) for kind, query in _NEEDS.items()]
+    return [each for each in found if each.total]
+
+
+def _needs(kind: NeedKind, query: str, named: int) -> Needs:
+    rows = _rows(query, {"named": named, "late": LATE_MINUTES})
+    items = [
+        Need(kind=kind, feed_id=feed_id, feed=name, run_no=run_no, reason=_reason(kind, reason), at=at)
+        for feed_id, name, run_no, reason, at, _ in rows
+    ]
+    return Needs(kind=kind, named=items, total=rows[0][-1] if rows else 0)
+
+
+def _reason(kind: NeedKind, text: str) -> str:
+    if kind is not NeedKind.HOST_KEY:
+        return text
+    try:
+        key = HostKey.parse(text).fingerprint
+    except InvalidInput:
+        key = "one that cannot be read"
+    return f"Its server shows a host key that nobody has approved: {key}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class AtWork:
+    """A run that is going on, or waits for its next attempt."""
+
+    run_no: int
+    feed_id: UUID
+    feed: str
+    stage: str | None
+    attempt: int
+    started_at: datetime
+    next_try_at: datetime | None
+    job_id: int | None
+
+
+_RUNNING = """
+SELECT r.no, g.feed_id, s.name, r.stage, r.attempt, r.started_at, g.next_try_at, r.job_id
+FROM runs r JOIN feed_runs g ON g.run_id = r.id JOIN sources s ON s.id = r.source_id
+WHERE r.status = 'RUNNING' AND r.started_at > statement_timestamp() - %(days)s * interval '1 day'
+ORDER BY r.started_at DESC LIMIT %(most)s
+"""
+
+
+def at_work(most: int = 10) -> list[AtWork]:
+    """Runs of feeds that have not ended, the newest first."""
+    names = tuple(AtWork.__dataclass_fields__)
+    found = _rows(_RUNNING, {"days": _RUNNING_DAYS, "most": most})
+    return [AtWork(**dict(zip(names, row, strict=True))) for row in found]
+
+
+def _rows(query: str, values: dict[str, Any]) -> list[tuple[Any, ...]]:
+    with connection.cursor() as cursor:
+        cursor.execute(query, values)
+        return cursor.fetchall()

@@ -1,0 +1,173 @@
+"""The upper half of the dashboard: feeds, runs and alerts, from what needs somebody to how the month has been."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.utils import timezone
+
+from harvester.engine.models import Job
+from harvester.feeds import days, overview
+from harvester.feeds.overview import AtWork, Need, NeedKind, Needs
+from harvester.ops.models import Alert
+from harvester.portal.links import address
+
+#: Days of the charts, this one included.
+DAYS = 30
+#: Open alerts that are named; the list has the rest.
+ALERTS = 5
+RUNS = 10
+
+
+@dataclass(frozen=True, kw_only=True)
+class Glance:
+    """Feeds at a moment.
+
+    Attributes:
+        statuses: number of feeds in each status.
+        needs: what somebody should look at.
+        alerts: the newest open alerts that tell something else.
+        alert_count: how many of these there are.
+        at_work: runs that go on, each with its job.
+        days: the month, oldest day first.
+    """
+
+    statuses: dict[str, int]
+    needs: list[Needs]
+    alerts: list[Alert]
+    alert_count: int
+    at_work: list[tuple[AtWork, Job | None]]
+    days: list[days.Day]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Line:
+    """One line of what needs somebody.
+
+    Attributes:
+        word: the badge.
+        title: of which thing.
+        reason: why.
+        link: where to look, if there is such a page.
+        happens: what happened or will happen at `at`.
+    """
+
+    word: str
+    title: str
+    reason: str
+    link: str | None
+    happens: str
+    at: datetime | None
+
+
+def take() -> Glance:
+    others = Alert.objects.filter(resolved_at=None).exclude(kind__in=overview.TOLD_BY_NEEDS)
+    named = list(others.order_by("-id")[: ALERTS + 1])
+    runs = overview.at_work(RUNS)
+    jobs = Job.objects.defer("args", "result", "traceback").in_bulk([run.job_id for run in runs if run.job_id])
+    return Glance(
+        statuses=overview.feeds_by_status(),
+        needs=overview.needs(),
+        alerts=named[:ALERTS],
+        alert_count=others.count() if len(named) > ALERTS else len(named),
+        at_work=[(run, jobs.get(run.job_id or 0)) for run in runs],
+        days=[*days.past_days(DAYS - 1), days.today()],
+    )
+
+
+def words(now: Glance) -> dict[str, Any]:
+    total = sum(each.total for each in now.needs) + now.alert_count
+    return {
+        "needs": [{"lines": [_line(need) for need in each.named], **_rest(each)} for each in now.needs],
+        "alert_lines": [_alert_line(alert) for alert in now.alerts],
+        "more_alerts": now.alert_count - len(now.alerts),
+        "needs_count": total,
+        "feed_count": sum(now.statuses.values()),
+        "feed_words": _statuses(now.statuses),
+        "feeds_link": address("feeds"),
+        "at_work": [_run_line(run, job) for run, job in now.at_work],
+        "sums": list(_sums(now.days)),
+        "days": _series(now.days),
+    }
+
+
+def _statuses(counts: dict[str, int]) -> str:
+    many_first = sorted(counts.items(), key=lambda pair: -pair[1])
+    return ", ".join(f"{count:,} {status.lower()}" for status, count in many_first if count)
+
+
+_HAPPENS = {
+    NeedKind.DISABLED: "failed",
+    NeedKind.FAILING: "failed",
+    NeedKind.DARK: "went dark",
+    NeedKind.LATE: "was due",
+}
+#: What the line is about has a page of its own; otherwise the feed's page is where something can be done.
+_ABOUT_A_RUN = (NeedKind.HELD, NeedKind.FAILING)
+_MORE = {
+    NeedKind.HELD: "held runs",
+    NeedKind.DISABLED: "disabled feeds",
+    NeedKind.FAILING: "failing feeds",
+    NeedKind.DARK: "feeds whose offers went dark",
+    NeedKind.LATE: "late feeds",
+    NeedKind.HOST_KEY: "host keys to approve",
+}
+
+
+def _line(need: Need) -> Line:
+    run = address("run", need.run_no) if need.kind in _ABOUT_A_RUN and need.run_no else None
+    return Line(
+        word=need.kind.value,
+        title=need.feed,
+        reason=need.reason,
+        link=run or address("feed", need.feed_id),
+        happens=_HAPPENS.get(need.kind) or _darkness(need.at),
+        at=need.at,
+    )
+
+
+def _darkness(at: datetime | None) -> str:
+    return "went dark" if at and at <= timezone.now() else "goes dark"
+
+
+def _rest(each: Needs) -> dict[str, Any]:
+    return {"more": each.more, "more_words": _MORE[each.kind]}
+
+
+def _alert_line(alert: Alert) -> Line:
+    return Line(
+        word=alert.severity,
+        title=alert.title,
+        reason=alert.body.splitlines()[0] if alert.body else "",
+        link=address("alert", alert.pk),
+        happens="since",
+        at=alert.opened_at,
+    )
+
+
+def _run_line(run: AtWork, job: Job | None) -> dict[str, Any]:
+    return {
+        "run": run,
+        "job": job,
+        "link": address("run", run.run_no) or (address("job", run.job_id) if run.job_id else None),
+        "note": str((job.progress or {}).get("note") or "") if job and isinstance(job.progress, dict) else "",
+    }
+
+
+def _sums(month: list[days.Day]) -> Iterator[dict[str, Any]]:
+    runs = sum(day.promoted + day.skipped + day.held + day.failed for day in month)
+    failed = sum(day.failed for day in month)
+    yield {"name": "visible", "title": "Offers visible", "count": month[-1].visible, "note": "now"}
+    yield {"name": "prices", "title": "Prices written", "count": sum(day.prices for day in month), "note": "30 days"}
+    yield {"name": "runs", "title": "Runs", "count": runs, "note": f"{failed:,} failed"}
+    yield {"name": "rejects", "title": "Rows rejected", "count": sum(day.rejects for day in month), "note": "30 days"}
+
+
+def _series(month: list[days.Day]) -> dict[str, Any]:
+    """What the page's script draws."""
+    names = ("visible", "prices", "rejects", "promoted", "skipped", "held", "failed")
+    return {
+        "labels": [f"{day.day:%d %b}" for day in month],
+        **{name: [getattr(day, name) for day in month] for name in names},
+    }

@@ -1,0 +1,216 @@
+"""The dashboard's upper half: what needs somebody, what is going on, how the month has been."""
+
+import json
+import re
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django.core.cache import cache
+from django.utils import timezone
+from tests.support.catalog import fetch
+from tests.support.catalog_rows import make_feed, make_run
+from tests.support.portal import job, person
+
+from harvester.catalog.models import Source
+from harvester.feeds import days, overview
+from harvester.feeds.models import Feed, FeedRun
+from harvester.feeds.overview import NeedKind
+from harvester.ops.alerts import raise_alert
+from harvester.ops.models import Role
+
+pytestmark = pytest.mark.django_db
+KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAINUSEa7ErcQzSKxlLFbtfOP1RFWhiCjMRRbnHmZtZmtH"
+VERDICT = [{"gate": "EXPIRY_SPIKE", "holds": True, "reason": "37 of 40 are missing.", "figures": {}}]
+
+
+@pytest.fixture
+def viewer(client):
+    cache.clear()
+    client.force_login(person("vera", Role.VIEWER))
+    return client
+
+
+def words(client) -> str:
+    cache.clear()
+    return " ".join(re.sub(r"<[^>]+>", " ", client.get("/").content.decode()).split())
+
+
+def enabled(name: str = "Shop", **fields) -> Feed:
+    """A feed that runs well, with offers that consumers see."""
+    feed = make_feed(name, is_display_primary=True, last_promoted_at=timezone.now(), last_promoted_count=40)
+    Feed.objects.filter(pk=feed.pk).update(status="ENABLED", schedule_hours=6, **fields)
+    return Feed.objects.get(pk=feed.pk)
+
+
+def needed() -> dict[NeedKind, list[str]]:
+    return {each.kind: [need.feed for need in each.named] for each in overview.needs()}
+
+
+def held(feed: Feed, **source) -> None:
+    run = make_run(feed, outcome="HELD")
+    FeedRun.objects.filter(pk=run.pk).update(verdict=VERDICT)
+    values = {"held_run_no": run.no, "held_since": timezone.now(), **source}
+    Source.objects.filter(pk=feed.source_id).update(**values)
+
+
+def test_nothing_needs_anybody_while_all_is_well(viewer):
+    enabled()
+    assert overview.needs() == []
+    shown = words(viewer)
+    assert "Nothing needs you" in shown
+    assert "1 feed: 1 enabled." in shown
+    assert "No run is going on." in shown
+
+
+def test_without_a_feed_the_page_says_so(viewer):
+    assert "There is no feed yet." in words(viewer)
+
+
+def test_a_held_run_tells_why_and_when_its_offers_go_dark(viewer):
+    feed = enabled()
+    promoted = timezone.now() - timedelta(hours=1)
+    held(feed, last_promoted_at=promoted, max_hold_hours=24)
+    [need] = overview.needs()[0].named
+    assert (need.kind, need.feed, need.reason) == (NeedKind.HELD, "Shop", "37 of 40 are missing.")
+    assert need.at == promoted + timedelta(hours=48 + 24)
+    shown = words(viewer)
+    assert "Held Shop 37 of 40 are missing. goes dark in 2 d" in shown
+    assert "Nothing needs you" not in shown
+
+
+def test_the_moment_of_darkness_is_that_of_visibility():
+    """Just before it the database still calls the offers active, just after it no more."""
+    feed = enabled()
+    now = timezone.now()
+    for minutes, active in ((5, True), (-5, False)):
+        promoted = now - timedelta(hours=48 + 24) + timedelta(minutes=minutes)
+        Source.objects.filter(pk=feed.source_id).update(
+            last_promoted_at=promoted, max_hold_hours=24, held_run_no=1, held_since=promoted + timedelta(hours=2)
+        )
+        query = "SELECT last_promoted_at >= active_since FROM source_windows WHERE source_id = %s"
+        assert fetch(query, feed.source_id) == [(active,)]
+
+
+def test_the_most_urgent_held_run_comes_first():
+    later, sooner = enabled("Later"), enabled("Sooner")
+    held(later, max_hold_hours=168)
+    held(sooner, max_hold_hours=24)
+    assert needed() == {NeedKind.HELD: ["Sooner", "Later"]}
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"),
+    [("DISABLED", NeedKind.DISABLED), ("ENABLED", NeedKind.FAILING), ("PAUSED", NeedKind.FAILING)],
+)
+def test_a_feed_whose_runs_fail_tells_its_last_error(viewer, status, kind):
+    feed = enabled(consecutive_failures=2)
+    Feed.objects.filter(pk=feed.pk).update(status=status)
+    make_run(feed, days=1, status="FAILED", outcome=None, error="An older reason.")
+    make_run(feed, status="FAILED", outcome=None, error="The server did not answer.")
+    assert needed() == {kind: ["Shop"]}
+    assert f"{kind.value.capitalize()} Shop The server did not answer. failed" in words(viewer)
+
+
+def test_a_feed_is_late_when_nobody_begins_its_run():
+    past = timezone.now() - timedelta(minutes=overview.LATE_MINUTES)
+    enabled("Late", next_run_at=past - timedelta(minutes=1))
+    enabled("Soon", next_run_at=past + timedelta(minutes=1))
+    assert needed() == {NeedKind.LATE: ["Late"]}
+
+
+def test_a_feed_whose_offers_expired_is_dark_unless_it_is_not_shown():
+    gone = timezone.now() - timedelta(hours=49)
+    dark, hidden = enabled("Dark"), enabled("Hidden")
+    Source.objects.update(last_promoted_at=gone)
+    Source.objects.filter(pk=hidden.source_id).update(is_display_primary=False)
+    assert needed() == {NeedKind.DARK: ["Dark"]}
+    assert overview.needs()[0].named[0].at - gone > timedelta(hours=47)
+    assert dark.pk == overview.needs()[0].named[0].feed_id
+
+
+def test_a_host_key_that_nobody_approved_is_told_by_its_fingerprint(viewer):
+    enabled("Approved", seen_host_key=KEY, host_keys=f"{KEY}\n")
+    enabled("Waiting", seen_host_key=KEY, consecutive_failures=1)
+    assert needed() == {NeedKind.HOST_KEY: ["Waiting"]}
+    assert "nobody has approved: SHA256:" in words(viewer)
+
+
+def test_of_many_needs_some_are_named_and_all_are_counted(viewer):
+    for number in range(overview.NAMED + 3):
+        enabled(f"Shop {number}", consecutive_failures=1)
+    [found] = overview.needs()
+    assert (len(found.named), found.total, found.more) == (overview.NAMED, overview.NAMED + 3, 3)
+    shown = words(viewer)
+    assert "3 more failing feeds" in shown
+    assert f"Needs you now {overview.NAMED + 3}" in shown
+
+
+def test_alerts_are_named_unless_a_line_tells_the_same(viewer):
+    raise_alert("RUN_HELD", "RUN_HELD:feed:1", "Shop: run 12 is held", "Decide.")
+    number = raise_alert("OFFERS_DIFFER", "offers:1", "Offers are wrong", "Look.\nMore.", severity="critical")
+    cache.clear()
+    page = viewer.get("/").content.decode()
+    assert f'href="/alerts/{number}/"' in page
+    assert "Critical Offers are wrong Look. since just now" in words(viewer)
+    assert "Shop: run 12 is held" not in page
+
+
+def test_runs_at_work_show_their_progress(viewer):
+    feed = enabled()
+    job_id = job("running", progress='{"done": 30, "total": 40, "note": "parsed 30 rows"}')
+    run = make_run(feed, status="RUNNING", outcome=None, job_id=job_id, stage="parse")
+    make_run(feed)
+    assert [each.run_no for each in overview.at_work()] == [run.no]
+    shown = words(viewer)
+    assert f"Shop Run {run.no}, parse: parsed 30 rows" in shown
+    assert "75%" in shown
+
+
+def figures(run, **values) -> None:
+    FeedRun.objects.filter(pk=run.pk).update(**values)
+
+
+def test_each_day_counts_its_runs_prices_and_rejects(viewer):
+    feed = enabled()
+    figures(make_run(feed, days=2), prices_written=7, products_rejected=2, products_upserted=40)
+    make_run(feed, days=2, status="FAILED", outcome=None)
+    make_run(feed, days=2, outcome="SKIPPED")
+    make_run(feed, days=2, outcome="REJECTED")
+    figures(make_run(feed), prices_written=5, products_upserted=41)
+    month = [*days.past_days(29), days.today()]
+    assert len(month) == 30
+    day = month[-3]
+    assert (day.promoted, day.failed, day.skipped, day.held, day.prices, day.rejects) == (1, 1, 1, 1, 7, 2)
+    assert (month[-1].promoted, month[-1].prices, month[-1].visible) == (1, 5, 40)
+    cache.clear()
+    drawn = re.search(r'<script id="days-data"[^>]*>(.*?)</script>', viewer.get("/").content.decode(), re.DOTALL)[1]
+    data = json.loads(drawn)
+    assert {len(values) for values in data.values()} == {30}
+    assert sum(data["prices"]) == 12
+
+
+def test_offers_are_visible_from_a_promotion_to_the_next_or_until_they_expire():
+    feed = enabled()
+    noon = datetime.now(UTC).replace(hour=12, minute=0, second=0, microsecond=0)
+    for back, count in ((10, 100), (9, 90), (3, 30)):
+        run = make_run(feed)
+        moment = noon - timedelta(days=back)
+        type(run).objects.filter(pk=run.pk).update(started_at=moment, finished_at=moment)
+        figures(run, products_upserted=count)
+    visible = [day.visible for day in days.past_days(11)]
+    assert visible == [0, 100, 90, 90, 0, 0, 0, 0, 30, 30, 0]
+
+
+def test_days_that_are_over_are_kept_and_those_that_may_change_are_reckoned_anew():
+    feed = enabled()
+    old, young = make_run(feed, days=20), make_run(feed, days=2)
+    figures(old, prices_written=1)
+    figures(young, prices_written=2)
+    assert days.keep_days() == days.KEPT_DAYS
+    figures(old, prices_written=100)
+    figures(young, prices_written=200)
+    assert days.keep_days() == days.CHANGING_DAYS
+    by_day = {day.day: day.prices for day in days.past_days(25)}
+    today = datetime.now(UTC).date()
+    assert by_day[today - timedelta(days=20)] == 1
+    assert by_day[today - timedelta(days=2)] == 200
