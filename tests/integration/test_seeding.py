@@ -4,12 +4,11 @@ from dataclasses import replace
 
 import pytest
 from tests.support.catalog import fetch
-from tests.support.commands_inside import run_inside
+from tests.support.commands_inside import harvester
 from tests.support.tables import empty_all
 
 from harvester.catalog.models import Run, Source
 from harvester.catalog.offers import differences
-from harvester.cli import seed
 from harvester.cli.seeding.fill import fill
 from harvester.cli.seeding.plan import Plan
 from harvester.feeds.models import Feed
@@ -103,8 +102,8 @@ def test_no_run_is_running_without_an_open_job():
     ) == [(0,)]
 
 
-def test_a_database_with_data_is_refused_unless_confirmed(monkeypatch):
-    ran = run_inside(monkeypatch, [seed], "seed", "--feeds", 1, "--runs", 5, "--offers", 10)
+def test_a_database_with_data_is_refused_unless_confirmed():
+    ran = harvester("seed", "--feeds", 1, "--runs", 5, "--offers", 10)
     assert ran.code == 4
     assert "--yes" in ran.err
     assert Feed.objects.count() == 50

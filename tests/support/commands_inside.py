@@ -46,7 +46,7 @@ def _standing_session() -> Iterator[None]:
         yield
 
 
-def _session() -> contextlib.AbstractContextManager[object]:
+def _session(*_: object, **__: object) -> contextlib.AbstractContextManager[object]:
     return contextlib.nullcontext(settings.CONFIG)
 
 
