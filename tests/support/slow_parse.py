@@ -221,5 +221,6 @@ def slow_prices(one, charged, settings):
 
 def slow_gtin(gtins, isbns):
     results = [result for result in (*map(normalize_gtin, gtins), *map(normalize_isbn, isbns)) if result]
-    valid = next((result.value for result in results if result.valid), None)
-    return valid, bool(results) and valid is None
+    ranked = sorted(results, key=lambda result: not result.valid)
+    number = next((result.kept for result in ranked if result.kept), None)
+    return number, bool(results) and not ranked[0].valid

@@ -53,6 +53,22 @@ def test_an_invalid_number_is_kept_but_never_compared(text, value):
     assert found.key is None
 
 
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("020892215511", "020892215511"),
+        ("0-20892-21551-3", "020892215513"),  # wrong check digit
+        ("4006381333930", "4006381333930"),
+        ("20892215511", None),  # no length of a number
+        ("000000000000", None),
+        ("8.85E+11", None),
+        ("UPC 020892215511", None),
+    ],
+)
+def test_digits_of_a_known_length_stay_with_the_product(text, kept):
+    assert normalize_gtin(text).kept == kept
+
+
 @pytest.mark.parametrize("text", [None, "", "  ", "-", "\u00a0\u2013", "'"])
 def test_nothing_is_not_a_bad_number(text):
     assert normalize_gtin(text) is None

@@ -42,14 +42,18 @@ class GtinResult:
         compared = self.value.zfill(COMPARED_LENGTH)
         return compared if self.valid and not _is_own_use(compared) else None
 
+    @property
+    def kept(self) -> str | None:
+        """The digits that stay with the product, whatever their check digit; none if they can be no number."""
+        return self.value if _has_form(self.value) else None
+
 
 def normalize_gtin(text: str | None) -> GtinResult | None:
     """Read a GTIN, EAN or UPC column; nothing if it is blank."""
     value = _clean(text)
     if not value:
         return None
-    valid = len(value) in GTIN_LENGTHS and bool(re.fullmatch(DIGITS, value)) and _is_number(value)
-    return GtinResult(value=value, valid=valid)
+    return GtinResult(value=value, valid=_has_form(value) and _weighted_sum(value) % 10 == 0)
 
 
 def normalize_isbn(text: str | None) -> GtinResult | None:
@@ -73,8 +77,8 @@ def _clean(text: str | None) -> str:
     return (text or "").translate(_IGNORED).lstrip("'")[:LONGEST_KEPT]
 
 
-def _is_number(digits: str) -> bool:
-    return _weighted_sum(digits) % 10 == 0 and digits.strip("0") != ""
+def _has_form(text: str) -> bool:
+    return len(text) in GTIN_LENGTHS and bool(re.fullmatch(DIGITS, text)) and text.strip("0") != ""
 
 
 def _weighted_sum(digits: str) -> int:

@@ -50,8 +50,8 @@ NETWORK = Network(
     label="Impact",
     aliases={
         Field.ITEM_ID: ("Catalog Item Id", "Item Id"),
-        Field.SKU: ("Unique Merchant SKU", "SKU", "Merchant SKU", "Product SKU", "Id"),
-        Field.TITLE: ("Product Name", "Name", "Title"),
+        Field.SKU: ("SKU", "Merchant SKU", "Product SKU", "Unique Merchant SKU", "Id"),
+        Field.TITLE: ("Name", "Product Name", "Title"),
         Field.URL: ("Url", "Product URL", "Link"),
         Field.LANDING_URL: ("Original Url",),
         Field.IMAGE_URL: ("Image URL", "Image", "Primary Image", "Image Link"),
@@ -69,7 +69,7 @@ NETWORK = Network(
             *("Category", "Category Path", "Category Name", "Product Category", "Product Type"),
             "Google Product Category",
         ),
-        Field.DESCRIPTION: ("Product Description", "Description"),
+        Field.DESCRIPTION: ("Description", "Product Description"),
         Field.PROMOTION: ("Promotions", "Coupon Code"),
     },
     families=(

@@ -1,6 +1,6 @@
 """Trade item numbers of many rows at once, exactly as `kernel.gtin` reads one."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 import numpy as np
@@ -43,20 +43,25 @@ class GtinReader:
         return self._looks
 
     def checked(self, looked: pl.DataFrame) -> list[pl.Series]:
-        """Of each column the numbers, which of them are valid, and where there is one at all."""
+        """Of each column the numbers, which of them are valid, which are kept, and where there is one at all."""
         return [series for place, field in enumerate(self._fields) for series in _checked(place, field, looked)]
 
     def work(self, rows: pl.LazyFrame) -> pl.LazyFrame:
-        """Add `gtin`, the first valid number or nothing, and `bad_gtin`, where there are only others."""
+        """Add `gtin`, the first valid number, else the first that can be kept, and `bad_gtin`, where none is valid."""
         return rows.with_columns(self._work)
 
 
 def _working(count: int) -> list[pl.Expr]:
     number = pl.lit("")
-    for place in reversed(range(count)):
-        number = pl.when(f"gtin_{place}_is_valid").then(f"gtin_{place}").otherwise(number)
-    given = pl.any_horizontal(pl.lit(value=False), *(f"gtin_{place}_is_given" for place in range(count)))
-    return [number.alias("gtin"), (given & (number == "")).alias("bad_gtin")]
+    for wanted in ("is_kept", "is_valid"):
+        for place in reversed(range(count)):
+            number = pl.when(f"gtin_{place}_{wanted}").then(f"gtin_{place}").otherwise(number)
+    given, valid = (_any(f"gtin_{place}_{what}" for place in range(count)) for what in ("is_given", "is_valid"))
+    return [number.alias("gtin"), (given & ~valid).alias("bad_gtin")]
+
+
+def _any(names: Iterable[str]) -> pl.Expr:
+    return pl.any_horizontal(pl.lit(value=False), *names)
 
 
 def _looks(place: int, field: Field, text: pl.Expr) -> list[pl.Expr]:
@@ -74,30 +79,31 @@ def _looks(place: int, field: Field, text: pl.Expr) -> list[pl.Expr]:
 
 def _checked(place: int, field: Field, looked: pl.DataFrame) -> list[pl.Series]:
     texts, given = looked[f"gtin_{place}"], looked[f"gtin_{place}_is_given"]
-    is_number = looked[f"gtin_{place}_is_number"]
-    sound = pl.Series(_has_check_digit(looked[f"gtin_{place}_number"].to_numpy()))
-    valid = is_number & looked[f"gtin_{place}_has_length"] & sound
+    is_number, numbers = looked[f"gtin_{place}_is_number"], looked[f"gtin_{place}_number"]
+    kept = is_number & looked[f"gtin_{place}_has_length"] & (numbers > 0)
+    valid = kept & _has_check_digit(numbers)
     places = (given & ~is_number).arg_true()
     if len(places):
-        singly = mapped(texts.gather(places), lambda text: _value(_READERS[field](text)), pl.String())
-        texts = patched(texts, places, singly.fill_null(""))
-        valid = patched(valid, places, (singly != "").fill_null(value=False))
+        singly = mapped(texts.gather(places), lambda text: _kept(_READERS[field](text)), pl.String())
+        digits = singly.fill_null("")
+        texts = patched(texts, places, digits)
+        kept = patched(kept, places, digits != "")
+        valid = patched(valid, places, _has_check_digit(digits.cast(pl.Int64, strict=False).fill_null(0)))
         given = patched(given, places, singly.is_not_null())
-    return [texts, valid.alias(f"gtin_{place}_is_valid"), given]
+    return [texts, valid.alias(f"gtin_{place}_is_valid"), kept.alias(f"gtin_{place}_is_kept"), given]
 
 
-def _value(result: GtinResult | None) -> str | None:
-    """Nothing for nothing, and an empty text for a number that is not valid."""
-    if result is None:
-        return None
-    return result.value if result.valid else ""
+def _kept(result: GtinResult | None) -> str | None:
+    """Nothing for nothing, and an empty text for what can be no number."""
+    return None if result is None else result.kept or ""
 
 
-def _has_check_digit(numbers: NDArray[np.int64]) -> NDArray[np.bool_]:
+def _has_check_digit(column: pl.Series) -> pl.Series:
     """Which numbers end with the digit that makes their weighted sum a multiple of ten; zero is no number."""
+    numbers = column.to_numpy()
     rest = np.abs(numbers)
     total = np.zeros(len(rest), np.int64)
     while rest.any():
         total += _SUMS[rest % _GROUP]
         rest = rest // _GROUP
-    return (total % 10 == 0) & (numbers > 0)
+    return pl.Series((total % 10 == 0) & (numbers > 0))
