@@ -2,15 +2,19 @@
 
 import os
 import pty
+import re
 import shlex
+from dataclasses import replace
 
 import asyncssh
 import pytest
 from tests.support.command import COMMAND, environment, harvester
 from tests.support.commands_inside import harvester as harvester_inside
 from tests.support.feed_rows import make_feed, make_source
-from tests.support.feed_world import World, allow_loopback
+from tests.support.feed_world import LOOPBACK, World, allow_loopback
+from tests.support.feeds import feed as written
 from tests.support.feeds import row
+from tests.support.ftp_server import FtpServer
 from tests.support.sftp_server import PASSWORD, USERNAME, SftpServer
 from tests.support.tables import rows
 from tests.support.workers import worker_thread
@@ -168,6 +172,81 @@ def test_refusals_are_one_line_with_a_code():
         error = feed(*words, "--json", code=code).error
         assert error["code"] == name
         assert message in error["message"]
+
+
+# Plain FTP.
+
+
+FTP = ["transport=ftp", "network=impact", "host=127.0.0.1", "path=/Shop/catalog.txt", f"username={USERNAME}"]
+
+
+def silent_about_host_keys(ran):
+    """What a command said, in which nothing is about keys that FTP servers do not have."""
+    told = ran.out + ran.err
+    assert told
+    assert not re.search("host.?key|fingerprint", told, re.IGNORECASE), told
+    return told
+
+
+def test_plain_ftp_is_refused_at_first_and_the_refusal_names_the_option(feed, settings):
+    allow_loopback(settings)
+    make_source(NAME)
+    refused = feed("add", NAME, *FTP, "--accept-insecure", "--json", code=2).error
+    assert "AFFILIATE_FEED_ALLOW_PLAIN_FTP=true" in refused["message"]
+    settings.CONFIG = replace(settings.CONFIG, allow_plain_ftp=True)
+    refused = feed("add", NAME, *FTP, "--json", code=2).error
+    assert refused["code"] == "INVALID_SETTINGS"
+    assert "sends the password and the file readable to anybody" in refused["message"]
+    assert "--accept-insecure" in refused["message"]
+    assert Feed.objects.count() == 0
+    feed("add", NAME, *FTP, "--accept-insecure")
+    assert Feed.objects.get().transport == "FTP"
+
+
+def test_commands_about_a_feed_by_ftp_never_talk_about_host_keys(feed, settings, tmp_path):
+    settings.CONFIG = replace(settings.CONFIG, egress_allow=LOOPBACK, allow_plain_ftp=True)
+    make_source(NAME)
+    (tmp_path / "Shop").mkdir()
+    (tmp_path / "Shop" / "catalog.txt").write_text(written(row(100)))
+
+    def quiet(*words, **options):
+        return silent_about_host_keys(feed(*words, **options))
+
+    with FtpServer(tmp_path) as partner, worker_thread():
+        added = quiet("add", NAME, *FTP, f"port={partner.port}", "--accept-insecure")
+        assert "Next: harvester feed credentials, feed test, feed enable." in " ".join(added.split())
+        assert "credentials are missing" in quiet("enable", NAME, code=2)
+        assert "lacks: credentials" in quiet("show", NAME)
+        quiet("credentials", NAME, "--password-stdin", stdin="wrong\n")
+        assert "AUTH_FAILED" in quiet("test", NAME, code=1)
+        quiet("credentials", NAME, "--password-stdin", stdin=f"{PASSWORD}\n")
+        assert "The feed can be read." in quiet("test", NAME)
+        quiet("enable", NAME)
+        assert "PROMOTED" in quiet("run", NAME, "--wait")
+        quiet("show", NAME), quiet("list"), quiet("runs", NAME)
+
+
+def test_errors_of_a_feed_by_ftp_never_talk_about_host_keys(feed, server, settings, tmp_path):
+    settings.CONFIG = replace(settings.CONFIG, allow_plain_ftp=True)
+    make_feed(make_source(NAME), transport="FTP")
+    with FtpServer(tmp_path) as partner, worker_thread():
+        for port, code in [
+            (1, "CONNECTION_REFUSED"),
+            (server.port, "PROTOCOL_MISMATCH"),
+            (partner.port, "REMOTE_FILE_NOT_FOUND"),
+        ]:
+            Feed.objects.update(port=port)
+            assert code in silent_about_host_keys(feed("test", NAME, code=1))
+    settings.CONFIG = replace(settings.CONFIG, allow_plain_ftp=False)
+    assert "AFFILIATE_FEED_ALLOW_PLAIN_FTP" in silent_about_host_keys(feed("test", NAME, code=2))
+
+
+def test_who_asks_for_the_host_keys_of_a_feed_by_ftp_is_told_that_there_are_none(feed):
+    make_feed(make_source(NAME), transport="FTP")
+    assert "FTP, whose servers have no host keys" in feed("host-key", NAME).out
+    refused = feed("host-key", NAME, KEY, "--json", code=4).error
+    assert "Nothing was approved" in refused["message"]
+    assert Feed.objects.get().host_keys == ""
 
 
 def test_a_password_is_asked_for_and_not_shown():

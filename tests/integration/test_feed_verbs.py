@@ -377,6 +377,18 @@ def test_expiry_hours_count_at_once_and_are_told():
     assert (told["old_value"], told["new_value"], told["by"]) == (48, 24, ADMIN.id)
 
 
+@pytest.mark.parametrize(
+    ("before", "given", "level"),
+    [(None, {}, "info"), (None, {"expiry_hours": 24}, "info"), (24, {"expiry_hours": 48}, "warning"), (24, {}, None)],
+)
+def test_the_expiry_hours_of_a_new_feed_are_a_warning_only_where_they_change_what_is_shown(before, given, level):
+    source = make_source(expiry_hours=before)
+    with capture_logs() as logged:
+        verbs.create(ADMIN, source.id, {**SETTINGS, **given})
+    told = [line["log_level"] for line in logged if line["event"] == "EXPIRY_HOURS_CHANGED"]
+    assert told == ([level] if level else [])
+
+
 @pytest.mark.parametrize("hours", [1, 168, "72"])
 def test_expiry_hours_reach_from_an_hour_to_a_week(hours):
     feed = ready()

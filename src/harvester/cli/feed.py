@@ -52,7 +52,7 @@ def add(name: Name, settings: Settings, *, accept_insecure: AcceptInsecure = Fal
         from harvester.feeds import verbs
 
         feed = verbs.create(operator(), feed_views.source_named(name).id, given, accept_insecure=accept_insecure)
-        _tell(feed, f"{feed} is a draft now. Next: harvester feed credentials, feed test, feed host-key, feed enable.")
+        _tell(feed, f"{feed} is a draft now. Next: {feed_views.next_steps(feed)}.")
 
 
 @command(app, "list", ("harvester feed list", "harvester feed list --json"), data=True)
@@ -175,7 +175,7 @@ def host_key(
         if key:
             feed = verbs.approve_host_key(operator(), feed.id, key, keep_others=keep_others)
         found = feed_views.host_keys(feed)
-        OUT.show(found, lambda: feed_views.host_key_view(found, name))
+        OUT.show(found, lambda: feed_views.host_keys_of(feed, found))
 
 
 @command(

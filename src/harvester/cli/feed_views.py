@@ -51,6 +51,12 @@ def plan_of(feed: Feed) -> str:
     return f"it runs every {feed.schedule_hours} h, next {when(feed.next_run_at, database_now())}"
 
 
+def next_steps(feed: Feed) -> str:
+    """The commands that lead from a new draft to a feed that runs."""
+    steps = ["credentials", "test", *(["host-key"] if feed.transport == Transport.SFTP else []), "enable"]
+    return f"harvester {', '.join(f'feed {step}' for step in steps)}"
+
+
 def all_feeds() -> list[dict[str, Any]]:
     feeds = Feed.objects.select_related("source").order_by("source__name")
     return [{**public(feed), "last_run": _last_run(feed)} for feed in feeds]
@@ -146,6 +152,13 @@ def host_keys(feed: Feed) -> dict[str, Any]:
 
 def _key(key: HostKey) -> dict[str, str]:
     return {"type": key.type, "fingerprint": key.fingerprint, "line": str(key)}
+
+
+def host_keys_of(feed: Feed, found: dict[str, Any]) -> RenderableType:
+    """For somebody who asked for them."""
+    if feed.transport == Transport.FTP:
+        return Text(f"{feed} reads by FTP, whose servers have no host keys.")
+    return host_key_view(found, str(feed))
 
 
 def host_key_view(found: dict[str, Any], name: str) -> RenderableType:

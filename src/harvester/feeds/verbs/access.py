@@ -8,6 +8,7 @@ from django.db import transaction
 from harvester.feeds.access import OWNER_KIND, approved_keys
 from harvester.feeds.memory import forget_ingested
 from harvester.feeds.models import Feed
+from harvester.feeds.states import Transport
 from harvester.feeds.validation import read_settings
 from harvester.feeds.verbs.finding import locked, save, tell
 from harvester.guards import secrets
@@ -65,6 +66,8 @@ def approve_host_key(actor: Actor, feed_id: UUID, key: str, *, keep_others: bool
         keep_others: for partners with several servers; otherwise the keys that were approved before go.
     """
     feed = locked(feed_id)
+    if feed.transport == Transport.FTP:
+        raise Conflict(f"The feed {feed} reads by FTP, whose servers have no host keys. Nothing was approved.")
     approved = _read_key(feed, key.strip())
     others = [known for known in approved_keys(feed) if known != approved] if keep_others else []
     feed.host_keys = "\n".join(map(str, [*others, approved]))
