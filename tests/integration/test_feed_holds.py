@@ -1,7 +1,6 @@
 """Held means frozen: every cell of the table of decisions, and what must not be possible beside it."""
 
 import datetime as dt
-from uuid import uuid4
 
 import pytest
 from structlog.testing import capture_logs
@@ -17,7 +16,7 @@ from harvester.catalog.models import Run, Source
 from harvester.engine.models import Job
 from harvester.feeds import decisions, ingest, verbs
 from harvester.feeds.decide import figures_seen
-from harvester.feeds.errors import FeedBusy, RunNotFound
+from harvester.feeds.errors import FeedBusy
 from harvester.feeds.models import Feed
 from harvester.kernel.errors import Conflict, InvalidInput, TerminalError
 from harvester.ops.models import Alert
@@ -592,23 +591,7 @@ def test_lost_time_adds_up_over_several_holds_up_to_max_hold(world):
     assert world.shown() == {}
 
 
-# Who decides what, and the codes of refusals.
-
-
-def test_a_run_that_is_not_there(world):
-    with pytest.raises(RunNotFound) as refusal:
-        decisions.request_approval(OLGA, uuid4())
-    assert refusal.value.code == "RUN_NOT_FOUND"
-
-
-def test_a_run_that_failed(world):
-    world.put_bytes(b"<html><body>Sorry</body></html>")
-    assert code_of(decisions.request_approval, OLGA, world.run().id) == "RUN_NOT_SUCCEEDED"
-
-
-def test_a_run_that_was_skipped(world):
-    world.hold()
-    assert code_of(decisions.request_approval, OLGA, world.run().id) == "NOT_BLOCKED"
+# Who decides what, and the codes of refusals; test_feed_tables.py has those that need no held run.
 
 
 def test_a_run_that_was_approved(world):

@@ -9,11 +9,10 @@ import pytest
 from django.db import connections
 from structlog.testing import capture_logs
 from tests.support.catalog import now
-from tests.support.feed_world import OLGA, World, count
+from tests.support.feed_world import OLGA, count
 from tests.support.feeds import feed as written
 from tests.support.feeds import row
 from tests.support.outcomes import wait_until_ended
-from tests.support.sftp_server import SftpServer, tells
 from tests.support.tables import rows
 
 from harvester.catalog.models import Run, Source
@@ -341,7 +340,7 @@ def test_a_forced_click_during_a_run_reads_the_same_file_again(world):
     assert world.run().outcome == "SKIPPED"
 
 
-# 7. Change detection [9.5].
+# 7. Change detection; the table of 9.5 stands in test_feed_tables.py.
 
 
 def downloads(world):
@@ -376,21 +375,6 @@ def test_the_same_time_with_another_size_is_read(world):
     os.utime(world.file, (moment, moment))
     assert world.run().outcome == "PROMOTED"
     assert "S-200" in world.shown()
-
-
-def test_a_server_that_tells_nothing_is_downloaded_every_time(database, settings, tmp_path):
-    from tests.support.feed_world import allow_loopback
-
-    allow_loopback(settings)
-    with SftpServer(tmp_path, behaviour=tells()) as server:
-        world = World(server)
-        world.put(*TEN)
-        assert world.run().outcome == "PROMOTED"
-        before = downloads(world)
-        run = world.run()
-        assert world.figures(run).skipped_reason == "UNCHANGED_HASH"
-        assert downloads(world) == before + 1
-        world.check()
 
 
 def test_a_file_that_failed_is_not_remembered(world):

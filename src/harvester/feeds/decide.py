@@ -10,7 +10,6 @@ from uuid import UUID
 
 import structlog
 from django.db import connection
-from django.db.models.functions import Now
 
 from harvester.catalog.models import Run
 from harvester.catalog.states import RunOutcome, RunStatus
@@ -120,7 +119,7 @@ def approve(job: RunningJob, run_id: str, actor: dict[str, str], expected: dict[
         products = FeedRun.objects.get(pk=work.run.pk).products_upserted or 0
         work.log.info("PROMOTE_START", products_to_promote=products)
         promoted = promote(cursor, HELD, baseline, promotion_of(work, products, accept_absence=True))
-        _decided(work, RunOutcome.APPROVED, actor, observed_at=baseline.next_observed_at)
+        _decided(work, RunOutcome.APPROVED, actor, baseline, observed_at=baseline.next_observed_at)
         work.note(**figures_of(promoted))
         resolve_products(feed, work.run)
         tell_promoted(work, promoted)
@@ -141,7 +140,7 @@ def reject(
         feed, baseline = lock_feed_and_source(cursor, work.feed)
         _require(work, feed, baseline, expected)
         drop_held(cursor, baseline, work.run.no)
-        _decided(work, RunOutcome.REJECTED, actor, decision_reason=reason)
+        _decided(work, RunOutcome.REJECTED, actor, baseline, decision_reason=reason)
         _record(actor, "ACTIVATION_REJECTED", work, {"reason": reason})
         telling.hold_is_over(feed, f"Run {work.run.no} was rejected.")
         finish(work, RunOutcome.REJECTED)
@@ -195,9 +194,10 @@ def _require(work: Work, feed: Feed, baseline: Baseline, expected: Mapping[str, 
     refuse_while_running(feed)
 
 
-def _decided(work: Work, outcome: RunOutcome, actor: dict[str, str], **fields: Any) -> None:
+def _decided(work: Work, outcome: RunOutcome, actor: dict[str, str], baseline: Baseline, **fields: Any) -> None:
+    """As of the moment from which what was decided counts."""
     Run.objects.filter(pk=work.run.pk).update(
-        outcome=outcome, stage=None, decided_at=Now(), decided_by=actor["name"], **fields
+        outcome=outcome, stage=None, decided_at=baseline.moment, decided_by=actor["name"], **fields
     )
 
 
@@ -210,7 +210,7 @@ def _record(actor: dict[str, str], verb: str, work: Work, detail: Mapping[str, A
 def _rejudged_promoted(work: Work, feed: Feed, baseline: Baseline, promoted: Promoted) -> None:
     """Nothing holds the run any more."""
     Run.objects.filter(pk=work.run.pk).update(
-        outcome=RunOutcome.PROMOTED, stage=None, decided_at=Now(), observed_at=baseline.next_observed_at
+        outcome=RunOutcome.PROMOTED, stage=None, decided_at=baseline.moment, observed_at=baseline.next_observed_at
     )
     work.note(**figures_of(promoted))
     resolve_products(feed, work.run)
