@@ -79,7 +79,9 @@ def test_the_trail_tells_what_was_and_what_is(feed):
         ("upc_trusted", "yes", "true nor false"),
         ("visibility", "HIDDEN", "ELIGIBLE, INELIGIBLE"),
         ("price_heartbeat_hours", 0, "from 1 to 720"),
+        ("price_heartbeat_hours", 721, "from 1 to 720"),
         ("price_heartbeat_hours", True, "from 1 to 720"),
+        ("max_hold_hours", 0, "from 1 to 720"),
         ("max_hold_hours", 721, "from 1 to 720"),
         ("expiry_hours", 48, "no such field"),
         ("retailer", "x", "no such field"),
@@ -92,6 +94,17 @@ def test_a_refused_value_names_its_field_and_says_what_is_allowed(feed, field, v
     assert str(refused.value).startswith(f"{field}: ")
     assert allowed in str(refused.value)
     assert audited() == before
+
+
+@pytest.mark.parametrize("field", ["price_heartbeat_hours", "max_hold_hours"])
+@pytest.mark.parametrize("hours", [1, 720])
+def test_hours_of_a_source_reach_from_an_hour_to_thirty_days(feed, field, hours):
+    assert getattr(sources.update(ANN, feed.pk, **{field: hours}), field) == hours
+
+
+def test_a_source_has_the_usual_hours_unless_somebody_sets_others(feed):
+    feed.refresh_from_db()
+    assert (feed.price_heartbeat_hours, feed.max_hold_hours) == (24, 168)
 
 
 def test_names_of_sources_are_unique_and_their_retailer_exists(shop, feed):

@@ -233,9 +233,11 @@ def test_held_and_rejected(world):
 
 def test_rejecting_needs_a_reason(world):
     run = world.hold()
-    with pytest.raises(InvalidInput):
-        decisions.request_rejection(OLGA, run.id, "  ")
+    for reason in ("  ", "x" * 1_001):
+        with pytest.raises(InvalidInput, match="A reason is needed, of at most 1,000 characters"):
+            decisions.request_rejection(OLGA, run.id, reason)
     assert outcome(run) == "HELD"
+    assert world.reject(run, "x" * 1_000).state == "succeeded"
 
 
 def test_held_until_max_hold_is_reached(world):

@@ -18,12 +18,14 @@ from tests.support.tables import rows
 from harvester.catalog.models import Run, Source
 from harvester.engine.errors import JobCancelled
 from harvester.engine.models import Job
+from harvester.engine.registry import kind_of
 from harvester.feeds import ingest, memory, verbs
 from harvester.feeds.fetch import MAX_FILE_BYTES
-from harvester.feeds.jobs import CLOSE_ORPHANS
+from harvester.feeds.jobs import CLOSE_ORPHANS, RUN
 from harvester.feeds.locking import FEED_LOCK
 from harvester.feeds.models import Feed, FeedRunSample
 from harvester.kernel.errors import TerminalError, TransientError
+from harvester.ops.models import Alert
 from harvester.pipeline.parse import ParseLimits
 
 pytestmark = pytest.mark.usefixtures("database")
@@ -169,6 +171,11 @@ def test_a_feed_that_is_not_enabled_any_more_gets_no_run(world, status):
 
 
 # 4. Retries.
+
+
+def test_a_run_has_three_attempts_after_five_and_fifteen_seconds():
+    policy = kind_of(RUN).retry
+    assert (policy.attempts, [policy.wait(attempt, 0) for attempt in (1, 2)]) == (3, [5, 15])
 
 
 def test_between_attempts_a_run_shows_what_was_wrong_and_when_it_goes_on(world):
@@ -319,15 +326,24 @@ def test_a_feed_that_was_paused_meanwhile_gets_no_follow_up(world):
     assert Job.objects.filter(kind="feeds.run").count() == 2, "that of the schedule and that of the click"
 
 
-@pytest.mark.parametrize("how", ["promoted", "skipped", "failed"])
-def test_every_end_of_a_run_clears_a_request_from_before_it(world, how):
+@pytest.mark.parametrize(
+    ("how", "trigger"),
+    [
+        ("promoted", "SCHEDULED"),
+        ("skipped", "SCHEDULED"),
+        ("skipped", "MANUAL"),
+        ("skipped", "MANUAL_PENDING"),
+        ("failed", "SCHEDULED"),
+    ],
+)
+def test_every_end_of_a_run_clears_a_request_from_before_it(world, how, trigger):
     world.put(*TEN)
     if how == "skipped":
         world.run()
     if how == "failed":
         world.put_bytes(HTML)
     world.change(manual_run_requested_at=now())
-    run = world.run()
+    run = world.run(trigger)
     assert (run.outcome or run.status).lower() == how
     assert Feed.objects.get().manual_run_requested_at is None
 
@@ -519,10 +535,14 @@ def test_the_limits_are_those_of_the_rules():
     assert (ParseLimits().rows, ParseLimits().products, MAX_FILE_BYTES) == (500_000, 500_000, 500 * 1024 * 1024)
 
 
+#: Bytes of the file that limits are tried with.
+SIZE = len(written(*map(row, TEN)).encode())
+
+
 @pytest.mark.parametrize(
     ("limit", "code"),
     [
-        ({"max_file_bytes": 300}, "FILE_SIZE_LIMIT_EXCEEDED"),
+        ({"max_file_bytes": SIZE - 1}, "FILE_SIZE_LIMIT_EXCEEDED"),
         ({"max_rows": 9}, "ROW_COUNT_LIMIT_EXCEEDED"),
         ({"max_products": 9}, "UNIQUE_PRODUCT_LIMIT_EXCEEDED"),
     ],
@@ -535,9 +555,9 @@ def test_over_a_limit_nothing_is_written(world, limit, code):
     assert facts() == [0, 0, 0, 0]
 
 
-@pytest.mark.parametrize("limit", [{"max_rows": 10}, {"max_products": 10}])
-def test_exactly_at_a_limit_everything_is_read(world, limit):
-    world.change(**limit)
+@pytest.mark.parametrize("below", [0, 1])
+def test_at_a_limit_and_below_it_everything_is_read(world, below):
+    world.change(max_file_bytes=SIZE + below, max_rows=10 + below, max_products=10 + below)
     world.put(*TEN)
     assert world.run().outcome == "PROMOTED"
 
@@ -671,6 +691,30 @@ def test_every_gate_holds_a_whole_run(world, lines, gate):
     world.put(*lines)
     run = world.run()
     assert (run.outcome, [item["gate"] for item in world.figures(run).verdict if item["holds"]]) == ("HELD", [gate])
+
+
+def test_a_price_is_shocked_when_it_moves_by_more_than_half(world):
+    moves = {"15.00": False, "15.01": True, "14.99": False, "5.00": False, "4.99": True, "5.01": False}
+    world.put(*[row(number, Price="10.00") for number in range(100, 106)])
+    world.run()
+    world.put(*[row(number, Price=price) for number, price in zip(range(100, 106), moves, strict=True)])
+    figures = world.figures(world.run())
+    assert (figures.known_products, figures.prices_written) == (6, 6)
+    assert figures.shocked_products == sum(moves.values())
+
+
+def test_many_better_identities_are_told_until_a_run_has_few(world):
+    """Five of a hundred products are five percent, and that is not more than five percent."""
+
+    def run_with(upgraded):
+        lines = [wide(number, Item_Id=f"I-{number}" if number < 100 + upgraded else "") for number in range(100, 200)]
+        put_wide(world, *lines)
+        run = world.run()
+        assert run.outcome == "PROMOTED"
+        told = Alert.objects.filter(kind="IDENTITY_UPGRADES", resolved_at=None).count()
+        return world.figures(run).identity_upgrades, told
+
+    assert [run_with(upgraded) for upgraded in (0, 5, 11, 12)] == [(0, 0), (5, 0), (6, 1), (1, 0)]
 
 
 def test_everything_expired_and_a_small_file_is_held_by_the_baseline(world):

@@ -4,7 +4,7 @@ import threading
 from datetime import timedelta
 
 import pytest
-from django.db import connections, transaction
+from django.db import IntegrityError, connections, transaction
 from structlog.testing import capture_logs
 from tests.support.feed_jobs import jobs_of
 from tests.support.feed_rows import make_feed, make_source
@@ -53,6 +53,18 @@ def test_only_enabled_feeds_with_a_frequency_run_by_themselves(status, hours):
     feed = scheduled(status=status, hours=hours)
     assert tick() == int(status == ENABLED and hours is not None)
     assert enqueued() == ([str(feed.id)] if status == ENABLED and hours else [])
+
+
+@pytest.mark.parametrize("status", [DRAFT, PAUSED, DISABLED])
+def test_a_feed_that_does_not_run_by_itself_cannot_have_a_moment(status):
+    feed = scheduled(status=status)
+    with pytest.raises(IntegrityError, match="scheduled_only_when_enabled"), transaction.atomic():
+        Feed.objects.filter(pk=feed.pk).update(next_run_at=database_now())
+
+
+def test_a_feed_is_due_from_its_moment_on():
+    scheduled(late=timedelta(0))
+    assert tick() == 1
 
 
 def test_a_feed_whose_moment_has_not_come_waits():

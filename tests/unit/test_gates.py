@@ -254,17 +254,26 @@ def test_a_negative_count_is_a_fault_of_the_counting(name):
         facts(**{name: -1})
 
 
+SHARES = ("expiry_share", "url_hash_share", "shock_share", "reject_share")
+COUNTS = ("expiry_least", "expiry_most", "url_hash_most", "shock_least", "reject_least")
+
+
+@pytest.mark.parametrize("name", [*SHARES, *COUNTS, "shock_move"])
+def test_a_threshold_may_be_the_least_and_the_most_that_can_be_meant(name):
+    for value in (0, 1 if name in SHARES else 10 if name == "shock_move" else 1_000_000_000):
+        assert getattr(Thresholds(**{name: value}), name) == value
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("expiry_share", 1.01),
-        ("expiry_share", -0.01),
         ("expiry_share", "0.3"),
         ("expiry_share", True),
+        *((name, value) for name in SHARES for value in (-0.01, 1.01)),
+        ("shock_move", -0.01),
         ("shock_move", 10.01),
+        *((name, value) for name in COUNTS for value in (-1, 1_000_000_001)),
         ("expiry_least", 1.5),
-        ("expiry_most", -1),
-        ("reject_least", 1_000_000_001),
         ("accepts_url_identity", 1),
     ],
 )

@@ -1,0 +1,56 @@
+"""What the libraries of the doors raise, told as what it means for a retry: the codes of section 16.2."""
+
+import errno
+import ftplib
+
+import asyncssh
+import pytest
+
+from harvester.guards import ftp_errors, sftp_errors
+from harvester.guards.remote import (
+    AuthenticationFailed,
+    ConnectionLost,
+    PermissionDenied,
+    RemoteBusy,
+    RemoteFileNotFound,
+    RemoteTimedOut,
+)
+
+#: The same whichever library was at work.
+OF_THE_SYSTEM = [
+    (OSError(errno.ETIMEDOUT, "Connection timed out"), RemoteTimedOut),
+    (OSError(errno.ECONNRESET, "Connection reset by peer"), ConnectionLost),
+    (OSError(errno.EPIPE, "Broken pipe"), ConnectionLost),
+    (OSError(errno.ENETUNREACH, "Network is unreachable"), ConnectionLost),
+]
+OF_FTP = [
+    (EOFError(), ConnectionLost),
+    (ftplib.error_temp("421 Too many users"), RemoteBusy),
+    (ftplib.error_temp("450 File busy"), RemoteBusy),
+    (ftplib.error_temp("452 No space"), RemoteBusy),
+    (ftplib.error_perm("530 Login incorrect"), AuthenticationFailed),
+    (ftplib.error_perm("550 Permission denied"), PermissionDenied),
+    (ftplib.error_perm("550 No such file"), RemoteFileNotFound),
+]
+OF_SFTP = [
+    (TimeoutError(), RemoteTimedOut),
+    (asyncssh.ChannelOpenError(asyncssh.OPEN_RESOURCE_SHORTAGE, "busy"), RemoteBusy),
+    (asyncssh.SFTPFailure("busy"), RemoteBusy),
+    (asyncssh.PermissionDenied("no"), AuthenticationFailed),
+    (asyncssh.SFTPPermissionDenied("no"), PermissionDenied),
+    (asyncssh.SFTPNoSuchFile("no"), RemoteFileNotFound),
+]
+
+
+@pytest.mark.parametrize(
+    ("door", "raised", "told"),
+    [
+        *((ftp_errors, *case) for case in (*OF_THE_SYSTEM, *OF_FTP)),
+        *((sftp_errors, *case) for case in (*OF_THE_SYSTEM, *OF_SFTP)),
+    ],
+    ids=lambda value: getattr(value, "__name__", "").rpartition(".")[2] or repr(value),
+)
+def test_each_code_is_told_as_what_it_means(door, raised, told):
+    with pytest.raises(told) as refusal, door.told_plainly("sftp.example.com", "/catalog.csv"):
+        raise raised
+    assert type(refusal.value) is told
