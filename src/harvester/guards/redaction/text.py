@@ -32,10 +32,10 @@ _WEBHOOK = re.compile(
 )
 _KEY_BEGIN = re.compile(r"-----BEGIN (?:[A-Z0-9]{1,16} ){0,3}PRIVATE KEY(?: BLOCK)?-----")
 _KEY_END = re.compile(r"-----END (?:[A-Z0-9]{1,16} ){0,3}PRIVATE KEY(?: BLOCK)?-----")
-# Secrets by their look: JSON web tokens, and the tokens of Slack, GitHub and Apify.
+# Secrets by their look: JSON web tokens, Harvester's own API keys, and the tokens of Slack, GitHub and Apify.
 _TOKEN = re.compile(
     r"(?<![\w-])(?:eyJ[\w-]{8,}+\.[\w-]{8,}+\.[\w-]*+|xox[a-z]-[\w-]{10,}+"
-    r"|gh[a-z]_\w{20,}+|github_pat_\w{20,}+|apify_api_\w{20,}+)",
+    r"|gh[a-z]_\w{20,}+|github_pat_\w{20,}+|apify_api_\w{20,}+|hvk_[\w-]{20,}+)",
     re.ASCII,
 )
 _SCHEME = re.compile(r"\b(bearer|basic)([ \t]++)([\w.~+/-]{8,}+=*+)", re.IGNORECASE | re.ASCII)

@@ -1,0 +1,10 @@
+"""The table of rate limits, written as SQL in the file beside this one."""
+
+from pathlib import Path
+
+from django.db import migrations
+
+
+class Migration(migrations.Migration):
+    dependencies = [("guards", "0001_initial")]
+    operations = [migrations.RunSQL(Path(__file__).with_suffix(".sql").read_text(), "DROP TABLE rate_limits")]
