@@ -33,7 +33,7 @@ from harvester.feeds.locking import feed_lock
 from harvester.feeds.models import Feed, FeedRun
 from harvester.feeds.work import Work, fields_of, go_on
 from harvester.guards.logs import log_context
-from harvester.kernel.actor import Actor
+from harvester.kernel.actor import from_words
 from harvester.kernel.errors import Conflict
 from harvester.ops import audit
 from harvester.pipeline.baseline import Baseline
@@ -202,8 +202,9 @@ def _decided(work: Work, outcome: RunOutcome, actor: dict[str, str], baseline: B
 
 
 def _record(actor: dict[str, str], verb: str, work: Work, detail: Mapping[str, Any]) -> None:
-    who = Actor(kind="system" if actor["kind"] == "system" else "person", id=actor["id"], name=actor["name"])
-    audit.record(who, verb, "run", work.run.id, changed=["outcome"], detail={"feed": str(work.feed.id), **detail})
+    audit.record(
+        from_words(actor), verb, "run", work.run.id, changed=["outcome"], detail={"feed": str(work.feed.id), **detail}
+    )
     work.log_when_true(verb, by=actor["id"], **detail)
 
 

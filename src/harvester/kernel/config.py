@@ -91,6 +91,13 @@ class Config:
         "",
         secret=True,
     )
+    api_rate_per_minute: int = setting(
+        "HARVESTER_API_RATE_PER_MINUTE",
+        "requests that each API key may make in a minute; a quarter of them may come at once",
+        600,
+        low=1,
+        high=1_000_000,
+    )
     log_level: str = setting(
         "HARVESTER_LOG_LEVEL",
         "the least severe event that is logged",

@@ -1,8 +1,10 @@
-"""People who may use Harvester, and read models of the audit trail and of alerts, which others write."""
+"""People and applications that may use Harvester; read models of the audit trail and of alerts, which others write."""
 
 from django.contrib.auth.models import AbstractUser
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
+from django.db.models.functions import Now
+from django.utils import timezone
 
 from harvester.kernel.actor import Actor
 from harvester.kernel.ids import uuid7
@@ -82,3 +84,37 @@ class Alert(models.Model):
 
     def __str__(self) -> str:
         return self.title
+
+
+class ApiKey(models.Model):
+    """By what an application uses the API (written only by `api_keys`)."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    name = models.TextField()
+    prefix = models.TextField()
+    token_hash = models.TextField(unique=True)
+    scopes = ArrayField(models.TextField())
+    created_by = models.TextField()
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+    expires_at = models.DateTimeField(null=True)
+    last_used_at = models.DateTimeField(null=True)
+    revoked_at = models.DateTimeField(null=True)
+    revoked_by = models.TextField(null=True)
+
+    class Meta:
+        managed = False
+        db_table = "api_keys"
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def actor(self) -> Actor:
+        return Actor(kind="key", id=str(self.pk), name=self.name)
+
+    @property
+    def state(self) -> str:
+        """`valid`, `expired` or `revoked`."""
+        if self.revoked_at:
+            return "revoked"
+        return "expired" if self.expires_at and self.expires_at <= timezone.now() else "valid"

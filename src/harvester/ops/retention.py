@@ -1,5 +1,6 @@
 """What is cleared away, and when. Audit events never are."""
 
+from collections.abc import Callable
 from datetime import timedelta
 
 import structlog
@@ -10,7 +11,9 @@ from django.utils import timezone
 from harvester.engine import sql
 from harvester.engine.job import RunningJob
 from harvester.engine.registry import job_kind, periodic
+from harvester.guards import limits
 from harvester.kernel.retry import RetryPolicy
+from harvester.ops import api_answers
 from harvester.ops.models import Alert
 
 log = structlog.get_logger(__name__)
@@ -34,12 +37,17 @@ def register() -> None:
 
 
 def clean_up(job: RunningJob) -> dict[str, int]:
-    """Delete ended jobs that are old enough, drop old months of their history, and make the months to come."""
+    """Delete ended jobs that are old enough, drop old months of their history, and make the months to come.
+
+    Also what the API remembers of requests: answers after a day, and paces that nobody asks for.
+    """
     config = settings.CONFIG
     ages = {"succeeded": config.keep_succeeded_days, "cancelled": config.keep_succeeded_days}
     ages["failed"] = config.keep_failed_days
     deleted = {f"{state}_jobs": _delete(job, state, days) for state, days in ages.items()}
     deleted["alerts"] = _delete_alerts(job, config.keep_alerts_days)
+    deleted["api_answers"] = _in_one(job, api_answers.forget_old)
+    deleted["rate_limits"] = _in_one(job, limits.forget_idle)
     with job.transaction(), connection.cursor() as cursor:
         cursor.execute(sql.CLEAN_UP_LANES)
         before = timezone.now() - timedelta(days=max(ages.values()))
@@ -62,6 +70,12 @@ def _delete(job: RunningJob, state: str, days: int) -> int:
         job.progress(total, note=f"{state} jobs deleted")
         if deleted < BATCH:
             return total
+
+
+def _in_one(job: RunningJob, forget: Callable[[], int]) -> int:
+    """What is few enough for one transaction."""
+    with job.transaction():
+        return forget()
 
 
 def _delete_alerts(job: RunningJob, days: int) -> int:

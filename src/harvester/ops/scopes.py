@@ -1,0 +1,24 @@
+"""What an API key may be made for. One table: keys, the API, its reference and the forms all read it."""
+
+from enum import StrEnum
+
+
+class Scope(StrEnum):
+    """One kind of things that an application may do; a key has some of them."""
+
+    OFFERS_READ = "offers:read"
+    FEEDS_READ = "feeds:read"
+    FEEDS_OPERATE = "feeds:operate"
+    JOBS_READ = "jobs:read"
+
+    @property
+    def meaning(self) -> str:
+        return MEANINGS[self]
+
+
+MEANINGS = {
+    Scope.OFFERS_READ: "search offers that consumers see, and read their price histories",
+    Scope.FEEDS_READ: "read feeds and their runs, without secrets",
+    Scope.FEEDS_OPERATE: "run, test, pause and resume feeds; approve and reject held runs",
+    Scope.JOBS_READ: "read how far a job is, and what came of it",
+}
