@@ -12,22 +12,37 @@ from django.db import connection
 from harvester.catalog.links import tracking_url
 from harvester.kernel.errors import NotFound
 
-#: For a statement in which offers are `o`, products `p` and sources `s`.
+#: For a statement with `OFFER_JOINS`, in which offers are `o`.
 OFFER_COLUMNS = """
-    o.source_id, o.product_id, o.retailer_id, s.name AS source, p.title, p.brand, p.category, p.url, p.image_url,
+    o.source_id, o.product_id, o.retailer_id, s.name AS source, r.name AS retailer,
+    l.product_id AS canonical_id, p.title, p.brand, p.category, p.url, p.image_url,
     o.currency, trim_scale(o.amount) AS amount, trim_scale(o.original_amount) AS original_amount, o.in_stock,
     o.observed_at, o.seen_until, o.is_shown, p.sku, p.item_id, p.gtin, p.mpn, p.tracked_url, s.tracking_template,
     coalesce(s.affiliate_account_id, s.name) AS network_source
+"""
+OFFER_JOINS = """
+JOIN source_products p ON p.source_id = o.source_id AND p.id = o.product_id
+JOIN sources s ON s.id = o.source_id
+JOIN retailers r ON r.id = o.retailer_id
+LEFT JOIN product_links l ON l.source_id = o.source_id AND l.source_product_id = o.product_id
 """
 # Also what consumers do not see, so that people can find out why.
 _ONE = f"""
 SELECT {OFFER_COLUMNS}, EXISTS (
     SELECT FROM active_offers a WHERE a.source_id = o.source_id AND a.product_id = o.product_id) AS is_active
 FROM (SELECT f.*, w.retailer_id, w.is_shown FROM offers f JOIN source_windows w ON w.source_id = f.source_id) o
-JOIN source_products p ON p.source_id = o.source_id AND p.id = o.product_id
-JOIN sources s ON s.id = o.source_id
+{OFFER_JOINS}
 WHERE o.source_id = %(source)s AND o.product_id = %(product)s
 """  # noqa: S608 - constants only
+# Cheapest first within a currency; more sources of one product than this would be a wrong link.
+_OF_PRODUCT = f"""
+SELECT {OFFER_COLUMNS}
+FROM (SELECT v.* FROM visible_offers v JOIN product_links k ON k.source_id = v.source_id
+      AND k.source_product_id = v.product_id WHERE k.product_id = %(product)s) o
+{OFFER_JOINS}
+ORDER BY o.currency, o.amount, o.product_id LIMIT {{most}}
+"""  # noqa: S608 - constants only
+MOST_OF_A_PRODUCT = 500
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,6 +54,8 @@ class Offer:
         product_id: the source's product.
         retailer_id: who sells.
         source: the source's name.
+        retailer: the name of who sells.
+        canonical_id: the product that it is an offer of, across sources; None until it is resolved.
         title: of the product.
         brand: of the product.
         category: as the source calls it.
@@ -57,12 +74,15 @@ class Offer:
         item_id: the network's number.
         gtin: trade item number.
         mpn: the maker's number.
+        rank: how well it fits the words of a search that sorts by that.
     """
 
     source_id: UUID
     product_id: int
     retailer_id: UUID
     source: str
+    retailer: str
+    canonical_id: UUID | None
     title: str
     brand: str | None
     category: str | None
@@ -81,6 +101,7 @@ class Offer:
     gtin: str | None
     mpn: str | None
     is_active: bool = True
+    rank: float | None = None
 
 
 def offer(source_id: UUID, product_id: int) -> Offer:
@@ -89,6 +110,25 @@ def offer(source_id: UUID, product_id: int) -> Offer:
     if not found:
         raise NotFound(f"The source {source_id} has no offer {product_id}; `harvester offers search` finds offers.")
     return found[0]
+
+
+def visible_offer(source_id: UUID, product_id: int) -> Offer:
+    """One offer, if consumers see it."""
+    found = offer(source_id, product_id)
+    if not (found.is_shown and found.is_active):
+        raise NotFound(f"The offer {product_id} of the source {source_id} is not shown at present.")
+    return found
+
+
+def offers_of_product(canonical_id: UUID) -> list[Offer]:
+    """What consumers see of one product across sources, the cheapest of each currency first."""
+    found = fetch_offers(_OF_PRODUCT.format(most=MOST_OF_A_PRODUCT), {"product": canonical_id})
+    if not found:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT FROM products WHERE id = %s", [canonical_id])
+            if cursor.rowcount == 0:
+                raise NotFound(f"There is no product {canonical_id}.")
+    return found
 
 
 def fetch_offers(statement: str, values: Mapping[str, Any]) -> list[Offer]:

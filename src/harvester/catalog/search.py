@@ -10,12 +10,12 @@ from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
-from harvester.catalog.reading import OFFER_COLUMNS, Offer, fetch_offers
+from harvester.catalog.reading import OFFER_COLUMNS, OFFER_JOINS, Offer, fetch_offers
 from harvester.kernel.currencies import MINOR_UNITS
 from harvester.kernel.errors import InvalidInput
 
 LARGEST_PAGE = 100
-#: Offers that can be paged through; whoever needs more wants an export.
+#: Offers that can be paged through by number; by place there is no end.
 DEEPEST = 2_000
 #: Offers that are ranked for a text; to rank all that have a common word takes seconds.
 CANDIDATES = 2_000
@@ -29,6 +29,21 @@ class Sort(StrEnum):
     PRICE = "price"  # cheapest first, within one currency
     PRICE_DESCENDING = "-price"  # dearest first, within one currency
     NEWEST = "newest"  # products that were listed last first
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """Where a page ended, in the order that it had.
+
+    Attributes:
+        product_id: its last offer.
+        amount: the price of that offer, if prices are the order.
+        rank: how well it fitted, if that is the order.
+    """
+
+    product_id: int
+    amount: Decimal | None = None
+    rank: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,6 +63,7 @@ class Query:
         sort: by default relevance with a text, newest without.
         page: the first is 1.
         page_size: offers on a page.
+        after: go on behind this place, in the same order, instead of by the number of the page.
     """
 
     text: str = ""
@@ -62,6 +78,7 @@ class Query:
     sort: Sort | None = None
     page: int = 1
     page_size: int = 20
+    after: Place | None = None
 
     def __post_init__(self) -> None:
         self._check_text()
@@ -70,6 +87,14 @@ class Query:
             raise InvalidInput(f"page_size: allowed is 1 to {LARGEST_PAGE}.")
         if self.page < 1 or self.page * self.page_size > DEEPEST:
             raise InvalidInput(f"page: allowed is 1 to {DEEPEST // self.page_size}; narrow the search by a filter.")
+        self._check_after()
+
+    def _check_after(self) -> None:
+        if self.after is None:
+            return
+        needed = {Sort.RELEVANCE: "rank", Sort.PRICE: "amount", Sort.PRICE_DESCENDING: "amount"}.get(self.order)
+        if self.page != 1 or (needed and getattr(self.after, needed) is None):
+            raise InvalidInput("after: the place belongs to a search in another order.")
 
     def _check_text(self) -> None:
         if len(self.text) > LONGEST_TEXT or "\x00" in self.text + self.category + self.brand:
@@ -100,10 +125,11 @@ class Query:
 
 @dataclass(frozen=True, kw_only=True)
 class Page:
-    """Some of the offers that were found, and whether more follow."""
+    """Some of the offers that were found, whether more follow, and behind which place."""
 
     offers: list[Offer]
     has_more: bool
+    end: Place | None = None
 
 
 # Which offers, for the fields of a query that are set.
@@ -127,27 +153,46 @@ _ORDERS = {
     Sort.PRICE_DESCENDING: "amount DESC, product_id DESC",
     Sort.NEWEST: "product_id DESC",
 }
+# What comes behind a place. As a comparison of rows it is a range of the index, however deep the page.
+_AFTER = {
+    Sort.RELEVANCE: "(rank, product_id) < (%(after_rank)s::real, %(after_id)s)",
+    Sort.PRICE: "(v.amount, v.product_id) > (%(after_amount)s, %(after_id)s)",
+    Sort.PRICE_DESCENDING: "(v.amount, v.product_id) < (%(after_amount)s, %(after_id)s)",
+    Sort.NEWEST: "v.product_id < %(after_id)s",
+}
 _NARROW = "SELECT v.source_id, v.product_id, v.amount, {rank} AS rank FROM visible_offers v WHERE {conditions}"
 _PAGE = """
 WITH found AS MATERIALIZED ({narrow} {page})
-SELECT {columns}
-FROM found JOIN active_offers o USING (source_id, product_id)
-JOIN source_products p ON p.source_id = o.source_id AND p.id = o.product_id
-JOIN sources s ON s.id = o.source_id
+SELECT {columns}, found.rank
+FROM found JOIN active_offers o ON o.source_id = found.source_id AND o.product_id = found.product_id
+{joins}
 ORDER BY {order}
 """
 
 
 def search(query: Query) -> Page:
     """One page of the offers that consumers see and that fit."""
-    values: dict[str, Any] = {
+    found = fetch_offers(statement(query), parameters(query))
+    shown = found[: query.page_size]
+    return Page(offers=shown, has_more=len(found) > len(shown), end=_place(shown[-1]) if shown else None)
+
+
+def parameters(query: Query) -> dict[str, Any]:
+    """The values of the statement."""
+    after = query.after or Place(product_id=0)
+    return {
         **vars(query),
         "most": query.page_size + 1,
         "skipped": (query.page - 1) * query.page_size,
         "candidates": CANDIDATES,
+        "after_id": after.product_id,
+        "after_amount": after.amount,
+        "after_rank": after.rank,
     }
-    found = fetch_offers(statement(query), values)
-    return Page(offers=found[: query.page_size], has_more=len(found) > query.page_size)
+
+
+def _place(offer: Offer) -> Place:
+    return Place(product_id=offer.product_id, amount=offer.amount, rank=offer.rank)
 
 
 def statement(query: Query) -> str:
@@ -157,11 +202,14 @@ def statement(query: Query) -> str:
     if query.order is Sort.RELEVANCE:
         # The rank counts only the words of the text: a filter fits all alike.
         rank = f"ts_rank(v.tsv, {_WORDS['text']})"
-        narrow = f"SELECT * FROM ({_NARROW.format(rank=rank, conditions=_conditions(query))} LIMIT %(candidates)s) c"  # noqa: S608 - constants only
+        ranked = _NARROW.format(rank=rank, conditions=_conditions(query))
+        beyond = f" WHERE {_AFTER[query.order]}" if query.after else ""
+        narrow = f"SELECT * FROM ({ranked} LIMIT %(candidates)s) c{beyond}"  # noqa: S608 - constants only
     else:
         narrow = _NARROW.format(rank="NULL::real", conditions=_conditions(query))
-    again = order.replace("rank", "found.rank").replace("amount", "found.amount")
-    return _PAGE.format(narrow=narrow, page=page, columns=OFFER_COLUMNS, order=again)
+        narrow += f" AND {_AFTER[query.order]}" if query.after else ""
+    again = order.replace("rank", "found.rank").replace("amount", "found.amount").replace("product_id", "o.product_id")
+    return _PAGE.format(narrow=narrow, page=page, columns=OFFER_COLUMNS, joins=OFFER_JOINS, order=again)
 
 
 def _conditions(query: Query) -> str:

@@ -40,7 +40,7 @@ def money(offer: Offer | PricePoint) -> str:
 
 
 def detail_view(offer: Offer) -> RenderableType:
-    hidden = ("is_shown", "is_active", "amount", "currency")
+    hidden = ("is_shown", "is_active", "amount", "currency", "rank")
     facts = [(name.replace("_", " "), value) for name, value in vars(offer).items() if name not in hidden]
     return pairs([*facts, ("price", money(offer)), ("consumers", _exposure(offer))])
 
