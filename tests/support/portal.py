@@ -1,9 +1,11 @@
 """People and jobs for tests of the portal."""
 
+from collections.abc import Iterator
 from typing import Any
 
 from django.contrib.auth.hashers import PBKDF2PasswordHasher
 from django.db import connection
+from django.urls import URLPattern, URLResolver
 
 from harvester.engine.enqueue import enqueue
 from harvester.ops.models import AuditEvent, Role, User
@@ -55,3 +57,13 @@ def state_of(job_id: int) -> str:
 def verbs(**wanted: Any) -> list[str]:
     """Verbs of the audit trail, in the order in which they were done."""
     return list(AuditEvent.objects.filter(**wanted).order_by("id").values_list("verb", flat=True))
+
+
+def addresses(patterns: list[Any], prefix: str = "/") -> Iterator[str]:
+    """Every address of a URL map, as it is written there."""
+    for pattern in patterns:
+        here = f"{prefix}{pattern.pattern}"
+        if isinstance(pattern, URLResolver):
+            yield from addresses(pattern.url_patterns, here)
+        elif isinstance(pattern, URLPattern):
+            yield here

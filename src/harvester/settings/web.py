@@ -12,6 +12,7 @@ MIDDLEWARE = [
     "csp.middleware.CSPMiddleware",
     "harvester.portal.headers.remaining_headers",
     "harvester.portal.probes.answer_probes",
+    "harvester.api.entry.answer_api",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",

@@ -1,0 +1,1 @@
+"""The JSON interface: offers for applications, feeds and runs for operators. It calls verbs and owns no rule."""

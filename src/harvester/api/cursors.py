@@ -1,0 +1,74 @@
+"""Where a page ended, as a word that clients send back as it is. Its inside may change with any version."""
+
+import base64
+import binascii
+import json
+from decimal import Decimal, InvalidOperation
+
+from harvester.api.problems import Refused
+from harvester.catalog.search import Place, Sort
+from harvester.kernel.text import is_encodable
+
+LONGEST = 400
+_HIGHEST = 2**63 - 1
+#: Ranks have the more digits, behind the point.
+_MOST_DIGITS = 45
+
+
+def encode(*parts: object) -> str:
+    told = json.dumps(parts, default=str, ensure_ascii=False, separators=(",", ":"))
+    return base64.urlsafe_b64encode(told.encode()).decode().rstrip("=")
+
+
+def decode(cursor: str, *kinds: type) -> list[object]:
+    """The parts, if they are of these kinds."""
+    try:
+        padded = cursor.encode("ascii") + b"=" * (-len(cursor) % 4)
+        parts = json.loads(base64.b64decode(padded, altchars=b"-_", validate=True))
+    except (ValueError, binascii.Error, RecursionError):
+        raise invalid() from None
+    if not isinstance(parts, list) or [type(part) for part in parts] != list(kinds):
+        raise invalid()
+    return parts
+
+
+def of_place(order: Sort, place: Place) -> str:
+    value = {Sort.RELEVANCE: place.rank, Sort.NEWEST: None}.get(order, place.amount)
+    return encode(order.value, str(value), place.product_id)
+
+
+def to_place(cursor: str, order: Sort) -> Place:
+    """A cursor belongs to the order that it was made in."""
+    sort, value, product_id = decode(cursor, str, str, int)
+    if sort != order.value or not isinstance(product_id, int) or not 0 < product_id <= _HIGHEST:
+        raise invalid()
+    if order is Sort.NEWEST:
+        return Place(product_id=product_id)
+    try:
+        number = Decimal(str(value))
+    except InvalidOperation:
+        raise invalid() from None
+    if not number.is_finite() or abs(number.adjusted()) > _MOST_DIGITS:
+        raise invalid()
+    return Place(product_id=product_id, amount=number, rank=float(number))
+
+
+def number(cursor: str) -> int:
+    """A cursor that is a number."""
+    [value] = decode(cursor, int)
+    if not isinstance(value, int) or not 0 < value <= _HIGHEST:
+        raise invalid()
+    return value
+
+
+def text(cursor: str) -> str:
+    [value] = decode(cursor, str)
+    name = str(value)
+    if "\x00" in name or not is_encodable(name):
+        raise invalid()
+    return name
+
+
+def invalid() -> Refused:
+    detail = "cursor: it is not one that this address gave out for this order; begin without a cursor."
+    return Refused(422, "INVALID_CURSOR", detail)

@@ -1,0 +1,52 @@
+"""Where requests to the API come in: before sessions, cookies and forged forms are looked at, because it has none."""
+
+from collections.abc import Callable
+from http import HTTPStatus
+
+from django.http import HttpRequest, HttpResponseBase
+from django.urls import resolve
+
+from harvester.api import problems
+
+Handler = Callable[[HttpRequest], HttpResponseBase]
+
+PREFIX = "/api/"
+#: No request needs more; the longest is a reason.
+MOST_BYTES = 64 * 1024
+
+
+def answer_api(get_response: Handler) -> Handler:
+    """A middleware that answers the API's addresses itself, each error as a problem, and passes on all others."""
+
+    def answer(request: HttpRequest) -> HttpResponseBase:
+        if not request.path_info.startswith(PREFIX):
+            return get_response(request)
+        try:
+            return _answer(request)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the caller gets a problem
+            return problems.of_exception(request, error)
+
+    return answer
+
+
+def _answer(request: HttpRequest) -> HttpResponseBase:
+    request.get_host()
+    length = request.META.get("CONTENT_LENGTH") or "0"
+    if length.isdigit() and int(length) > MOST_BYTES:
+        return problems.too_large(MOST_BYTES)
+    response = _without_head(request)
+    if response.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+        return problems.not_allowed(response.headers["Allow"])
+    return response
+
+
+def _without_head(request: HttpRequest) -> HttpResponseBase:
+    """HEAD is a GET whose body the server leaves out."""
+    asked = request.method
+    request.method = "GET" if asked == "HEAD" else asked
+    try:
+        match = request.resolver_match = resolve(request.path_info)
+        answer: HttpResponseBase = match.func(request, *match.args, **match.kwargs)
+    finally:
+        request.method = asked
+    return answer

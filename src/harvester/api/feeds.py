@@ -1,0 +1,111 @@
+"""Feeds: what there is, and the verbs of operators."""
+
+from collections.abc import Callable
+from typing import Any
+from uuid import UUID
+
+from django.http import HttpRequest, HttpResponse
+from ninja import Query, Router
+from pydantic import Field
+
+from harvester.api import answers, cursors
+from harvester.api.jobs import enqueued
+from harvester.api.keys import BearerKey, key_of
+from harvester.api.shapes import Feed, Feeds, FeedSummary, Filters, Job
+from harvester.catalog.models import Run
+from harvester.feeds import models, reading, verbs
+from harvester.feeds.access import port_of
+from harvester.feeds.readiness import missing_for_a_run
+from harvester.feeds.states import FeedStatus
+from harvester.kernel.actor import Actor
+from harvester.ops.scopes import Scope
+
+router = Router(tags=["feeds"], auth=BearerKey(Scope.FEEDS_READ))
+_OPERATE = BearerKey(Scope.FEEDS_OPERATE)
+
+_SETTINGS = (
+    "transport", "host", "path", "username", "compression", "encoding", "default_currency", "max_file_bytes",
+    "max_rows", "max_products", "thresholds", "created_at", "updated_at",
+)  # fmt: skip
+
+
+class FeedFilters(Filters):
+    """Which feeds."""
+
+    status: FeedStatus | None = Field(None, description="only in this state")
+    cursor: str = Field("", max_length=2 * cursors.LONGEST, description="`next_cursor` of the page before")
+    page_size: int = Field(20, ge=1, le=reading.LARGEST_PAGE)
+
+
+@router.get("/feeds", response=Feeds, operation_id="list_feeds", summary="List feeds")
+def list_feeds(request: HttpRequest, filters: Query[FeedFilters]) -> HttpResponse:
+    """Feeds in the order of their names."""
+    after = cursors.text(filters.cursor) if filters.cursor else ""
+    found = reading.feeds(status=filters.status, after=after, most=filters.page_size + 1)
+    shown = found[: filters.page_size]
+    cursor = cursors.encode(str(shown[-1])) if len(found) > len(shown) else None
+    items = [FeedSummary.model_validate(_summary(feed)) for feed in shown]
+    return answers.read(request, Feeds(items=items, next_cursor=cursor))
+
+
+@router.get("/feeds/{feed_id}", response=Feed, operation_id="get_feed", summary="Get one feed")
+def get_feed(request: HttpRequest, feed_id: UUID) -> HttpResponse:
+    """A feed with its settings, without secrets."""
+    return answers.read(request, feed_shape(reading.feed(feed_id)))
+
+
+@router.post("/feeds/{feed_id}/run", response={202: Job}, operation_id="run_feed", summary="Run a feed", auth=_OPERATE)
+def run_feed(request: HttpRequest, feed_id: UUID) -> HttpResponse:
+    """Run an enabled feed now, or right after the run that is at work; its schedule stays as it is."""
+    actor = key_of(request).actor
+    return answers.write(request, 202, lambda: enqueued(verbs.run_now(actor, feed_id)))
+
+
+@router.post(
+    "/feeds/{feed_id}/test", response={202: Job}, operation_id="test_feed", summary="Test a feed", auth=_OPERATE
+)
+def test_feed(request: HttpRequest, feed_id: UUID) -> HttpResponse:
+    """Try a feed on its first rows, whatever state it is in; the job's result tells what was found."""
+    actor = key_of(request).actor
+    return answers.write(request, 202, lambda: enqueued(verbs.test_run(actor, feed_id)))
+
+
+@router.post("/feeds/{feed_id}/pause", response=Feed, operation_id="pause_feed", summary="Pause a feed", auth=_OPERATE)
+def pause_feed(request: HttpRequest, feed_id: UUID) -> HttpResponse:
+    """Stop an enabled feed until somebody resumes it; a run at work goes on to its end."""
+    return _switch(request, verbs.pause, feed_id)
+
+
+@router.post(
+    "/feeds/{feed_id}/resume", response=Feed, operation_id="resume_feed", summary="Resume a feed", auth=_OPERATE
+)
+def resume_feed(request: HttpRequest, feed_id: UUID) -> HttpResponse:
+    """Let a paused feed run again."""
+    return _switch(request, verbs.resume, feed_id)
+
+
+def feed_shape(feed: models.Feed) -> Feed:
+    held = Run.objects.filter(no=feed.source.held_run_no or 0).values_list("id", flat=True).first()
+    settings = {name: getattr(feed, name) for name in _SETTINGS}
+    return Feed.model_validate(
+        {
+            **_summary(feed),
+            **settings,
+            "port": port_of(feed),
+            "credentials": feed.secret_fields,
+            "expiry_hours": feed.source.expiry_hours,
+            "held_run_id": held,
+            "lacks": list(missing_for_a_run(feed).values()),
+        }
+    )
+
+
+def _summary(feed: models.Feed) -> dict[str, Any]:
+    named = ("id", "source_id", "network", "status", "schedule_hours", "next_run_at", "last_run_at")
+    told = {name: getattr(feed, name) for name in (*named, "consecutive_failures")}
+    return {**told, "name": str(feed), "run_requested_at": feed.manual_run_requested_at}
+
+
+def _switch(request: HttpRequest, verb: Callable[[Actor, UUID], models.Feed], feed_id: UUID) -> HttpResponse:
+    actor = key_of(request).actor
+    return answers.write(request, 200, lambda: (feed_shape(verb(actor, feed_id)), {}))

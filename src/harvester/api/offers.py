@@ -1,0 +1,161 @@
+"""Offers: what consumers see."""
+
+from datetime import datetime
+from decimal import Decimal
+from typing import Annotated, Any
+from uuid import UUID
+
+from django.http import HttpRequest, HttpResponse
+from ninja import Path, Query, Router
+from pydantic import AwareDatetime, BeforeValidator, Field, Strict
+
+from harvester.api import answers, cursors
+from harvester.api.keys import BearerKey
+from harvester.api.shapes import OFFER_ID, Filters, History, Offer, Offers, PricePoint, ProductOffers
+from harvester.catalog import history, reading, search
+from harvester.catalog.search import LARGEST_PAGE, LONGEST_TEXT, Sort
+from harvester.kernel.currencies import MINOR_UNITS
+from harvester.ops.scopes import Scope
+
+router = Router(tags=["offers"], auth=BearerKey(Scope.OFFERS_READ))
+
+OfferId = Annotated[str, Path(pattern=OFFER_ID, description="as `id` of an offer")]
+#: In an address `1` and `yes` would be guesses.
+YesOrNo = Annotated[bool, BeforeValidator(lambda text: {"true": True, "false": False}.get(text, text), bool), Strict()]
+#: No NUL: the database has no such text.
+_PRINTABLE = "^[^\x00]*$"
+
+
+_UNITS = {currency: Decimal(1).scaleb(-digits) for currency, digits in MINOR_UNITS.items()}
+_AS_IT_IS = tuple(
+    name
+    for name in Offer.model_fields
+    if name not in ("id", "product_id", "missing_since", "amount", "original_amount")
+)
+
+
+class OfferFilters(Filters):
+    """Which offers, and in which order."""
+
+    q: str = Field("", max_length=LONGEST_TEXT, pattern=_PRINTABLE, description=(
+        'words of title and brand; "two words" stand beside each other, OR means either, a minus leaves a word out'
+    ))  # fmt: skip
+    retailer: UUID | None = Field(None, description="only this retailer, by id")
+    source: UUID | None = Field(None, description="only this source, by id")
+    brand: str = Field("", max_length=200, pattern=_PRINTABLE, description="only this brand, in any case")
+    category: str = Field("", max_length=200, pattern=_PRINTABLE, description="only this category, in any case")
+    in_stock: YesOrNo | None = Field(None, description="only what is, or is not, in stock")
+    currency: str = Field("", pattern="^([A-Z]{3})?$", description="only this currency, ISO 4217")
+    min_price: Decimal | None = Field(
+        None, ge=0, max_digits=14, decimal_places=4, description="at this price or above; needs `currency`"
+    )
+    max_price: Decimal | None = Field(
+        None, ge=0, max_digits=14, decimal_places=4, description="at this price or below; needs `currency`"
+    )
+    sort: Sort | None = Field(
+        None, description="`price` and `-price` need `currency`, `relevance` needs `q`; relevance with `q`, else newest"
+    )
+    cursor: str = Field("", max_length=cursors.LONGEST, description="`next_cursor` of the page before")
+    page_size: int = Field(20, ge=1, le=LARGEST_PAGE)
+
+
+class HistoryFilters(Filters):
+    """Which part of a history."""
+
+    since: AwareDatetime | None = Field(None, description="only from this moment on, with its zone")
+    limit: int = Field(1_000, ge=1, le=history.MOST_POINTS, description="at most this many, the newest")
+
+
+@router.get("/offers", response=Offers, operation_id="search_offers", summary="Search offers")
+def search_offers(request: HttpRequest, filters: Query[OfferFilters]) -> HttpResponse:
+    """Offers that consumers see now. Pages are followed by `next_cursor`, with the same parameters."""
+    query = _query(filters)
+    page = search.search(query)
+    cursor = cursors.of_place(query.order, page.end) if page.has_more and page.end else None
+    return answers.read(request, Offers(items=[offer_shape(item) for item in page.offers], next_cursor=cursor))
+
+
+@router.get("/offers/{offer_id}", response=Offer, operation_id="get_offer", summary="Get one offer")
+def get_offer(request: HttpRequest, offer_id: OfferId) -> HttpResponse:
+    """One offer; 404 while consumers do not see it."""
+    return answers.read(request, offer_shape(reading.visible_offer(*_parts(offer_id))))
+
+
+@router.get(
+    "/offers/{offer_id}/history", response=History, operation_id="get_offer_history", summary="Get a price history"
+)
+def get_offer_history(request: HttpRequest, offer_id: OfferId, filters: Query[HistoryFilters]) -> HttpResponse:
+    """How the price of an offer went, as corrections make it read; newest first."""
+    source_id, product_id = _parts(offer_id)
+    reading.visible_offer(source_id, product_id)
+    since: datetime | None = filters.since
+    points = history.price_history(source_id, product_id, since=since, most=filters.limit)
+    return answers.read(request, History(items=[_point_shape(point) for point in points]))
+
+
+@router.get(
+    "/products/{product_id}/offers",
+    response=ProductOffers,
+    operation_id="list_product_offers",
+    summary="Compare a product's offers",
+)
+def list_product_offers(request: HttpRequest, product_id: UUID) -> HttpResponse:
+    """The offers of one product across retailers, the cheapest of each currency first; at most 500."""
+    found = reading.offers_of_product(product_id)
+    return answers.read(request, ProductOffers(items=[offer_shape(item) for item in found]))
+
+
+def offer_shape(offer: reading.Offer) -> Offer:
+    known = vars(offer)
+    told: dict[str, Any] = {name: known[name] for name in _AS_IT_IS}
+    return Offer(
+        **told,
+        **_money(offer),
+        id=f"{offer.source_id}.{offer.product_id}",
+        product_id=offer.canonical_id,
+        missing_since=offer.seen_until,
+    )
+
+
+def _point_shape(point: history.PricePoint) -> PricePoint:
+    told = {name: getattr(point, name) for name in ("observed_at", "currency", "in_stock", "promotion")}
+    return PricePoint(**told, **_money(point))
+
+
+def _money(priced: reading.Offer | history.PricePoint) -> dict[str, Any]:
+    """Amounts with at least the decimals that their currency has."""
+    unit = _UNITS[priced.currency]
+    return {
+        "amount": _written(priced.amount, unit),
+        "original_amount": None if priced.original_amount is None else _written(priced.original_amount, unit),
+    }
+
+
+def _written(amount: Decimal, unit: Decimal) -> Decimal:
+    whole = amount.quantize(unit)
+    return whole if whole == amount else amount
+
+
+def _query(filters: OfferFilters) -> search.Query:
+    query = search.Query(
+        text=filters.q,
+        retailer_id=filters.retailer,
+        source_id=filters.source,
+        brand=filters.brand,
+        category=filters.category,
+        in_stock=filters.in_stock,
+        currency=filters.currency,
+        min_amount=filters.min_price,
+        max_amount=filters.max_price,
+        sort=filters.sort,
+        page_size=filters.page_size,
+        after=None,
+    )
+    if not filters.cursor:
+        return query
+    return search.Query(**{**vars(query), "after": cursors.to_place(filters.cursor, query.order)})
+
+
+def _parts(offer_id: str) -> tuple[UUID, int]:
+    source_id, _, number = offer_id.partition(".")
+    return UUID(source_id), int(number)

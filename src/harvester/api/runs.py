@@ -1,0 +1,109 @@
+"""Runs of feeds, and the decisions about those that are held."""
+
+from typing import Any
+from uuid import UUID
+
+from django.http import HttpRequest, HttpResponse
+from ninja import Query, Router
+from pydantic import Field
+
+from harvester.api import answers, cursors
+from harvester.api.jobs import enqueued
+from harvester.api.keys import BearerKey, key_of
+from harvester.api.shapes import Approval, Filters, Job, Rejection, Run, Runs, RunSummary
+from harvester.catalog.states import RunOutcome, RunStatus
+from harvester.feeds import decisions, reading
+from harvester.feeds.models import FeedRun
+from harvester.feeds.states import Trigger
+from harvester.ops.scopes import Scope
+
+router = Router(tags=["runs"], auth=BearerKey(Scope.FEEDS_READ))
+_OPERATE = BearerKey(Scope.FEEDS_OPERATE)
+
+_OF_RUN = (
+    "id", "no", "trigger", "status", "outcome", "started_at", "finished_at", "duration_ms", "job_id", "error_code",
+)  # fmt: skip
+_MORE_OF_RUN = (
+    "attempt", "stage", "error", "decided_at", "decided_by", "decision_reason", "ignored_at",
+)  # fmt: skip
+_FIGURES = (
+    "download_bytes", "rows_read", "rows_parsed", "products_rejected", "duplicate_key_count", "products_upserted",
+    "products_new", "products_changed", "products_missing", "products_back", "prices_due", "prices_written",
+    "would_expire_count", "url_hash_fallback_count", "identity_upgrades",
+)  # fmt: skip
+
+
+class RunFilters(Filters):
+    """Which runs."""
+
+    feed: UUID | None = Field(None, description="only of this feed, by id")
+    status: RunStatus | None = Field(None, description="only in this state")
+    outcome: RunOutcome | None = Field(None, description="only those of which this became, such as HELD")
+    trigger: Trigger | None = Field(None, description="only those that began for this reason")
+    cursor: str = Field("", max_length=cursors.LONGEST, description="`next_cursor` of the page before")
+    page_size: int = Field(20, ge=1, le=reading.LARGEST_PAGE)
+
+
+@router.get("/runs", response=Runs, operation_id="list_runs", summary="List runs")
+def list_runs(request: HttpRequest, filters: Query[RunFilters]) -> HttpResponse:
+    """Runs of feeds, newest first."""
+    query = reading.RunQuery(
+        feed_id=filters.feed,
+        status=filters.status,
+        outcome=filters.outcome,
+        trigger=filters.trigger,
+        before=cursors.number(filters.cursor) if filters.cursor else None,
+        most=filters.page_size + 1,
+    )
+    found = reading.runs(query)
+    shown = found[: filters.page_size]
+    cursor = cursors.encode(shown[-1].run.no) if len(found) > len(shown) else None
+    items = [RunSummary.model_validate(_summary(run)) for run in shown]
+    return answers.read(request, Runs(items=items, next_cursor=cursor))
+
+
+@router.get("/runs/{run_id}", response=Run, operation_id="get_run", summary="Get one run")
+def get_run(request: HttpRequest, run_id: UUID) -> HttpResponse:
+    """A run with its figures; of a held one, `expected` is what a decision has to send back."""
+    return answers.read(request, run_shape(reading.run(run_id)))
+
+
+@router.post(
+    "/runs/{run_id}/approve", response={202: Job}, operation_id="approve_run", summary="Approve a run", auth=_OPERATE
+)
+def approve_run(request: HttpRequest, run_id: UUID, body: Approval) -> HttpResponse:
+    """Have a held run promoted. It is a job: a rule may still refuse it, and then the job's error says why."""
+    actor, seen = key_of(request).actor, body.expected.model_dump()
+    return answers.write(request, 202, lambda: enqueued(decisions.request_approval(actor, run_id, seen)))
+
+
+@router.post(
+    "/runs/{run_id}/reject", response={202: Job}, operation_id="reject_run", summary="Reject a run", auth=_OPERATE
+)
+def reject_run(request: HttpRequest, run_id: UUID, body: Rejection) -> HttpResponse:
+    """Have a held run dropped; what consumers see stays as it is. It is a job, like an approval."""
+    actor, seen = key_of(request).actor, body.expected.model_dump()
+    return answers.write(request, 202, lambda: enqueued(decisions.request_rejection(actor, run_id, body.reason, seen)))
+
+
+def run_shape(figures: FeedRun) -> Run:
+    run = figures.run
+    is_held = run.outcome == RunOutcome.HELD
+    return Run.model_validate(
+        {
+            **_summary(figures),
+            **{name: getattr(run, name) for name in _MORE_OF_RUN},
+            "skipped_reason": figures.skipped_reason,
+            "expected": reading.decisive_figures(figures) if is_held else None,
+            "figures": {name: getattr(figures, name) for name in _FIGURES},
+            "gates": figures.verdict,
+            "rejects": figures.rejects,
+            "warnings": figures.warnings,
+        }
+    )
+
+
+def _summary(figures: FeedRun) -> dict[str, Any]:
+    told = {name: getattr(figures.run, name) for name in _OF_RUN}
+    feed = {"feed_id": figures.feed_id, "feed": str(figures.feed)}
+    return {**told, **feed, "products": figures.products_upserted, "prices_written": figures.prices_written}

@@ -1,0 +1,10 @@
+"""Everything that the web server answers: the API beside the portal, which do not know each other."""
+
+from django.urls import include, path
+
+from harvester.portal.urls import handler400, handler403, handler404, handler500
+from harvester.portal.urls import urlpatterns as portal
+
+__all__ = ["handler400", "handler403", "handler404", "handler500", "urlpatterns"]
+
+urlpatterns = [path("api/", include("harvester.api.urls")), *portal]

@@ -1,0 +1,100 @@
+"""Every address of the API, asked with every scope: the answers are written here, and nothing may be missing."""
+
+import pytest
+from django.test import Client
+from django.urls import get_resolver
+from tests.support.api import Application, refused
+from tests.support.portal import addresses
+
+from harvester.api.app import api
+from harvester.kernel.ids import uuid7
+from harvester.ops.scopes import MEANINGS, Scope
+
+pytestmark = pytest.mark.django_db
+
+#: Address -> method and the one scope that opens it.
+MATRIX = {
+    "/api/v1/offers": ("GET", Scope.OFFERS_READ),
+    "/api/v1/offers/<offer_id>": ("GET", Scope.OFFERS_READ),
+    "/api/v1/offers/<offer_id>/history": ("GET", Scope.OFFERS_READ),
+    "/api/v1/products/<product_id>/offers": ("GET", Scope.OFFERS_READ),
+    "/api/v1/feeds": ("GET", Scope.FEEDS_READ),
+    "/api/v1/feeds/<feed_id>": ("GET", Scope.FEEDS_READ),
+    "/api/v1/feeds/<feed_id>/run": ("POST", Scope.FEEDS_OPERATE),
+    "/api/v1/feeds/<feed_id>/test": ("POST", Scope.FEEDS_OPERATE),
+    "/api/v1/feeds/<feed_id>/pause": ("POST", Scope.FEEDS_OPERATE),
+    "/api/v1/feeds/<feed_id>/resume": ("POST", Scope.FEEDS_OPERATE),
+    "/api/v1/runs": ("GET", Scope.FEEDS_READ),
+    "/api/v1/runs/<run_id>": ("GET", Scope.FEEDS_READ),
+    "/api/v1/runs/<run_id>/approve": ("POST", Scope.FEEDS_OPERATE),
+    "/api/v1/runs/<run_id>/reject": ("POST", Scope.FEEDS_OPERATE),
+    "/api/v1/jobs/<job_id>": ("GET", Scope.JOBS_READ),
+}
+#: Open to everybody: the description, and the answers that there is nothing here.
+OPEN = {"/api/v1/openapi.json": 200, "/api/v1/": 404, "/api/": 404}
+METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
+
+
+def test_the_matrix_names_every_address_and_no_other():
+    found = [address for address in addresses(get_resolver().url_patterns) if address.startswith("/api/")]
+    assert sorted(found) == sorted([*MATRIX, *OPEN])
+
+
+def test_the_description_names_the_same_addresses_and_methods():
+    described = {
+        (path.replace("{", "<").replace("}", ">"), method.upper())
+        for path, methods in api.get_openapi_schema()["paths"].items()
+        for method in methods
+    }
+    assert described == {(address, method) for address, (method, _) in MATRIX.items()}
+
+
+def concrete(address):
+    known = {"<offer_id>": f"{uuid7()}.1", "<job_id>": "1"}
+    for part in ("<product_id>", "<feed_id>", "<run_id>"):
+        known[part] = str(uuid7())
+    for part, value in known.items():
+        address = address.replace(part, value)
+    return address
+
+
+@pytest.mark.parametrize("address", MATRIX)
+def test_an_address_opens_to_its_scope_alone(address):
+    method, needed = MATRIX[address]
+    path = concrete(address)
+    assert refused(Client().generic(method, path)) == (401, "KEY_MISSING")
+    for scope in Scope:
+        answer = Application(scope).generic(method, path, content_type="application/json")
+        if scope == needed:
+            assert answer.status_code in (200, 404, 422)
+        else:
+            assert refused(answer) == (403, "SCOPE_MISSING")
+
+
+@pytest.mark.parametrize("address", MATRIX)
+def test_an_address_knows_its_method_and_no_other(address):
+    application = Application()
+    for method in METHODS:
+        if method != MATRIX[address][0]:
+            answer = application.generic(method, concrete(address), content_type="application/json")
+            assert refused(answer) == (405, "METHOD_NOT_ALLOWED")
+            assert answer.headers["Allow"] == MATRIX[address][0]
+
+
+@pytest.mark.parametrize(("address", "status"), OPEN.items())
+def test_what_is_open_tells_nothing_of_the_data(client, address, status):
+    assert client.get(address).status_code == status
+
+
+def test_a_login_opens_nothing(admin_client):
+    assert refused(admin_client.get("/api/v1/offers")) == (401, "KEY_MISSING")
+
+
+def test_a_write_needs_no_token_against_forged_forms():
+    application = Application()
+    application.handler.enforce_csrf_checks = True
+    assert refused(application.generic("POST", concrete("/api/v1/feeds/<feed_id>/run")))[0] == 404
+
+
+def test_every_scope_says_what_it_is_for():
+    assert set(MEANINGS) == set(Scope)

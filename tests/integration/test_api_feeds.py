@@ -1,0 +1,156 @@
+"""Feeds, runs and jobs over the API: what operators read, what they set off, and what is refused by which code."""
+
+import pytest
+from tests.support.api import BASE, Application, refused
+from tests.support.catalog import fetch
+
+from harvester.catalog.models import Source
+from harvester.engine.models import Job
+from harvester.feeds.models import Feed
+from harvester.guards import secrets
+from harvester.kernel.ids import uuid7
+from harvester.ops.models import AuditEvent
+
+
+@pytest.fixture
+def operator(database):
+    return Application()
+
+
+def decision(operator, run, **more):
+    """What a client that looked at the run sends back."""
+    return {"expected": operator.read(f"/runs/{run.id}")["expected"], **more}
+
+
+def test_a_feed_is_shown_with_its_settings_and_without_secrets(world, operator):
+    [item] = operator.read("/feeds")["items"]
+    shown = operator.read(f"/feeds/{item['id']}")
+    assert shown["name"] == "Shop by Impact"
+    assert shown["credentials"] == ["password"]
+    assert shown["lacks"] == []
+    assert secrets.open_document("feed", world.feed.id)["password"] not in str(shown)
+
+
+def test_feeds_are_paged_by_name_and_filtered_by_state(world, operator):
+    for name in ("B", "A", "C"):
+        source = Source.objects.create(retailer=world.source.retailer, name=name, kind="AFFILIATE_FEED")
+        Feed.objects.create(source=source, network="impact", created_by="test")
+    names, cursor = [], None
+    while cursor != "":
+        page = operator.read("/feeds", page_size=3, **({"cursor": cursor} if cursor else {}))
+        names, cursor = [*names, *(feed["name"] for feed in page["items"])], page["next_cursor"] or ""
+    assert names == ["A", "B", "C", "Shop by Impact"]
+    assert [feed["name"] for feed in operator.read("/feeds", status="ENABLED")["items"]] == ["Shop by Impact"]
+    assert refused(operator.get(f"{BASE}/feeds?cursor=WyJcdWQ4MDAiXQ")) == (422, "INVALID_CURSOR")
+
+
+def test_a_run_is_asked_for_watched_and_read(world, operator):
+    world.put(100, 101)
+    answer = operator.write(f"/feeds/{world.feed.id}/run")
+    assert answer.status_code == 202
+    job = answer.json()
+    assert job["state"] == "pending"
+    assert answer.headers["Location"] == f"{BASE}/jobs/{job['id']}"
+    world.work(job["id"])
+    assert operator.read(f"/jobs/{job['id']}")["state"] == "succeeded"
+    [run] = operator.read("/runs", feed=str(world.feed.id), status="SUCCEEDED", trigger="MANUAL")["items"]
+    assert (run["job_id"], run["outcome"], run["products"]) == (job["id"], "PROMOTED", 2)
+    whole = operator.read(f"/runs/{run['id']}")
+    assert whole["figures"]["prices_written"] == 2
+    assert whole["expected"] is None
+    assert {gate["gate"]: gate["holds"] for gate in whole["gates"]}["EXPIRY_SPIKE"] is False
+    assert len(operator.read("/offers")["items"]) == 2
+    assert operator.read("/runs", trigger="SCHEDULED")["items"] == []
+
+
+def test_runs_are_paged_newest_first(world, operator):
+    for numbers in ((100,), (101,), (102,)):
+        world.put(*numbers)
+        world.run()
+    page = operator.read("/runs", page_size=2)
+    rest = operator.read("/runs", page_size=2, cursor=page["next_cursor"])
+    numbers = [run["no"] for run in page["items"] + rest["items"]]
+    assert numbers == sorted(numbers, reverse=True)
+    assert len(numbers) == 3
+    assert rest["next_cursor"] is None
+
+
+def test_a_test_tells_what_it_found_in_its_job(world, operator):
+    world.put(100)
+    job = operator.write(f"/feeds/{world.feed.id}/test").json()
+    world.work(job["id"])
+    result = operator.read(f"/jobs/{job['id']}")["result"]
+    assert (result["success"], result["rows_valid"]) == (True, 1)
+
+
+def test_what_a_feed_lacks_for_a_test_is_told_field_by_field(world, operator):
+    world.change(host="", username="")
+    answer = operator.write(f"/feeds/{world.feed.id}/test")
+    assert refused(answer) == (422, "INVALID_SETTINGS")
+    assert {error["field"] for error in answer.json()["errors"]} == {"host", "username"}
+    world.change(host="127.0.0.1", username="x")
+
+
+def test_a_feed_is_paused_and_resumed_by_the_key(world, operator):
+    assert operator.write(f"/feeds/{world.feed.id}/pause").json()["status"] == "PAUSED"
+    assert refused(operator.write(f"/feeds/{world.feed.id}/pause")) == (409, "FEED_WRONG_STATUS")
+    assert refused(operator.write(f"/feeds/{world.feed.id}/run")) == (409, "FEED_WRONG_STATUS")
+    assert operator.write(f"/feeds/{world.feed.id}/resume").json()["status"] == "ENABLED"
+    told = AuditEvent.objects.filter(verb="FEED_STATUS_CHANGED").values_list("actor_kind", "actor_id", "actor_name")
+    assert set(told) == {("key", str(operator.key.pk), operator.key.name)}
+
+
+def test_a_held_run_is_approved_with_the_figures_that_were_seen(world, operator):
+    run = world.hold()
+    answer = operator.write(f"/runs/{run.id}/approve", decision(operator, run))
+    assert answer.status_code == 202
+    world.work(answer.json()["id"])
+    assert operator.read(f"/runs/{run.id}")["outcome"] == "APPROVED"
+    assert operator.read(f"/runs/{run.id}")["decided_by"] == operator.key.name
+    told = AuditEvent.objects.filter(verb="ACTIVATION_APPROVED").values_list("actor_kind", "actor_id")
+    assert list(told) == [("key", str(operator.key.pk))]
+    again = {"expected": {"products_upserted": 3, "products_new": 0, "products_missing": 37, "prices_due": 0}}
+    assert refused(operator.write(f"/runs/{run.id}/approve", again)) == (409, "ALREADY_APPROVED")
+
+
+def test_a_held_run_is_rejected_with_a_reason(world, operator):
+    run = world.hold()
+    body = decision(operator, run)
+    assert refused(operator.write(f"/runs/{run.id}/reject", body)) == (422, "INVALID_INPUT")
+    assert refused(operator.write(f"/runs/{run.id}/reject", {**body, "reason": "  "})) == (422, "INVALID_INPUT")
+    job = operator.write(f"/runs/{run.id}/reject", {**body, "reason": "half a file"}).json()
+    world.work(job["id"])
+    assert operator.read(f"/runs/{run.id}")["decision_reason"] == "half a file"
+    assert refused(operator.write(f"/runs/{run.id}/approve", body)) == (409, "ALREADY_REJECTED")
+
+
+def test_every_refusal_of_a_decision_has_its_code(world, operator):
+    run = world.hold()
+    body = decision(operator, run)
+    changed = {"expected": {**body["expected"], "products_missing": 1}}
+    assert refused(operator.write(f"/runs/{run.id}/approve", changed)) == (409, "FIGURES_CHANGED")
+    assert refused(operator.write(f"/runs/{uuid7()}/approve", body)) == (404, "RUN_NOT_FOUND")
+    [promoted] = operator.read("/runs", outcome="PROMOTED")["items"]
+    assert refused(operator.write(f"/runs/{promoted['id']}/approve", body)) == (409, "NOT_BLOCKED")
+    busy = world.running()
+    assert refused(operator.write(f"/runs/{run.id}/approve", body)) == (409, "FEED_BUSY")
+    assert refused(operator.write(f"/runs/{busy.id}/approve", body)) == (409, "RUN_NOT_SUCCEEDED")
+    fetch("DELETE FROM feed_runs WHERE run_id = %s", busy.pk), fetch("DELETE FROM runs WHERE id = %s", busy.pk)
+    world.shrink(100, 101)
+    assert refused(operator.write(f"/runs/{run.id}/approve", body)) == (409, "STALE_RUN")
+
+
+def test_a_decision_without_the_figures_is_not_taken(world, operator):
+    run = world.hold()
+    for body in ({}, {"expected": {}}, {"expected": {"products_upserted": 3}}, [], None):
+        assert refused(operator.write(f"/runs/{run.id}/approve", body)) == (422, "INVALID_INPUT")
+    more = {**decision(operator, run), "force": True}
+    assert refused(operator.write(f"/runs/{run.id}/approve", more)) == (422, "INVALID_INPUT")
+    assert not Job.objects.filter(kind="feeds.approve").exists()
+
+
+@pytest.mark.parametrize("path", ["/feeds/{}", "/feeds/{}/run", "/feeds/{}/pause", "/runs/{}", "/jobs/987654321"])
+def test_unknown_things_are_not_found(operator, path):
+    target = path.format(uuid7())
+    ask = operator.write if target.endswith(("run", "pause")) else lambda address: operator.get(BASE + address)
+    assert refused(ask(target))[0] == 404

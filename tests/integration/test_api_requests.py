@@ -1,0 +1,177 @@
+"""What holds for every request to the API: entity tags, writes done once, limits, errors without their inside."""
+
+import threading
+from dataclasses import replace
+
+import pytest
+from django.db import OperationalError, connection
+from django.http import HttpResponse
+from tests.support.api import BASE, Application, refused
+from tests.support.log_lines import logged
+
+from harvester.api import offers as offers_module
+from harvester.engine.models import Job
+from harvester.ops import api_answers
+
+
+@pytest.fixture
+def application(database):
+    return Application()
+
+
+def run_path(world):
+    return f"/feeds/{world.feed.id}/run"
+
+
+def jobs():
+    return Job.objects.filter(kind="feeds.run").count()
+
+
+def test_who_has_it_already_gets_no_body(application):
+    first = application.get(f"{BASE}/offers")
+    tag = first.headers["ETag"]
+    for known in (tag, f'"other", W/{tag}', "*"):
+        again = application.get(f"{BASE}/offers", headers={"If-None-Match": known})
+        assert (again.status_code, again.content, again.headers["ETag"]) == (304, b"", tag)
+    assert application.get(f"{BASE}/offers", headers={"If-None-Match": '"other"'}).status_code == 200
+    assert "no-store" not in first.headers["Cache-Control"]
+    assert "Set-Cookie" not in first.headers
+
+
+def test_head_answers_like_get_without_the_body(application):
+    answer = application.head(f"{BASE}/offers")
+    assert (answer.status_code, answer.content) == (200, b"")
+    assert answer.headers["ETag"] == application.get(f"{BASE}/offers").headers["ETag"]
+
+
+def test_the_same_write_with_the_same_key_is_done_once(world, application):
+    first = application.write(run_path(world), None, **{"Idempotency-Key": "order-1"})
+    again = application.write(run_path(world), None, **{"Idempotency-Key": "order-1"})
+    assert (first.status_code, jobs()) == (202, 1)
+    assert (again.status_code, again.json()) == (202, first.json())
+    assert again.headers["Location"] == first.headers["Location"]
+    assert (first.headers.get("Idempotency-Replayed"), again.headers["Idempotency-Replayed"]) == (None, "true")
+    assert application.write(run_path(world), None, **{"Idempotency-Key": "order-2"}).status_code == 202
+    assert application.write(run_path(world)).status_code == 202
+    assert jobs() == 3
+
+
+def test_a_key_of_another_request_is_refused_and_another_application_has_its_own(world, application):
+    application.write(run_path(world), None, **{"Idempotency-Key": "order-1"})
+    other = application.write(f"/feeds/{world.feed.id}/pause", None, **{"Idempotency-Key": "order-1"})
+    assert refused(other) == (422, "IDEMPOTENCY_KEY_REUSED")
+    body = application.write(run_path(world), {"x": 1}, **{"Idempotency-Key": "order-1"})
+    assert refused(body) == (422, "IDEMPOTENCY_KEY_REUSED")
+    Application().write(run_path(world), None, **{"Idempotency-Key": "order-1"})
+    assert jobs() == 2
+
+
+def test_a_refused_write_may_be_tried_again_under_its_key(world, application):
+    world.change(status="PAUSED")
+    retry = {"Idempotency-Key": "order-1"}
+    assert refused(application.write(run_path(world), None, **retry)) == (409, "FEED_WRONG_STATUS")
+    world.change(status="ENABLED")
+    assert application.write(run_path(world), None, **retry).status_code == 202
+
+
+def test_two_writes_at_the_same_moment_under_one_key_are_one(world, application):
+    answers = []
+    barrier = threading.Barrier(2)
+
+    def ask():
+        barrier.wait()
+        try:
+            answers.append(
+                Application(token=application.token).write(run_path(world), None, **{"Idempotency-Key": "order-1"})
+            )
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=ask) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [answer.status_code for answer in answers] == [202, 202]
+    assert answers[0].json() == answers[1].json()
+    assert jobs() == 1
+
+
+def test_answers_are_forgotten_after_a_day(world, application):
+    retry = {"Idempotency-Key": "order-1"}
+    application.write(run_path(world), None, **retry)
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE api_answers SET created_at = created_at - interval '25 hours'")
+    assert application.write(run_path(world), None, **retry).status_code == 202
+    assert jobs() == 2
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE api_answers SET created_at = created_at - interval '25 hours'")
+    assert api_answers.forget_old() == 1
+
+
+@pytest.mark.parametrize("key", ["", " ", "a b", "x" * 101, "ü"])
+def test_an_odd_idempotency_key_is_refused(world, application, key):
+    assert refused(application.write(run_path(world), None, **{"Idempotency-Key": key})) == (422, "INVALID_INPUT")
+    assert jobs() == 0
+
+
+def test_a_key_that_asks_too_often_is_told_when_to_come_back(application, settings):
+    settings.CONFIG = replace(settings.CONFIG, api_rate_per_minute=4)
+    assert application.get(f"{BASE}/offers").headers["RateLimit-Remaining"] == "0"
+    answer = application.get(f"{BASE}/offers")
+    assert refused(answer) == (429, "RATE_LIMITED")
+    assert 1 <= int(answer.headers["Retry-After"]) <= 15
+    assert Application().get(f"{BASE}/offers").status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status", "code"),
+    [
+        ("POST", "/offers", 405, "METHOD_NOT_ALLOWED"),
+        ("DELETE", "/feeds", 405, "METHOD_NOT_ALLOWED"),
+        ("TRACE", "/jobs/1", 405, "METHOD_NOT_ALLOWED"),
+        ("GET", "/", 404, "NOT_FOUND"),
+        ("GET", "/offers/", 404, "NOT_FOUND"),
+        ("GET", "/nothing", 404, "NOT_FOUND"),
+        ("GET", "/../v2/offers", 404, "NOT_FOUND"),
+    ],
+)
+def test_wrong_addresses_and_methods_are_problems_too(application, method, path, status, code):
+    answer = application.generic(method, BASE + path)
+    assert refused(answer) == (status, code)
+    assert status != 405 or answer.headers["Allow"]
+
+
+def test_a_body_that_is_no_json_or_too_large_is_refused(world, application):
+    path = f"{BASE}/runs/{world.feed.id}/approve"
+    for body in ("{", "\xff", "[" * 5000):
+        assert refused(application.post(path, body, content_type="application/json")) == (400, "BAD_REQUEST")
+    large = application.post(path, "x" * 70_000, content_type="application/json")
+    assert refused(large) == (413, "REQUEST_TOO_LARGE")
+
+
+def test_another_host_is_refused(application):
+    assert refused(application.get(f"{BASE}/offers", headers={"Host": "evil.example"})) == (400, "BAD_REQUEST")
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (RuntimeError("the inside is blue"), (500, "INTERNAL_ERROR")),
+        (OperationalError("gone"), (503, "DATABASE_UNAVAILABLE")),
+    ],
+)
+def test_what_breaks_inside_is_logged_and_not_told(application, monkeypatch, settings, error, expected):
+    settings.DEBUG = True
+
+    def broken(*_args, **_kwargs) -> HttpResponse:
+        raise error
+
+    monkeypatch.setattr(offers_module.search, "search", broken)
+    with logged() as lines:
+        answer = application.get(f"{BASE}/offers")
+        told = [line for line in lines() if line["event"] == "API_REQUEST_FAILED"]
+    assert refused(answer) == expected
+    assert b"blue" not in answer.content
+    assert b"Traceback" not in answer.content
+    assert bool(told) == (expected[0] == 500)
