@@ -3,6 +3,7 @@
 import pytest
 from django.db import transaction
 from playwright.sync_api import expect
+from tests.support.api import stored_key
 from tests.support.portal import job
 
 from harvester.ops.alerts import raise_alert
@@ -44,6 +45,7 @@ def pages() -> list[str]:
             "/users/",
             "/users/add/",
         ),
+        *("/api-keys/", "/api-keys/add/", f"/api-keys/{stored_key(name='price site').pk}/"),
         *(f"/audit/{AuditEvent.objects.latest('id').pk}/", f"/users/{User.objects.get().pk}/", "/account/password/"),
     ]
 

@@ -25,6 +25,7 @@ COMMANDS = (
     "doctor",
     "user",
     "keys",
+    "api-keys",
     "jobs",
 )
 

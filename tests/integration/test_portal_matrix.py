@@ -3,6 +3,7 @@
 import pytest
 from django.test import Client
 from django.urls import get_resolver
+from tests.support.api import stored_key
 from tests.support.portal import addresses, job, person
 
 from harvester.ops import users
@@ -47,6 +48,10 @@ MATRIX = {
     "/users/<uuid:user_id>/role/": ADMINS_ACT,
     "/users/<uuid:user_id>/active/": ADMINS_ACT,
     "/users/<uuid:user_id>/password/": ADMINS_ACT,
+    "/api-keys/": SEEN_BY_ALL,
+    "/api-keys/add/": {"GET": (LOGIN, 403, 403, 200), "POST": (LOGIN, 403, 403, 200), "DELETE": (LOGIN, 405, 405, 405)},
+    "/api-keys/<uuid:key_id>/": SEEN_BY_ALL,
+    "/api-keys/<uuid:key_id>/revoke/": ADMINS_ACT,
 }
 ROLES = (None, Role.VIEWER, Role.OPERATOR, Role.ADMIN)
 
@@ -73,6 +78,7 @@ def concrete(address, people):
         "<row:event_id>": event.pk,
         "<uuid:user_id>": people["other"].pk,
     }
+    known["<uuid:key_id>"] = stored_key().pk
     for part, value in known.items():
         address = address.replace(part, str(value))
     return address

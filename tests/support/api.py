@@ -20,6 +20,13 @@ def make_key(*scopes: Scope, **options: Any) -> tuple[ApiKey, str]:
     return api_keys.create(ADMIN, f"application {next(_numbers)}", scopes or list(Scope), **options)
 
 
+def stored_key(**fields: Any) -> ApiKey:
+    """A key that stands there without anybody having made it."""
+    number = next(_numbers)
+    known = {"name": f"stored {number}", "prefix": f"hvk_{number:08}", "token_hash": f"{number:064}"}
+    return ApiKey.objects.create(**{**known, "scopes": [Scope.OFFERS_READ], "created_by": "test", **fields})
+
+
 class Application(Client):
     """Sends requests to the API with a key of its own."""
 

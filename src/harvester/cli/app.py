@@ -8,6 +8,7 @@ import typer
 
 from harvester.cli import (
     alerts,
+    api_keys,
     doctor,
     feed_runs,
     import_shops,
@@ -81,6 +82,7 @@ import_shops.declare(app)
 app.add_typer(jobs.app, rich_help_panel="Operate")
 app.add_typer(alerts.app, rich_help_panel="Operate")
 app.add_typer(users.app, rich_help_panel="Set up and look after")
+app.add_typer(api_keys.app, rich_help_panel="Set up and look after")
 app.add_typer(keys.app, rich_help_panel="Set up and look after")
 migrate.declare(app)
 doctor.declare(app)

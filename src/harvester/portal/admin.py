@@ -1,8 +1,9 @@
 """Which lists the portal has. Django finds this module by its name."""
 
 from harvester.engine.models import Job, JobEvent, PeriodicJob
-from harvester.ops.models import Alert, AuditEvent, User
+from harvester.ops.models import Alert, ApiKey, AuditEvent, User
 from harvester.portal.alerts import AlertAdmin
+from harvester.portal.api_keys import ApiKeyAdmin
 from harvester.portal.jobs.lists import JobAdmin, JobEventAdmin
 from harvester.portal.people import UserAdmin
 from harvester.portal.periodic import PeriodicJobAdmin
@@ -15,3 +16,4 @@ site.register(PeriodicJob, PeriodicJobAdmin)
 site.register(Alert, AlertAdmin)
 site.register(AuditEvent, AuditEventAdmin)
 site.register(User, UserAdmin)
+site.register(ApiKey, ApiKeyAdmin)

@@ -26,6 +26,7 @@ def menu(_request: HttpRequest) -> list[dict[str, Any]]:
                 _item("Periodic jobs", "event_repeat", "engine_periodicjob_changelist"),
                 _item("Audit trail", "policy", "ops_auditevent_changelist"),
                 _item("Users", "group", "ops_user_changelist"),
+                _item("API keys", "key", "ops_apikey_changelist"),
             ],
         },
     ]

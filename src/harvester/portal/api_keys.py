@@ -1,0 +1,135 @@
+"""API keys: everybody may look, admins make and revoke. The key itself is on one page, once."""
+
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+from django import forms
+from django.contrib.admin import display
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, reverse
+from django.utils import timezone
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from harvester.kernel.errors import Conflict, InvalidInput
+from harvester.ops import api_keys
+from harvester.ops.models import ApiKey, AuditEvent, Role
+from harvester.ops.scopes import Scope
+from harvester.portal.display import NOTHING, when
+from harvester.portal.forms import Choice, Text
+from harvester.portal.model_admin import PortalAdmin
+from harvester.portal.requests import attempt, may, require
+
+LATEST = 10
+_BADGES = {"valid": "succeeded", "expired": "retryable", "revoked": "cancelled"}
+_ENDS = [("", "Never: until somebody revokes it"), ("30", "In 30 days"), ("90", "In 90 days"), ("365", "In a year")]
+
+
+class NewKeyForm(forms.Form):
+    name = forms.CharField(
+        max_length=api_keys.LONGEST_NAME,
+        widget=Text({"autofocus": True, "autocomplete": "off"}),
+        help_text="The application that uses it, such as “price site”.",
+    )
+    scopes = forms.MultipleChoiceField(
+        label="It may", choices=[(scope.value, scope.value) for scope in Scope], widget=forms.CheckboxSelectMultiple()
+    )
+    days = forms.ChoiceField(label="It ends", choices=_ENDS, required=False, widget=Choice())
+
+    @property
+    def scope_rows(self) -> list[tuple[Any, str]]:
+        """Each box with what its scope is for."""
+        return [(box, Scope(str(box.data["value"])).meaning) for box in self["scopes"]]
+
+
+class ApiKeyAdmin(PortalAdmin):
+    mount = "api-keys"
+    title = "API keys"
+    page_keys = ("-created_at", "-id")
+    empty = "No application uses the API yet."
+    list_display = ("key", "state", "scopes_text", "last_used", "made", "ends")
+    list_display_links = None
+    search_fields = ("name__icontains", "prefix")
+    search_help_text = "Search by name, or by the beginning of the key"
+
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponseBase:
+        add = reverse("admin:ops_apikey_add") if may(request, Role.ADMIN) else None
+        return super().changelist_view(request, {"add_url": add, "add_words": "Make a key", **(extra_context or {})})
+
+    def page_urls(self) -> list[URLPattern]:
+        return [
+            self.url("add/", require_http_methods(["GET", "HEAD", "POST"])(self.add), "add"),
+            self.url("<uuid:key_id>/", require_safe(self.show), "change"),
+            self.url("<uuid:key_id>/revoke/", require_POST(self.revoke), "revoke"),
+        ]
+
+    def add(self, request: HttpRequest) -> HttpResponse:
+        actor = require(request, Role.ADMIN)
+        form = NewKeyForm(request.POST or None)
+        if request.method == "POST" and form.is_valid():
+            given = form.cleaned_data
+            end = timezone.now() + timedelta(days=int(given["days"])) if given["days"] else None
+            try:
+                key, token = api_keys.create(actor, given["name"], given["scopes"], expires_at=end)
+            except (Conflict, InvalidInput) as problem:
+                form.add_error("name" if str(problem).startswith("name: ") else None, str(problem))
+            else:
+                # In the answer to the form, and not after a redirect: nothing may keep it for the next page.
+                return self._page(request, "portal/api_key_made.html", key.name, key=key, token=token)
+        return self._page(request, "portal/api_key_add.html", "Make an API key", form=form)
+
+    def show(self, request: HttpRequest, key_id: UUID) -> HttpResponse:
+        key = ApiKey.objects.filter(pk=key_id).first()
+        if key is None:
+            raise Http404
+        events = AuditEvent.objects.filter(actor_id=str(key.pk)).order_by("-at", "-id")[:LATEST]
+        may_revoke = may(request, Role.ADMIN) and key.revoked_at is None
+        context = {"key": key, "state": self.state(key), "scopes": [Scope(name) for name in key.scopes]}
+        return self._page(request, "portal/api_key.html", key.name, **context, events=events, may_revoke=may_revoke)
+
+    def revoke(self, request: HttpRequest, key_id: UUID) -> HttpResponse:
+        actor = require(request, Role.ADMIN)
+
+        def verb() -> str:
+            return f"The key {api_keys.revoke(actor, key_id).name} is refused from the next request on."
+
+        attempt(request, verb)
+        return redirect("admin:ops_apikey_change", key_id)
+
+    def _page(self, request: HttpRequest, template: str, title: str, **context: Any) -> HttpResponse:
+        shell = {**self.admin_site.each_context(request), "title": title}
+        return TemplateResponse(request, template, {**shell, **context})
+
+    @display(description="Key")
+    def key(self, key: ApiKey) -> SafeString:
+        link = reverse("admin:ops_apikey_change", args=[key.pk])
+        return format_html(
+            '<a class="hv-job" href="{}"><span class="hv-kind">{}</span> <code>{}…</code></a>',
+            link,
+            key.name,
+            key.prefix,
+        )
+
+    @display(description="State")
+    def state(self, key: ApiKey) -> SafeString:
+        return format_html('<span class="hv-badge hv-{}">{}</span>', _BADGES[key.state], key.state.capitalize())
+
+    @display(description="It may")
+    def scopes_text(self, key: ApiKey) -> str:
+        return ", ".join(key.scopes)
+
+    @display(description="Last used")
+    def last_used(self, key: ApiKey) -> SafeString:
+        return when(key.last_used_at)
+
+    @display(description="Made")
+    def made(self, key: ApiKey) -> SafeString:
+        return when(key.created_at)
+
+    @display(description="Ends")
+    def ends(self, key: ApiKey) -> SafeString:
+        return when(key.revoked_at or key.expires_at) if key.revoked_at or key.expires_at else NOTHING
