@@ -1,6 +1,6 @@
 # `make` alone lists every target.
 .DEFAULT_GOAL := help
-.PHONY: help demo up test test-fast lint format bench bench-engine chaos lock clean parts
+.PHONY: help demo up test test-fast lint format bench bench-engine chaos lock clean parts api-reference
 
 PYTHON ?= python3
 VENV := .venv
@@ -57,6 +57,11 @@ test: $(VENV)/.dev parts lint ## Everything that must pass: lint and all tests
 
 test-fast: $(VENV)/.dev ## The tests without the slow ones and the browser
 	@$(BIN)/python -m pytest -m "not slow and not browser" $(ARGS)
+
+api-reference: $(VENV)/.runtime ## Make docs/api-reference.md anew from what the API says of itself
+	@mkdir -p build
+	@HARVESTER_HOME=$(CURDIR)/build/lint $(BIN)/python tools/api_reference.py > build/api-reference.md
+	@mv build/api-reference.md docs/api-reference.md
 
 chaos: $(VENV)/.dev ## Three minutes of killed workers and database restarts (ARGS="--seed N")
 	@$(BIN)/python -m tests.chaos $(ARGS)

@@ -33,7 +33,7 @@ class FeedFilters(Filters):
     """Which feeds."""
 
     status: FeedStatus | None = Field(None, description="only in this state")
-    cursor: str = Field("", max_length=2 * cursors.LONGEST, description="`next_cursor` of the page before")
+    cursor: str = Field("", max_length=3 * cursors.LONGEST, description="`next_cursor` of the page before")
     page_size: int = Field(20, ge=1, le=reading.LARGEST_PAGE)
 
 

@@ -6,9 +6,11 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 from ninja import NinjaAPI
 from ninja.openapi.schema import OpenAPISchema
+from ninja.operation import Operation
 
 from harvester.api import problems
 from harvester.api.answers import IDEMPOTENCY_HEADER, IDEMPOTENCY_PATTERN
+from harvester.api.keys import BearerKey
 from harvester.api.problems import Problem
 
 #: Status -> what it means here. Every address may answer these.
@@ -27,12 +29,21 @@ CONFLICT = {409: "The thing is in a state that forbids this; the code says which
 UNCHANGED = {304: {"description": "The client has this already: `If-None-Match` named its `ETag`."}}
 
 
+class _Schema(OpenAPISchema):
+    """Says with each operation which scope opens it."""
+
+    def operation_security(self, operation: Operation) -> list[dict[str, Any]] | None:
+        super().operation_security(operation)
+        keys = [auth for auth in operation.auth_callbacks if isinstance(auth, BearerKey)]
+        return [{BearerKey.__name__: [key.scope.value]} for key in keys]
+
+
 class DescribedAPI(NinjaAPI):
     """A NinjaAPI whose errors are problems, and whose description says which there are."""
 
     @cached_property
     def description_of_all(self) -> dict[str, Any]:
-        described = OpenAPISchema(self, self.get_root_path({}).lstrip("/"))
+        described = _Schema(self, self.get_root_path({}).lstrip("/"))
         schema: dict[str, Any] = {**described, "servers": [{"url": "/"}]}
         schema["components"]["schemas"] |= _shapes()
         for path, methods in schema["paths"].items():

@@ -1,0 +1,51 @@
+"""Planted secrets are in no answer of the API, and keys of the API are in no row and no log."""
+
+from tests.support.api import Application
+from tests.support.feed_rows import ADMIN
+from tests.support.feed_world import World, allow_loopback
+from tests.support.log_lines import logged
+from tests.support.sftp_server import SftpServer
+from tests.support.stored import everything_stored
+
+from harvester.api import offers
+from harvester.api.app import api
+from harvester.engine.models import Job
+from harvester.feeds import verbs
+
+CANARY = "zq4417-canary-opens-sesame-7731"
+
+
+def test_no_answer_has_a_credential_and_nothing_stored_has_a_key(database, settings, tmp_path, monkeypatch):
+    allow_loopback(settings)
+    with SftpServer(tmp_path) as server, logged() as lines:
+        world = World(server)
+        world.put(100)
+        assert world.run().outcome == "PROMOTED"
+        verbs.change_credentials(ADMIN, world.feed.id, password=CANARY)
+        application = Application()
+        bodies = [application.write(f"/feeds/{world.feed.id}/{verb}").content for verb in ("test", "pause", "resume")]
+        world.work(Job.objects.latest("id").pk)
+        bodies += _read_everything(application, world)
+        monkeypatch.setattr(offers.search, "search", _careless(application.token))
+        bodies.append(application.get("/api/v1/offers").content)
+        told = b"".join(bodies).decode() + "\n".join(map(str, lines()))
+        assert "API_REQUEST_FAILED" in told
+        for secret in (CANARY, application.token[12:]):
+            assert secret not in told
+            assert secret not in everything_stored()
+
+
+def _read_everything(application, world):
+    offer = application.read("/offers")["items"][0]["id"]
+    run = application.read("/runs")["items"][0]["id"]
+    known = {"offer_id": offer, "feed_id": world.feed.id, "run_id": run, "product_id": world.feed.id}
+    paths = [path for path, methods in api.get_openapi_schema()["paths"].items() if "get" in methods]
+    jobs = [application.get(f"/api/v1/jobs/{job.pk}").content for job in Job.objects.all()]
+    return [*jobs, *(application.get(path.format(**known, job_id=1)).content for path in paths)]
+
+
+def _careless(token):
+    def search(*_args):
+        raise RuntimeError(f"called with Authorization: Bearer {token} and {token}")
+
+    return search

@@ -1,0 +1,13 @@
+"""Prints docs/api-reference.md. `make api-reference` writes it."""
+
+import os
+
+import django
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "harvester.settings")
+django.setup()
+
+from harvester.api.app import api  # noqa: E402 - needs Django
+from harvester.api.reference import markdown  # noqa: E402
+
+print(markdown(api.get_openapi_schema()), end="")
