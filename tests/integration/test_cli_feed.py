@@ -330,6 +330,8 @@ def test_a_held_run_is_shown_and_decided(world):
     world.run()
     world.put(*range(100, 120))
     held = world.run()
+    assert feed("inspect", held.no, "--json").json["difference"]["counts"]["missing"] == 30
+    assert "What would change" in feed("inspect", held.no).out
     assert "--yes" in feed("reject", held.no, "--reason", "half a file", code=2).err
     with worker_thread():
         told = feed("reject", held.no, "--reason", "half a file", "--yes", "--wait", "--json").json

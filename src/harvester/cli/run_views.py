@@ -9,8 +9,10 @@ from rich.text import Text
 from harvester.catalog.models import Run
 from harvester.cli.job_views import database_now, find
 from harvester.cli.output import cell, pairs, span, stacked, table, when
-from harvester.feeds.models import Feed, FeedRun, FeedRunSample
+from harvester.feeds.inspecting import FIGURES, difference_of, samples_of
+from harvester.feeds.models import Feed, FeedRun
 from harvester.kernel.errors import NotFound
+from harvester.pipeline.difference import KINDS
 
 _OF_RUN = (
     "no", "id", "trigger", "status", "outcome", "stage", "attempt", "started_at", "finished_at", "duration_ms",
@@ -18,25 +20,7 @@ _OF_RUN = (
     "error_code", "error", "decided_at", "decided_by", "decision_reason", "ignored_at", "ignored_by",
     "ignored_reason",
 )  # fmt: skip
-#: Figure -> what people call it, in the order of the summary.
-_FIGURES = {
-    "download_bytes": "bytes downloaded",
-    "rows_read": "rows read",
-    "rows_parsed": "rows used",
-    "products_rejected": "rows rejected",
-    "duplicate_key_count": "duplicate rows",
-    "products_upserted": "products",
-    "products_new": "new",
-    "products_changed": "changed",
-    "products_back": "back",
-    "products_missing": "missing",
-    "would_expire_count": "would expire",
-    "prices_due": "prices due",
-    "prices_written": "prices written",
-    "url_hash_fallback_count": "known by address only",
-    "identity_upgrades": "better identity than before",
-}
-_OF_FEED_RUN = (*_FIGURES, "skipped_reason", "manifest_rows", "verdict", "rejects", "warnings", "dialect", "timings")
+_OF_FEED_RUN = (*FIGURES, "skipped_reason", "manifest_rows", "verdict", "rejects", "warnings", "dialect", "timings")
 
 
 #: Rows of one kind that people are shown; JSON has all that were kept.
@@ -67,15 +51,36 @@ def summary(run_no: int) -> dict[str, Any]:
 
 
 def inspected(run_no: int) -> dict[str, Any]:
-    """One run with its figures and the first rows of each kind that were refused or looked odd."""
-    samples: dict[str, list[dict[str, Any]]] = {}
-    for item in FeedRunSample.objects.filter(run_id=run_numbered(run_no).pk).order_by("code", "place"):
-        samples.setdefault(item.code, []).append({"line": item.line, "reason": item.reason, "row": item.row})
-    return {**summary(run_no), "samples": samples}
+    """One run with its figures, the first rows that were refused or looked odd, and what it would change if held."""
+    run = run_numbered(run_no)
+    return {**summary(run_no), "samples": samples_of(run), "difference": difference_of(run)}
 
 
 def inspected_view(run: dict[str, Any]) -> RenderableType:
-    return stacked(summary_view(run), samples_table(run["samples"], SAMPLES_SHOWN))
+    difference = run["difference"]
+    return stacked(
+        summary_view(run),
+        *(difference_tables(difference) if difference else ()),
+        samples_table(run["samples"], SAMPLES_SHOWN),
+    )
+
+
+def difference_tables(found: dict[str, Any]) -> list[RenderableType]:
+    """What a held run would change: products of each kind, and where in the catalog that is."""
+    changes = [
+        (kind, item["title"], item["price_before"], item["price"])
+        for kind in KINDS
+        for item in found["samples"][kind][:SAMPLES_SHOWN]
+    ]
+    columns = ("change", "product", "price before", "price in the file")
+    tables: list[RenderableType] = [table(columns, changes, right=columns[2:], title="What would change")]
+    for name, told in (("categories", "category"), ("brands", "brand")):
+        rows = [
+            (group["name"] or "(none)", *(_number(group[kind]) for kind in KINDS)) for group in found[name]["shown"]
+        ]
+        if rows:
+            tables.append(table((told, *KINDS), rows, right=KINDS))
+    return tables
 
 
 def samples_table(samples: dict[str, list[dict[str, Any]]], most: int | None = None) -> RenderableType | None:
@@ -122,7 +127,7 @@ def state_of(run: dict[str, Any]) -> Text:
 
 def summary_view(run: dict[str, Any]) -> RenderableType:
     heading = Text.assemble((f"run {run['no']} of {run['feed']}", "bold"), "  ", state_of(run))
-    figures = [(told, _number(run[name])) for name, told in _FIGURES.items() if run[name] is not None]
+    figures = [(told, _number(run[name])) for name, told in FIGURES.items() if run[name] is not None]
     facts = [("trigger", run["trigger"]), ("took", _took(run)), ("skipped", run["skipped_reason"])]
     return stacked(
         heading,

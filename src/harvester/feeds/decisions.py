@@ -29,6 +29,8 @@ from harvester.kernel.errors import InvalidInput
 from harvester.ops import audit
 
 LONGEST_REASON = 1_000
+#: Kind of the job -> what the audit trail says when a person asks for it.
+REQUESTS = {APPROVE: "ACTIVATION_APPROVAL_REQUESTED", REJECT: "ACTIVATION_REJECTION_REQUESTED"}
 
 
 def request_approval(actor: Actor, run_id: UUID, expected: Mapping[str, int] | None = None) -> Enqueued:
@@ -42,12 +44,12 @@ def request_approval(actor: Actor, run_id: UUID, expected: Mapping[str, int] | N
     Raises:
         RunNotFound, Conflict: it cannot be approved (any more); the code says why.
     """
-    return _request(actor, run_id, APPROVE, "ACTIVATION_APPROVAL_REQUESTED", expected)
+    return _request(actor, run_id, APPROVE, expected)
 
 
 def request_rejection(actor: Actor, run_id: UUID, reason: str, expected: Mapping[str, int] | None = None) -> Enqueued:
     """Have a held run dropped; a reason is needed. Arguments and errors as for `request_approval`."""
-    return _request(actor, run_id, REJECT, "ACTIVATION_REJECTION_REQUESTED", expected, reason=_reason(reason))
+    return _request(actor, run_id, REJECT, expected, reason=_reason(reason))
 
 
 def ignore(actor: Actor, run_id: UUID, reason: str) -> int:
@@ -69,9 +71,7 @@ def undo_ignore(actor: Actor, run_id: UUID) -> int:
     return count
 
 
-def _request(
-    actor: Actor, run_id: UUID, kind: str, verb: str, expected: Mapping[str, int] | None, **more: str
-) -> Enqueued:
+def _request(actor: Actor, run_id: UUID, kind: str, expected: Mapping[str, int] | None, **more: str) -> Enqueued:
     _check_expected(expected)
     with tell_refusals(kind, *run_of(run_id)), transaction.atomic():
         feed, run = _locked(run_id)
@@ -85,7 +85,8 @@ def _request(
         made = enqueue(kind, {**args, **more}, dedupe_key=f"feeds.decide:{run.id}")
         if not made.created:
             raise FeedBusy(f"A decision about run {run.no} is already under way as job {made.job_id}.")
-        audit.record(actor, verb, "run", run.id, detail={"feed": str(feed.id), "job_id": made.job_id, **more})
+        detail = {"feed": str(feed.id), "job_id": made.job_id, **more}
+        audit.record(actor, REQUESTS[kind], "run", run.id, detail=detail)
     return made
 
 

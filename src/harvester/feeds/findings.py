@@ -44,7 +44,7 @@ def keep_findings(work: Work, report: ParseReport, *, more: Sequence[MoreSample]
         duplicate_key_count=report.duplicates.count if report.duplicates else 0,
         rejects={code.value: counts[code] for code in RejectCode if counts[code]},
         warnings={code.value: counts[code] for code in WarningCode if counts[code]},
-        dialect=dialect_of(report),
+        dialect={**dialect_of(report), **_binding_of(report)},
     )
     FeedRunSample.objects.filter(run_id=work.run.pk).delete()
     FeedRunSample.objects.bulk_create(_samples(work, report, more))
@@ -64,6 +64,13 @@ def dialect_of(report: ParseReport) -> dict[str, Any]:
         "encoding": report.encoding,
         "header": [storable(name) for name in report.binding.header[:200]],
     }
+
+
+def _binding_of(report: ParseReport) -> dict[str, Any]:
+    """Which column was read as what."""
+    binding = report.binding
+    columns = {name: [storable(column) for column in found] for name, found in binding.names.items()}
+    return {"family": binding.family, "columns": columns, "unbound": [storable(name) for name in binding.unbound[:200]]}
 
 
 def _samples(work: Work, report: ParseReport, more: Sequence[MoreSample]) -> list[FeedRunSample]:

@@ -3,6 +3,7 @@
 from typing import Any
 
 from harvester.pipeline.baseline import Baseline
+from harvester.pipeline.difference import keep_told
 from harvester.pipeline.staging import CONTENT_COLUMNS, Slot, prepare_session
 
 _CONTENT_LIST = ", ".join(CONTENT_COLUMNS)
@@ -48,6 +49,7 @@ def hold(cursor: Any, slot: Slot, baseline: Baseline, run_no: int) -> None:
     prepare_session(cursor)
     cursor.execute(_DROP, values)
     cursor.execute(_KEEP.format(changes=slot.changes, contents=slot.contents), values)
+    keep_told(cursor, baseline.source_id, run_no)
     if baseline.held_run_no:
         cursor.execute(_OVERTAKEN, values)
     cursor.execute(_SOURCE, values)

@@ -1,0 +1,33 @@
+"""A hold in time: since when a source's clock has stood still, until when it may, and when its offers would be gone."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from harvester.catalog.models import Source
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hold:
+    """What waiting costs.
+
+    Attributes:
+        since: when the first of the runs that wait was held.
+        frozen_until: until then nothing grows old; afterwards the clock runs on by itself.
+        dark_at: when the offers of the last promoted run expire if nobody decides; none if they never do, or if no
+            run was promoted.
+    """
+
+    since: datetime
+    frozen_until: datetime
+    dark_at: datetime | None
+
+
+def hold_of(source: Source) -> Hold | None:
+    """The hold of a source, reckoned as `effective_now` does: holds stop the clock for `max_hold_hours` in all."""
+    if source.held_since is None:
+        return None
+    most = timedelta(hours=source.max_hold_hours)
+    dark_at = None
+    if source.last_promoted_at is not None and source.expiry_hours is not None:
+        dark_at = source.last_promoted_at + timedelta(hours=source.expiry_hours) + most
+    return Hold(since=source.held_since, frozen_until=source.held_since + most - source.frozen, dark_at=dark_at)
