@@ -1,11 +1,15 @@
 """Every address, asked by everybody, in every way: the answers are written here, and nothing may be missing."""
 
 import pytest
+from django.db.models.functions import Now
 from django.test import Client
 from django.urls import get_resolver
 from tests.support.api import stored_key
+from tests.support.feed_rows import make_feed, make_source
 from tests.support.portal import addresses, job, person
 
+from harvester.catalog.models import Run
+from harvester.feeds.models import FeedRun
 from harvester.ops import users
 from harvester.ops.alerts import raise_alert
 from harvester.ops.models import AuditEvent, Role
@@ -30,6 +34,22 @@ MATRIX = {
         "POST": (LOGIN, 200, 200, 200),
         "DELETE": (LOGIN, 405, 405, 405),
     },
+    "/runs/": SEEN_BY_ALL,
+    "/runs/<row:run_no>/": SEEN_BY_ALL,
+    "/runs/<uuid:run_id>/": {
+        "GET": (302, 302, 302, 302),
+        "POST": (LOGIN, 405, 405, 405),
+        "DELETE": (LOGIN, 405, 405, 405),
+    },
+    "/runs/<row:run_no>/file/": {
+        "GET": (LOGIN, 403, 302, 302),
+        "POST": (LOGIN, 405, 405, 405),
+        "DELETE": (LOGIN, 405, 405, 405),
+    },
+    "/runs/<row:run_no>/approve/": OPERATORS_ACT,
+    "/runs/<row:run_no>/reject/": OPERATORS_ACT,
+    "/runs/<row:run_no>/ignore/": ADMINS_ACT,
+    "/runs/<row:run_no>/undo-ignore/": ADMINS_ACT,
     "/jobs/": SEEN_BY_ALL,
     "/jobs/recent/": SEEN_BY_ALL,
     "/jobs/stuck/": SEEN_BY_ALL,
@@ -69,6 +89,19 @@ def people():
     return known
 
 
+def held_run() -> Run:
+    """A run of a feed, with nothing at work on it; which of its rules refuse a decision does not matter here."""
+    found = Run.objects.first()
+    if found is None:
+        feed = make_feed(make_source())
+        found = Run.objects.create(
+            kind="AFFILIATE_FEED", source=feed.source, trigger="MANUAL", status="SUCCEEDED", outcome="HELD",
+            finished_at=Now(),
+        )  # fmt: skip
+        FeedRun.objects.create(run=found, feed=feed)
+    return Run.objects.get(pk=found.pk)
+
+
 def concrete(address, people):
     users.set_role(people[Role.ADMIN].actor, "other", Role.VIEWER)
     event = AuditEvent.objects.order_by("-id").first()
@@ -79,6 +112,9 @@ def concrete(address, people):
         "<uuid:user_id>": people["other"].pk,
     }
     known["<uuid:key_id>"] = stored_key().pk
+    if address.startswith("/runs/"):
+        made = held_run()
+        known |= {"<row:run_no>": made.no, "<uuid:run_id>": made.pk}
     for part, value in known.items():
         address = address.replace(part, str(value))
     return address

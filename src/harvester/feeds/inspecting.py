@@ -34,10 +34,11 @@ FIGURES: Final = {
 }
 
 
-def samples_of(run: Run) -> dict[str, list[dict[str, Any]]]:
-    """Code -> the first rows that were refused or looked odd for it."""
+def samples_of(run: Run, most: int | None = None) -> dict[str, list[dict[str, Any]]]:
+    """Code -> the first rows that were refused or looked odd for it; all that were kept, or so many of each."""
+    kept = FeedRunSample.objects.filter(run_id=run.pk)
     samples: dict[str, list[dict[str, Any]]] = {}
-    for item in FeedRunSample.objects.filter(run_id=run.pk).order_by("code", "place"):
+    for item in (kept if most is None else kept.filter(place__lt=most)).order_by("code", "place"):
         samples.setdefault(item.code, []).append({"line": item.line, "reason": item.reason, "row": item.row})
     return samples
 

@@ -72,10 +72,17 @@ class Work:
         self.stage = stage
         self._began = time.monotonic()
         self.job.check()
+        self._show_stage()
         try:
             yield
         finally:
             self.timings, self._began = self.timings_so_far(), None
+
+    def _show_stage(self) -> None:
+        """People see where a run is while it is there. One that is judged anew says that and nothing else."""
+        if self.run.status == RunStatus.RUNNING:
+            with self.job.transaction():
+                Run.objects.filter(pk=self.run.pk, status=RunStatus.RUNNING).update(stage=self.stage)
 
     def timings_so_far(self) -> dict[str, int]:
         """Milliseconds of each step, the one at work included."""

@@ -1,5 +1,6 @@
 """Which lists the portal has. Django finds this module by its name."""
 
+from harvester.catalog.models import Run
 from harvester.engine.models import Job, JobEvent, PeriodicJob
 from harvester.ops.models import Alert, ApiKey, AuditEvent, User
 from harvester.portal.alerts import AlertAdmin
@@ -7,9 +8,11 @@ from harvester.portal.api_keys import ApiKeyAdmin
 from harvester.portal.jobs.lists import JobAdmin, JobEventAdmin
 from harvester.portal.people import UserAdmin
 from harvester.portal.periodic import PeriodicJobAdmin
+from harvester.portal.runs.lists import RunAdmin
 from harvester.portal.site import site
 from harvester.portal.trail import AuditEventAdmin
 
+site.register(Run, RunAdmin)
 site.register(Job, JobAdmin)
 site.register(JobEvent, JobEventAdmin)
 site.register(PeriodicJob, PeriodicJobAdmin)

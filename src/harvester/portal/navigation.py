@@ -20,6 +20,12 @@ def menu(_request: HttpRequest) -> list[dict[str, Any]]:
             ]
         },
         {
+            "title": "Affiliate feeds",
+            "items": [
+                _item("Runs", "sync", "catalog_run_changelist"),
+            ],
+        },
+        {
             "title": "Operations",
             "items": [
                 _item("Alerts", "notifications", "ops_alert_changelist"),

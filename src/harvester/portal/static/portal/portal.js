@@ -84,6 +84,8 @@ window.addEventListener("pageshow", () => {
 
 // Pieces of a page that refresh themselves.
 function isBusy(target) {
+  // What a person is asked must not change, or vanish, under their eyes.
+  if (target.querySelector("dialog[open]")) return true;
   const selection = getSelection();
   return Boolean(selection && !selection.isCollapsed && target.contains(selection.anchorNode));
 }

@@ -1,0 +1,166 @@
+"""The list of all runs, newest first."""
+
+from collections.abc import Iterable
+from typing import Any
+from uuid import UUID
+
+from django.contrib.admin import display
+from django.db.models import Q, QuerySet
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import URLPattern, reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.views.decorators.http import require_POST, require_safe
+
+from harvester.catalog.models import Run, Source
+from harvester.catalog.states import RunOutcome, RunStatus
+from harvester.feeds.states import Trigger
+from harvester.portal.display import NOTHING, badge, span, verb, when
+from harvester.portal.filters import ChoicePill, TextPill
+from harvester.portal.links import link
+from harvester.portal.model_admin import PortalAdmin
+from harvester.portal.runs import acts, page
+from harvester.portal.runs.words import code
+
+#: Sources whose runs are looked for by a part of their name.
+MOST_SOURCES = 200
+#: What the list shows of a run's figures; the rest may be large.
+_FIGURES = ("rows_read", "products_upserted", "prices_written", "products_missing", "skipped_reason")
+
+
+class StatusPill(ChoicePill):
+    title = "Status"
+    field = "status"
+
+    def values(self) -> Iterable[tuple[str, str]]:
+        return [(word.value, verb(word)) for word in RunStatus]
+
+
+class OutcomePill(ChoicePill):
+    title = "Outcome"
+    field = "outcome"
+
+    def values(self) -> Iterable[tuple[str, str]]:
+        return [(word.value, verb(word)) for word in RunOutcome]
+
+
+class TriggerPill(ChoicePill):
+    title = "Trigger"
+    field = "trigger"
+
+    def values(self) -> Iterable[tuple[str, str]]:
+        return [(word.value, verb(word)) for word in Trigger]
+
+
+class FeedPill(TextPill):
+    title = "Feed"
+    field = "feed"
+    hint = "part of its name"
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Run]) -> QuerySet[Run]:  # noqa: ARG002
+        wanted = self.get(self.field).replace("\x00", "")
+        if not wanted:
+            return queryset
+        named = Source.objects.filter(_named(wanted)).values_list("pk", flat=True)
+        return queryset.filter(source_id__in=list(named[:MOST_SOURCES]))
+
+
+def _named(text: str) -> Q:
+    """A part of the name, or the feed's id as other pages link to it."""
+    try:
+        return Q(feed__id=UUID(text))
+    except ValueError:
+        return Q(name__icontains=text)
+
+
+class RunAdmin(PortalAdmin):
+    mount = "runs"
+    title = "Runs"
+    page_keys = ("-no",)
+    empty = "No runs yet. A feed that is enabled runs by its schedule, or when somebody asks for it."
+    live_seconds = 5
+    list_display = ("run", "of", "state", "trigger_words", "started", "took", "rows", "products", "prices", "missing")
+    list_display_links = None
+    list_filter = (StatusPill, OutcomePill, TriggerPill, FeedPill)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Run]:
+        found = super().get_queryset(request).select_related("source", "feed_run")
+        columns = ("no", "trigger", "status", "outcome", "started_at", "duration_ms", "error_code", "ignored_at")
+        return found.only(*columns, "source__name", "feed_run__feed_id", *(f"feed_run__{name}" for name in _FIGURES))
+
+    def page_urls(self) -> list[URLPattern]:
+        return [
+            self.url("<row:run_no>/", require_safe(self.show), "change"),
+            # The audit trail knows runs by their ids.
+            self.url("<uuid:run_id>/", require_safe(self.by_id), "change"),
+            self.url("<row:run_no>/file/", require_safe(acts.file), "file"),
+            self.url("<row:run_no>/approve/", require_POST(acts.approve), "approve"),
+            self.url("<row:run_no>/reject/", require_POST(acts.reject), "reject"),
+            self.url("<row:run_no>/ignore/", require_POST(acts.ignore), "ignore"),
+            self.url("<row:run_no>/undo-ignore/", require_POST(acts.undo_ignore), "undo_ignore"),
+        ]
+
+    def show(self, request: HttpRequest, run_no: int) -> HttpResponse:
+        return page.show(self.admin_site, request, run_no)
+
+    def by_id(self, request: HttpRequest, run_id: UUID) -> HttpResponse:  # noqa: ARG002
+        number = Run.objects.filter(pk=run_id).values_list("no", flat=True).first()
+        if number is None:
+            raise Http404
+        return redirect("admin:catalog_run_change", number)
+
+    @display(description="Run")
+    def run(self, run: Run) -> SafeString:
+        address = reverse("admin:catalog_run_change", args=[run.no])
+        return format_html(
+            '<a class="hv-job" id="run-{0}" href="{1}"><span class="hv-kind">#{0}</span></a>', run.no, address
+        )
+
+    @display(description="Feed")
+    def of(self, run: Run) -> SafeString:
+        figures = getattr(run, "feed_run", None)
+        if figures is None:
+            return format_html("{}", run.source.name) if run.source else NOTHING
+        return link("feed", figures.feed_id, text=run.source.name if run.source else "feed")
+
+    @display(description="State")
+    def state(self, run: Run) -> SafeString:
+        """The word that says most, and why."""
+        figures = getattr(run, "feed_run", None)
+        why = run.error_code or (figures.skipped_reason if figures else None)
+        shown = badge("ignored" if run.ignored_at else run.outcome or run.status)
+        return format_html('{} <span class="hv-note">{}</span>', shown, code(why)) if why else shown
+
+    @display(description="Trigger")
+    def trigger_words(self, run: Run) -> str:
+        return verb(run.trigger)
+
+    @display(description="Started")
+    def started(self, run: Run) -> SafeString:
+        return when(run.started_at)
+
+    @display(description="Took")
+    def took(self, run: Run) -> str | SafeString:
+        return span(run.duration_ms / 1000) if run.duration_ms is not None else NOTHING
+
+    @display(description="Rows")
+    def rows(self, run: Run) -> str | SafeString:
+        return _figure(run, "rows_read")
+
+    @display(description="Products")
+    def products(self, run: Run) -> str | SafeString:
+        return _figure(run, "products_upserted")
+
+    @display(description="Prices")
+    def prices(self, run: Run) -> str | SafeString:
+        return _figure(run, "prices_written")
+
+    @display(description="Missing")
+    def missing(self, run: Run) -> str | SafeString:
+        return _figure(run, "products_missing")
+
+
+def _figure(run: Run, name: str) -> str | SafeString:
+    value: Any = getattr(getattr(run, "feed_run", None), name, None)
+    return format_html('<span class="hv-num">{}</span>', f"{value:,}") if value is not None else NOTHING

@@ -1,0 +1,142 @@
+"""The page of one run: where it is, what it found, what the gates say, and what would change if it were approved."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib.admin import AdminSite
+from django.http import Http404, HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.utils import timezone
+
+from harvester.catalog.holds import hold_of
+from harvester.catalog.ignoring import PROMOTED
+from harvester.catalog.models import Run
+from harvester.catalog.states import RunOutcome, RunStatus
+from harvester.engine.models import Job
+from harvester.engine.states import OPEN, JobState
+from harvester.feeds import files, inspecting
+from harvester.feeds.decide import REJUDGING, SEEN
+from harvester.feeds.models import FeedRun
+from harvester.ops.models import Role
+from harvester.portal.requests import is_fragment, may
+from harvester.portal.runs import story, words
+
+#: Seconds between two looks: at a run that moves, and at one that waits for somebody, who may sit elsewhere.
+MOVING, WAITING = 2, 10
+#: Rows of each code that the page shows at first.
+FIRST_SAMPLES = 5
+
+
+@dataclass(frozen=True, kw_only=True)
+class Seen:
+    """A run as the page finds it.
+
+    Attributes:
+        run: the run, with its source.
+        figures: its figures; none if it is not of a feed.
+        job: its own job while it is at work.
+        decision: the job of the last decision about it.
+    """
+
+    run: Run
+    figures: FeedRun | None
+    job: Job | None
+    decision: Job | None
+
+    @property
+    def is_deciding(self) -> bool:
+        return self.decision is not None and self.decision.state in OPEN
+
+    @property
+    def is_rejudged(self) -> bool:
+        return self.run.stage == REJUDGING and self.run.outcome == RunOutcome.HELD
+
+    @property
+    def waits(self) -> bool:
+        """Whether a person can decide about it now."""
+        return self.run.outcome == RunOutcome.HELD and not self.is_deciding and not self.is_rejudged
+
+    @property
+    def refresh_seconds(self) -> int:
+        if self.run.status == RunStatus.RUNNING or self.is_deciding or self.is_rejudged:
+            return MOVING
+        return WAITING if self.waits else 0
+
+
+def show(site: AdminSite, request: HttpRequest, run_no: int) -> HttpResponse:
+    seen = _look(run_no)
+    context = {**_facts(seen), **_buttons(request, seen), **_difference(request, seen), **_samples(request, seen)}
+    if is_fragment(request):
+        return TemplateResponse(request, "portal/runs/run_body.html", context)
+    shell = {**site.each_context(request), "title": f"Run {run_no}"}
+    return TemplateResponse(request, "portal/runs/run.html", {**shell, **context})
+
+
+def _look(run_no: int) -> Seen:
+    run = Run.objects.select_related("source").filter(no=run_no).first()
+    if run is None:
+        raise Http404
+    decision = inspecting.last_decision(run) if run.outcome == RunOutcome.HELD else None
+    return Seen(
+        run=run,
+        figures=FeedRun.objects.select_related("feed").filter(pk=run.pk).first(),
+        job=Job.objects.filter(pk=run.job_id or 0).first() if run.status == RunStatus.RUNNING else None,
+        decision=decision,
+    )
+
+
+def _facts(seen: Seen) -> dict[str, Any]:
+    run, figures = seen.run, seen.figures
+    known: dict[str, Any] = {}
+    if figures is not None:
+        known = {
+            "feed": figures.feed,
+            "figures": figures,
+            "figure_groups": words.figure_groups(figures),
+            "gates": words.gates(figures.verdict),
+            "stages": words.stages(figures.timings),
+            "binding": words.binding(figures.dialect),
+            "delimiter": words.delimiter(figures.dialect),
+        }
+    return {
+        "seen": seen,
+        "run": run,
+        "state": "ignored" if run.ignored_at else run.outcome or run.status,
+        "steps": words.steps(run) if run.status == RunStatus.RUNNING else None,
+        "took": words.took(run),
+        "hold": hold_of(run.source) if run.outcome == RunOutcome.HELD and run.source else None,
+        "now": timezone.now(),
+        "decision_failed": seen.decision is not None and seen.decision.state == JobState.FAILED,
+        "story": story.of(run),
+        **known,
+    }
+
+
+def _buttons(request: HttpRequest, seen: Seen) -> dict[str, Any]:
+    run, operator, admin = seen.run, may(request, Role.OPERATOR), may(request, Role.ADMIN)
+    is_feeds = seen.figures is not None
+    return {
+        "operator": operator,
+        "may_decide": operator and is_feeds and seen.waits,
+        "may_ignore": admin and is_feeds and run.outcome in PROMOTED and run.ignored_at is None,
+        "may_undo": admin and is_feeds and run.ignored_at is not None,
+        "file_kept": is_feeds and files.is_kept(run),
+        "expected": {name: getattr(seen.figures, name) or 0 for name in SEEN} if seen.waits and is_feeds else {},
+    }
+
+
+def _difference(request: HttpRequest, seen: Seen) -> dict[str, Any]:
+    """What would change, or would have changed, with the kind of change that the person looks at."""
+    told = inspecting.difference_of(seen.run) if seen.run.outcome in words.EVER_HELD else None
+    if told is None:
+        return {}
+    view = words.difference(told, request.GET.get("show", ""), every="more" in request.GET)
+    return {"difference": view, "changes": words.changes_sentence(told["counts"])}
+
+
+def _samples(request: HttpRequest, seen: Seen) -> dict[str, Any]:
+    if seen.figures is None:
+        return {}
+    every = request.GET.get("samples") == "all"
+    samples = inspecting.samples_of(seen.run, None if every else FIRST_SAMPLES)
+    return {"findings": words.findings(seen.figures, samples), "every_sample": every}

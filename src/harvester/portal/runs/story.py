@@ -1,0 +1,55 @@
+"""What happened to a run: what its job went through, and what people and the system decided, in one line of time."""
+
+from typing import Any
+
+from harvester.catalog.models import Run
+from harvester.engine.models import JobEvent
+from harvester.ops.models import AuditEvent
+from harvester.portal.display import verb
+
+#: Of each kind of event; more would be a run that failed over and over, whose job has them all.
+MOST = 20
+#: Verb -> the state whose colour it has.
+_TONES = {
+    "RUN_HELD": "retryable",
+    "RUN_HELD_ANEW": "retryable",
+    "RUN_PROMOTED": "succeeded",
+    "ACTIVATION_APPROVED": "succeeded",
+    "ACTIVATION_REJECTED": "cancelled",
+    "RUN_IGNORED": "failed",
+}
+
+
+def of(run: Run) -> list[dict[str, Any]]:
+    """Newest first."""
+    decided = AuditEvent.objects.filter(object_type="run", object_id=str(run.pk)).order_by("-at", "-id")[:MOST]
+    told = [_decided(event) for event in decided]
+    if run.job_id is not None:
+        events = JobEvent.objects.filter(job_id=run.job_id).order_by("-at", "-id")[:MOST]
+        told += [_worked(event) for event in events]
+    return sorted(told, key=lambda event: event["at"], reverse=True)
+
+
+def _decided(event: AuditEvent) -> dict[str, Any]:
+    who = event.actor_name if event.actor_kind == "person" else ""
+    why = event.detail.get("reason")
+    return {
+        "at": event.at,
+        "title": verb(event.verb),
+        "who": who,
+        "tone": _TONES.get(event.verb, "running"),
+        "text": why if isinstance(why, str) else "",
+        "event_id": event.pk,
+    }
+
+
+def _worked(event: JobEvent) -> dict[str, Any]:
+    attempt = f", attempt {event.attempt}" if event.attempt else ""
+    return {
+        "at": event.at,
+        "title": f"Job {event.state}{attempt}",
+        "who": event.worker or "",
+        "tone": event.state,
+        "text": event.detail or "",
+        "event_id": None,
+    }

@@ -1,0 +1,298 @@
+"""Runs in the portal: the list, the page of one run, and what people decide on it."""
+
+import re
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from tests.support.feeds import HEADER, row
+from tests.support.feeds import feed as written
+from tests.support.jobs import change
+from tests.support.portal import person, verbs
+from tests.support.tables import rows
+from tests.support.workers import run_until_idle
+
+from harvester.catalog.models import Run
+from harvester.feeds import decisions
+from harvester.feeds.models import FeedRun
+from harvester.ops.models import Role
+
+pytestmark = pytest.mark.usefixtures("database")
+SCRIPT = "<script>alert(1)</script>"
+EXPECTED = re.compile(r'<input type="hidden" name="((?:products|prices)_\w+)" value="(\d+)">')
+
+
+@pytest.fixture
+def viewer(client):
+    client.force_login(person("vera", Role.VIEWER))
+    return client
+
+
+@pytest.fixture
+def operator(client):
+    client.force_login(person("otto", Role.OPERATOR))
+    return client
+
+
+@pytest.fixture
+def admin(client):
+    client.force_login(person("ada", Role.ADMIN))
+    return client
+
+
+def text(answer) -> str:
+    words = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", answer.content.decode()))
+    return re.sub(r" (?=[,.:;])", "", words)
+
+
+def page_of(client, run, query="", **more):
+    answer = client.get(f"/runs/{run.no}/{query}", **more)
+    assert answer.status_code == 200
+    return answer
+
+
+def seen(client, run) -> dict:
+    """The figures that the page sends along with a decision."""
+    return dict(EXPECTED.findall(page_of(client, run).content.decode()))
+
+
+def decide(client, run, verb, **form):
+    return text(client.post(f"/runs/{run.no}/{verb}/", form, follow=True))
+
+
+def outcome(run) -> str:
+    return Run.objects.values_list("outcome", flat=True).get(pk=run.pk)
+
+
+def test_the_list_shows_runs_newest_first_with_their_figures(world, viewer):
+    held = world.hold()
+    shown = text(viewer.get("/runs/"))
+    assert f"#{held.no} Shop by Impact Held Scheduled" in shown
+    assert shown.index(f"#{held.no}") < shown.index(f"#{held.no - 1}")
+
+
+def test_the_list_is_filtered(world, viewer):
+    world.hold()
+    wanted = {
+        "outcome=HELD": 1, "outcome=PROMOTED": 1, "status=RUNNING": 0, "status=SUCCEEDED&trigger=SCHEDULED": 2,
+        "trigger=MANUAL": 0, "feed=shop": 2, "feed=other": 0, f"feed={world.feed.pk}": 2, "feed=%00": 2,
+    }  # fmt: skip
+    pages = {query: viewer.get(f"/runs/?{query}").content.decode() for query in wanted}
+    assert {query: len(re.findall(r'id="run-\d+"', page)) for query, page in pages.items()} == wanted
+
+
+def test_the_list_asks_few_questions(world, viewer):
+    world.hold()
+    with CaptureQueriesContext(connection) as asked:
+        viewer.get("/runs/")
+    assert len(asked) <= 5
+
+
+def test_a_run_shows_its_figures_gates_rows_and_columns(world, viewer):
+    world.put(*range(100, 140), row(300, Price="free"), row(301, Availability="perhaps"))
+    run = world.run()
+    with CaptureQueriesContext(connection) as asked:
+        shown = text(page_of(viewer, run))
+    assert len(asked) <= 12
+    for words in (
+        "Rows read 42", "Rows rejected 1", "Prices written 41", "Missing products 0 of 0 active products",
+        "Holds when more than 30% of them, and at least 10, are missing, or 500 whatever their share.",
+        "Rejected Invalid price 1", "Noticed Unknown stock 1", "Columns separated by tabs", "Title Name",
+        "Compare and judge", "Job succeeded, attempt 1",
+    ):  # fmt: skip
+        assert words in shown
+    assert "free" in shown
+    assert "What would change" not in shown
+    assert "hx-trigger" not in page_of(viewer, run).content.decode(), "what has ended is not asked for again"
+
+
+def test_a_run_at_work_is_asked_for_again_and_answers_with_the_piece_alone(world, viewer):
+    run = world.running()
+    Run.objects.filter(pk=run.pk).update(stage="parse", error_code="DISK_FULL", error="There is no room.")
+    change(run.job_id, """progress = '{"done": 1, "total": 4, "note": "parsed 7 rows"}'""")
+    piece = page_of(viewer, run, headers={"HX-Request": "true"}).content.decode()
+    assert piece.lstrip().startswith('<div id="run-body"')
+    assert 'hx-trigger="every 2s"' in piece
+    assert 'class="hv-step-now" aria-current="step">Read<' in piece
+    assert 'value="25"' in piece
+    assert "There is no room." in piece
+    Run.objects.filter(pk=run.pk).update(status="FAILED", finished_at=run.started_at)
+
+
+def test_a_run_says_where_it_is_while_it_is_there(world):
+    world.put(100)
+    world.meanwhile(lambda: Run.objects.values_list("stage", flat=True).get(status="RUNNING"))
+    world.run()
+    assert world.happened == "download"
+
+
+def test_a_failed_run_says_why_and_what_consumers_see(world, viewer):
+    world.put(*range(100, 140))
+    good = world.run()
+    world.put_bytes(b"<html>Sorry</html>")
+    shown = text(page_of(viewer, world.run()))
+    assert "Why it failed HTML_INSTEAD_OF_CSV" in shown
+    assert f"They see run {good.no}, promoted" in shown
+
+
+def test_a_held_run_shows_what_would_change_and_when_time_runs_out(world, viewer):
+    run = world.hold()
+    shown = text(page_of(viewer, run))
+    assert "37 of 40 active products (92.5%) are not in the file." in shown
+    assert "What would change 37 products" in shown
+    assert "37 Missing 0 Price changes 0 New" in shown
+    dark = world.look().last_promoted_at.timestamp() + (48 + 168) * 3600
+    assert f"go dark in 8 d, at {ts(dark)} UTC" in shown
+    assert f"Time stands still for its offers until {ts(world.look().held_since.timestamp() + 168 * 3600)}" in shown
+    assert "Approve" not in shown
+    world.pass_time(170)
+    assert "and runs on now; they go dark in" in text(page_of(viewer, run))
+    world.pass_time(50)
+    assert "Its offers expired" in text(page_of(viewer, run))
+
+
+def ts(seconds) -> str:
+    import datetime as dt
+
+    return f"{dt.datetime.fromtimestamp(seconds, dt.UTC):%Y-%m-%d %H:%M}"
+
+
+def test_each_kind_of_change_has_its_own_view(world, viewer):
+    world.put(*range(100, 140))
+    world.run()
+    world.put(row(100, Price="9.00"), row(101, Name="Renamed"), row(500))
+    run = world.run()
+    assert "Thing 100 S-100 · line 2 1.00 USD 9.00 USD +800%" in text(page_of(viewer, run, "?show=prices"))
+    assert "Title Thing 101 Renamed" in text(page_of(viewer, run, "?show=content"))
+    assert "Thing 500 S-500" in text(page_of(viewer, run, "?show=new"))
+    assert "None." in text(page_of(viewer, run, "?show=back"))
+    few, more = (page_of(viewer, run, query).content.decode() for query in ("?show=missing", "?show=missing&more=1"))
+    assert (few.count('data-label="Product"'), more.count('data-label="Product"')) == (8, 20)
+    assert "Missing" in text(page_of(viewer, run, f"?show={SCRIPT}"))
+
+
+def test_an_operator_approves_what_they_saw(world, operator):
+    run = world.hold()
+    figures = seen(operator, run)
+    assert figures == {"products_upserted": "3", "products_new": "0", "products_missing": "37", "prices_due": "0"}
+    shown = decide(operator, run, "approve", **figures)
+    assert "is being approved" in shown
+    assert "Approving Pending job" in shown
+    assert "Approve run" not in shown, "nobody decides twice"
+    run_until_idle(threads=1)
+    shown = text(page_of(operator, run))
+    assert "Approved by otto" in shown
+    assert "What changed" in shown
+    assert outcome(run) == "APPROVED"
+
+
+def test_a_rejection_needs_a_reason(world, operator):
+    run = world.hold()
+    assert "A reason is needed" in decide(operator, run, "reject", reason="  ", **seen(operator, run))
+    assert outcome(run) == "HELD"
+    decide(operator, run, "reject", reason="half a file", **seen(operator, run))
+    run_until_idle(threads=1)
+    assert "Rejected by otto just now: half a file" in text(page_of(operator, run))
+    assert "What would have changed" in text(page_of(operator, run))
+
+
+def test_a_decision_about_other_figures_is_refused_and_told(world, operator):
+    run = world.hold()
+    figures = seen(operator, run)
+    FeedRun.objects.filter(pk=run.pk).update(products_missing=38)
+    no_number = figures | {"products_missing": "³"}
+    for verb in ("approve", "reject"):
+        assert "was judged anew since you looked" in decide(operator, run, verb, reason="because", **figures)
+        for sent in (no_number, {}):
+            assert "did not come along" in decide(operator, run, verb, reason="because", **sent)
+    assert (outcome(run), seen(operator, run)["products_missing"]) == ("HELD", "38")
+    assert rows("SELECT count(*) FROM jobs WHERE queue = 'decisions'") == [(0,)]
+
+
+def test_a_decision_that_a_rule_refused_is_told_on_the_page(world, operator):
+    run = world.hold()
+    decide(operator, run, "approve", **seen(operator, run))
+    FeedRun.objects.filter(pk=run.pk).update(products_missing=38)
+    run_until_idle(threads=1)
+    shown = text(page_of(operator, run))
+    assert "The last decision was not carried out FIGURES_CHANGED" in shown
+    assert "Approve run" in shown
+
+
+def test_a_viewer_gets_no_button_and_a_forged_decision_changes_nothing(world, viewer):
+    run = world.hold()
+    page = page_of(viewer, run).content.decode()
+    assert "<dialog" not in page
+    assert "Download file" not in page
+    for verb in ("approve", "reject", "ignore", "undo-ignore"):
+        answer = viewer.post(f"/runs/{run.no}/{verb}/", {"reason": "x"})
+        assert answer.status_code == 403
+    assert viewer.get(f"/runs/{run.no}/file/").status_code == 403
+    assert (outcome(run), verbs(actor_name="vera", object_type="run")) == ("HELD", [])
+
+
+def test_an_admin_ignores_a_promoted_run_and_undoes_it(world, admin):
+    world.put(*range(100, 140))
+    run = world.run()
+    assert "A reason is needed" in decide(admin, run, "ignore", reason="")
+    assert "that concerns 40 products" in decide(admin, run, "ignore", reason="prices without VAT")
+    assert world.shown() == {}
+    shown = text(page_of(admin, run))
+    assert "Ignored" in shown
+    assert "prices without VAT" in shown
+    assert "count again; that concerns 40 products" in decide(admin, run, "undo-ignore")
+    assert len(world.shown()) == 40
+    assert "is not ignored" in decide(admin, run, "undo-ignore")
+
+
+def test_the_file_of_a_run_is_handed_out_whole_and_written_down(world, operator):
+    world.put(*range(100, 140))
+    run = world.run()
+    answer = operator.get(f"/runs/{run.no}/file/")
+    assert b"".join(answer.streaming_content) == world.file.read_bytes()
+    assert answer.headers["Content-Disposition"] == f'attachment; filename="run-{run.no}-catalog.txt"'
+    assert answer.headers["Content-Type"] == "application/octet-stream"
+    assert answer.headers["X-Content-Type-Options"] == "nosniff"
+    assert verbs(object_type="run", actor_name="otto") == ["RUN_FILE_DOWNLOADED"]
+
+
+def test_a_file_that_is_not_kept_is_a_message(world, operator):
+    world.put_bytes(b"<html>Sorry</html>")
+    run = world.run()
+    assert "has read no whole file" in text(operator.get(f"/runs/{run.no}/file/", follow=True))
+
+
+def test_what_partners_write_is_text_and_nothing_else(world, viewer):
+    header = [*HEADER, "Manufacturer", "Category", SCRIPT]
+    old = [[*row(number), "Acme", "Boots", ""] for number in range(100, 140)]
+    world.put_bytes(written(*old, header=header).encode())
+    world.run()
+    hostile = [*row(101, Name=SCRIPT, Url="https://shop.example/p/101"), SCRIPT, SCRIPT, SCRIPT]
+    refused = [*row(102, Name=SCRIPT, Price=SCRIPT), SCRIPT, SCRIPT, SCRIPT]
+    world.put_bytes(written(hostile, refused, [*row(500, Name=SCRIPT), "", "", ""], header=header).encode())
+    run = world.run()
+    assert run.outcome == "HELD"
+    for kind in ("missing", "prices", "new", "content", "back"):
+        page = page_of(viewer, run, f"?show={kind}&samples=all").content.decode()
+        assert SCRIPT not in page
+        assert "&lt;script&gt;" in page
+
+
+def test_runs_that_are_not_there_are_404_and_ids_lead_to_numbers(world, viewer):
+    world.put(100)
+    run = world.run()
+    assert viewer.get("/runs/999999/").status_code == 404
+    assert viewer.get("/runs/99999999999999999999/").status_code == 404
+    assert viewer.get(f"/runs/{world.feed.pk}/").status_code == 404
+    assert viewer.get(f"/runs/{run.pk}/").headers["Location"] == f"/runs/{run.no}/"
+
+
+def test_a_run_that_is_judged_anew_waits_for_that(world, operator):
+    run = world.hold()
+    first = Run.objects.get(no=run.no - 1)
+    decisions.ignore(person("ada", Role.ADMIN).actor, first.pk, "wrong prices")
+    shown = text(page_of(operator, run))
+    assert "is being judged anew" in shown
+    assert "Approve run" not in shown
+    run_until_idle(threads=1)
+    assert "is being judged anew" not in text(page_of(operator, run))
