@@ -1,16 +1,26 @@
 """What holds on every page: a quiet console, no other host, dark and light, wide and narrow, mouse and keyboard."""
 
 import pytest
-from django.db import transaction
+from django.db import connection, transaction
+from django.db.models.functions import Now
+from django.utils import timezone
 from playwright.sync_api import expect
 from tests.support.api import stored_key
+from tests.support.feed_rows import make_feed, make_source
 from tests.support.portal import job
 
+from harvester.catalog.models import Run, Source
+from harvester.feeds.models import FeedRun, FeedRunSample
 from harvester.ops.alerts import raise_alert
 from harvester.ops.models import AuditEvent, User
+from harvester.pipeline.gates import RunFacts, Thresholds, judge
 
 pytestmark = pytest.mark.browser
 
+_FACTS = RunFacts(
+    rows_read=10**9, rows_rejected=10**9, products=10**9, url_hash_products=10**9, known_products=10**9,
+    shocked_products=10**9, active_before=10**9, active_seen=0, promoted_before=10**9,
+)  # fmt: skip
 BRIGHTNESS = """() => {
     const canvas = document.createElement("canvas").getContext("2d");
     canvas.fillStyle = getComputedStyle(document.body).backgroundColor;
@@ -23,6 +33,37 @@ def _alert() -> int:
     with transaction.atomic():
         body = "A long body. " * 20 + "\nApprove or reject the run."
         return raise_alert("RUN_HELD", "RUN_HELD:feed:1", "Shop by Impact: run 12 is held " + "x" * 60, body)
+
+
+def held_run() -> Run:
+    """A held run with long words in every corner of its page."""
+    long = "W" * 150
+    source = make_source("Acme " + long, last_promoted_at=timezone.now())
+    run = Run.objects.create(
+        kind="AFFILIATE_FEED", source=source, trigger="MANUAL", status="SUCCEEDED", outcome="HELD", finished_at=Now(),
+        artifact_hash="a" * 64,
+    )  # fmt: skip
+    verdict = judge(_FACTS, Thresholds()).as_json()
+    dialect = {"delimiter": "\t", "quoted": True, "encoding": "utf-8", "columns": {"title": [long]}, "unbound": [long]}
+    FeedRun.objects.create(
+        run=run, feed=make_feed(source), rows_read=10**9, products_missing=10**9, verdict=verdict, dialect=dialect,
+        rejects={"MISSING_TITLE": 10**9}, warnings={"BAD_GTIN": 7}, timings={"download": 10**6, "parse": 1},
+    )  # fmt: skip
+    FeedRunSample.objects.create(run_id=run.pk, code="MISSING_TITLE", place=0, line=10**9, row=long * 2, reason=long)
+    run.refresh_from_db()
+    _hold(source, run, long)
+    return run
+
+
+def _hold(source, run, long) -> None:
+    Source.objects.filter(pk=source.pk).update(held_run_no=run.no, held_since=Now(), last_promoted_run_no=run.no)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO held_changes (source_id, run_no, line, is_new, is_content, is_price, is_back, is_missing, "
+            "has_offer, product_id, title, brand, category, amount, currency) SELECT %s, %s, i, true, false, true, "
+            "false, false, false, i, %s, %s, %s, 1, 'USD' FROM generate_series(1, 30) i",
+            [source.pk, run.no, long, long, long],
+        )
 
 
 def pages() -> list[str]:
@@ -46,6 +87,7 @@ def pages() -> list[str]:
             "/users/add/",
         ),
         *("/api-keys/", "/api-keys/add/", f"/api-keys/{stored_key(name='price site').pk}/"),
+        *("/runs/", "/runs/?outcome=HELD&feed=acme", f"/runs/{held_run().no}/"),
         *(f"/audit/{AuditEvent.objects.latest('id').pk}/", f"/users/{User.objects.get().pk}/", "/account/password/"),
     ]
 
