@@ -108,6 +108,14 @@ def offer(of: Source, amount: str = "10.00", *, run_no: int = 0, **presence: Any
     return number
 
 
+def offers_anew(of: Source, numbers: list[int]) -> None:
+    """Offers and their words as the prices and contents say; their presence is forgotten."""
+    from harvester.catalog import offers
+
+    fetch("DELETE FROM offers WHERE source_id = %s AND product_id = ANY (%s)", of.pk, numbers)
+    offers.recompute(of.pk, numbers)
+
+
 def details(verb: str) -> list[dict]:
     """What the trail tells beside the names of what changed."""
     return [json.loads(row[0]) for row in fetch("SELECT detail FROM audit_events WHERE verb = %s ORDER BY id", verb)]

@@ -15,7 +15,7 @@ from django.db.models.functions import Now
 
 from harvester.catalog import fields, offers
 from harvester.catalog.models import PriceCorrection, Retailer, Run, Source
-from harvester.catalog.sources import locked, locked_of
+from harvester.catalog.sources import locked, locked_of, unknown
 from harvester.catalog.states import CorrectionAction, CorrectionScope
 from harvester.kernel.actor import Actor
 from harvester.kernel.errors import Conflict, InvalidInput, NotFound
@@ -65,22 +65,56 @@ def create(
         observed_to: only prices observed before this moment.
         **named: which retailer_id, source_id, product_id or run_no, as the scope needs it.
     """
-    correction = PriceCorrection(
-        scope=fields.choice(CorrectionScope)("scope", scope),
-        action=fields.choice(CorrectionAction)("action", action),
-        reason=fields.required_text("reason", reason),
-        observed_from=_moment("observed_from", observed_from),
-        observed_to=_moment("observed_to", observed_to),
-        multiplier=_multiplier(action, multiplier),
-        created_by=actor.id,
-        **_named(scope, named),
+    correction = _built(
+        actor.id,
+        {
+            "scope": scope,
+            "action": action,
+            "reason": reason,
+            "multiplier": multiplier,
+            "observed_from": observed_from,
+            "observed_to": observed_to,
+        },
+        named,
     )
-    _refuse_empty_window(correction)
     with transaction.atomic():
         held = _lock(correction)
         _refuse_unknown(correction)
         correction.save(force_insert=True)
         _record(actor, "CORRECTION_CREATED", correction, _recompute(correction, held))
+    return correction
+
+
+def checked(**given: Any) -> PriceCorrection:
+    """The correction that `create` would make of the same values, unsaved.
+
+    Raises:
+        InvalidInput: a value is not allowed.
+        NotFound: what it names does not exist.
+    """
+    named = {field: given.pop(field) for field in _NAMES if field in given}
+    correction = _built("", {"multiplier": None, "observed_from": None, "observed_to": None, **given}, named)
+    if correction.source_id is not None and not Source.objects.filter(pk=correction.source_id).exists():
+        raise unknown(correction.source_id)
+    if correction.retailer_id is not None:
+        _refuse_unknown_retailer(correction.retailer_id)
+    _refuse_unknown(correction)
+    return correction
+
+
+def _built(created_by: str, given: Mapping[str, Any], named: Mapping[str, Any]) -> PriceCorrection:
+    scope, action = given["scope"], given["action"]
+    correction = PriceCorrection(
+        scope=fields.choice(CorrectionScope)("scope", scope),
+        action=fields.choice(CorrectionAction)("action", action),
+        reason=fields.required_text("reason", given["reason"]),
+        observed_from=_moment("observed_from", given["observed_from"]),
+        observed_to=_moment("observed_to", given["observed_to"]),
+        multiplier=_multiplier(action, given["multiplier"]),
+        created_by=created_by,
+        **_named(scope, named),
+    )
+    _refuse_empty_window(correction)
     return correction
 
 
@@ -105,10 +139,14 @@ def _lock(correction: PriceCorrection) -> list[Source]:
     """Promotion reads the corrections under the same locks, so none slips between the two."""
     if correction.source_id is not None:
         return [locked(correction.source_id)]
-    retailer = Retailer.objects.filter(pk=str(correction.retailer_id)).first()
+    return locked_of(_refuse_unknown_retailer(correction.retailer_id))
+
+
+def _refuse_unknown_retailer(retailer_id: UUID | None) -> UUID:
+    retailer = Retailer.objects.filter(pk=str(retailer_id)).first()
     if retailer is None:
-        raise NotFound(f"There is no retailer {correction.retailer_id}; `harvester retailer list` shows them all.")
-    return locked_of(retailer.pk)
+        raise NotFound(f"There is no retailer {retailer_id}; `harvester retailer list` shows them all.")
+    return retailer.pk
 
 
 def _recompute(correction: PriceCorrection, held: list[Source]) -> int:

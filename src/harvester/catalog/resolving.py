@@ -146,3 +146,11 @@ def _new_products(candidates: Sequence[Candidate]) -> dict[str, list[Any]]:
         "titles": [candidate.title for candidate in candidates],
         "brands": [candidate.brand for candidate in candidates],
     }
+
+
+def make_by_hand(title: str, brand: str | None) -> UUID:
+    """A canonical product that a person asked for; only a person's links lead to it. The transaction is open."""
+    made = uuid7()
+    with connection.cursor() as cursor:
+        cursor.execute("INSERT INTO products (id, title, brand) VALUES (%s, %s, %s)", [made, title, brand])
+    return made

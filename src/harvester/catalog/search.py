@@ -133,7 +133,7 @@ class Page:
 
 
 # Which offers, for the fields of a query that are set.
-_CONDITIONS = {
+CONDITIONS = {
     "retailer_id": "v.retailer_id = %(retailer_id)s",
     "source_id": "v.source_id = %(source_id)s",
     "in_stock": "v.in_stock = %(in_stock)s",
@@ -142,7 +142,7 @@ _CONDITIONS = {
     "max_amount": "v.amount <= %(max_amount)s",
 }
 # What an offer's words must hold, in one query of the text index.
-_WORDS = {
+WORDS = {
     "text": "websearch_to_tsquery('simple', %(text)s)",
     "category": "word_query('category:' || left(lower(%(category)s), 200))",
     "brand": "word_query('brand:' || left(lower(%(brand)s), 200))",
@@ -201,7 +201,7 @@ def statement(query: Query) -> str:
     page = f"ORDER BY {order} LIMIT %(most)s OFFSET %(skipped)s"
     if query.order is Sort.RELEVANCE:
         # The rank counts only the words of the text: a filter fits all alike.
-        rank = f"ts_rank(v.tsv, {_WORDS['text']})"
+        rank = f"ts_rank(v.tsv, {WORDS['text']})"
         ranked = _NARROW.format(rank=rank, conditions=_conditions(query))
         beyond = f" WHERE {_AFTER[query.order]}" if query.after else ""
         narrow = f"SELECT * FROM ({ranked} LIMIT %(candidates)s) c{beyond}"  # noqa: S608 - constants only
@@ -213,8 +213,8 @@ def statement(query: Query) -> str:
 
 
 def _conditions(query: Query) -> str:
-    given = [text for field, text in _CONDITIONS.items() if getattr(query, field) not in (None, "")]
-    words = [text for field, text in _WORDS.items() if getattr(query, field).strip()]
+    given = [text for field, text in CONDITIONS.items() if getattr(query, field) not in (None, "")]
+    words = [text for field, text in WORDS.items() if getattr(query, field).strip()]
     if words:
         given.append(f"v.tsv @@ ({' && '.join(words)})")
     return " AND ".join(given) or "true"

@@ -44,6 +44,23 @@ def frozen_with_hold(
     return frozen + max(_utc(now) - _utc(held_since), ZERO)
 
 
+def expires_at(
+    last_seen: dt.datetime,
+    expiry: dt.timedelta,
+    *,
+    frozen: dt.timedelta = ZERO,
+    held_since: dt.datetime | None = None,
+    max_hold: dt.timedelta = MAX_HOLD,
+) -> dt.datetime:
+    """The real moment, in UTC, after which what was last seen then is too old, if nothing is promoted or decided."""
+    due = _utc(last_seen) + expiry
+    expires = due + min(frozen, max_hold)
+    if held_since is None or expires < _utc(held_since):
+        return expires
+    # The hold stops the clock before that, and the clock runs on when the hold has used up all of its time.
+    return due + max_hold
+
+
 def _utc(moment: dt.datetime) -> dt.datetime:
     if moment.tzinfo is None:
         raise ValueError("a moment needs a time zone")

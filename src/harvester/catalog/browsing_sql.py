@@ -1,0 +1,141 @@
+"""The statements behind the list of all offers.
+
+They are put together from constants; what people typed travels as parameters only. Each answers source_id, product_id,
+amount and whether the row fits what no index knows.
+"""
+
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from harvester.catalog.explaining import Key
+from harvester.catalog.rows import fetch
+from harvester.catalog.search import CANDIDATES, CONDITIONS, WORDS, Sort
+
+if TYPE_CHECKING:
+    from harvester.catalog.browsing import Browse
+
+#: Products with one number that are listed; more share it by mistake.
+MOST_BY_NUMBER = 50
+LONGEST_NUMBER = 255
+#: A number with more digits is none of ours: bigint ends there.
+MOST_DIGITS = 18
+
+# The offers of all sources in the order of an index, or of each source the first ones, merged.
+_ALL = "SELECT o.source_id, o.product_id, o.amount, {fits} AS fits FROM {offers} o WHERE {where} {order}"
+_EACH = """
+SELECT x.* FROM unnest(%(sources)s::uuid[]) AS each (id) CROSS JOIN LATERAL (
+    SELECT o.source_id, o.product_id, o.amount, {fits} AS fits FROM {offers} o
+    WHERE o.source_id = each.id AND {where} {order}
+) x {outer}
+"""
+_RANKED = """
+SELECT source_id, product_id, amount, fits FROM (
+    SELECT o.source_id, o.product_id, o.amount, {fits} AS fits, ts_rank(o.tsv, {text}) AS rank
+    FROM {offers} o WHERE {where} LIMIT {candidates}
+) c ORDER BY fits DESC, rank DESC, product_id DESC
+"""
+_WITHOUT_OFFER = """
+SELECT x.* FROM unnest(%(sources)s::uuid[]) AS each (id) CROSS JOIN LATERAL (
+    SELECT o.source_id, o.id AS product_id, NULL::numeric AS amount, NOT EXISTS (
+        SELECT FROM offers f WHERE f.source_id = o.source_id AND f.product_id = o.id) AS fits
+    FROM source_products o WHERE o.source_id = each.id AND {where} {order}
+) x {outer}
+"""
+_BY_NUMBER = """
+SELECT p.source_id, p.id FROM source_products p
+WHERE p.gtin = ANY (%(gtins)s) AND (%(sources)s::uuid[] IS NULL OR p.source_id = ANY (%(sources)s))
+UNION
+SELECT f.source_id, f.id FROM sources s CROSS JOIN LATERAL (
+    SELECT p.source_id, p.id FROM source_products p
+    WHERE p.source_id = s.id AND p.identity_type IN (1, 2, 3) AND p.identity_value = %(text)s
+    UNION ALL SELECT p.source_id, p.id FROM source_products p WHERE p.source_id = s.id AND p.id = %(number)s
+) f WHERE %(sources)s::uuid[] IS NULL OR s.id = ANY (%(sources)s)
+LIMIT {most}
+"""
+
+
+def by_number(query: "Browse", sources: list[UUID] | None) -> list[Key]:
+    """The products that have this number: ours, their source's or the trade's."""
+    text = query.text.strip()
+    if not text or len(text) > LONGEST_NUMBER or not text.isprintable() or " " in text:
+        return []
+    digits = text if text.isascii() and text.isdigit() else ""
+    values = {
+        "text": text,
+        "sources": sources,
+        "number": int(digits) if digits and len(digits) <= MOST_DIGITS else None,
+        "gtins": sorted({text, *(digits.lstrip("0").zfill(size) for size in (8, 12, 13, 14) if digits)}),
+    }
+    return [(row["source_id"], row["id"]) for row in fetch(_BY_NUMBER.format(most=MOST_BY_NUMBER), values)]
+
+
+def narrow(query: "Browse", sources: list[UUID] | None, *, backwards: bool) -> str:
+    """A window of offers in the order asked for."""
+    order = _order(query.order, backwards=backwards)
+    parts = {"fits": _fits(query), "offers": _offers(query)}
+    where = [*_conditions(query), *_beyond(query, backwards=backwards)]
+    if sources is not None and query.order is Sort.NEWEST:
+        return _EACH.format(**parts, where=_all_of(where), order=order, outer=order.replace("o.", "x."))
+    if sources is not None:
+        where.append("o.source_id = ANY (%(sources)s)")
+    return _ALL.format(**parts, where=_all_of(where), order=order)
+
+
+def ranked(query: "Browse", sources: list[UUID] | None) -> str:
+    """The offers that fit a text best, of as many as can be ranked."""
+    where = [*_conditions(query), *(["o.source_id = ANY (%(sources)s)"] if sources is not None else [])]
+    return _RANKED.format(
+        fits=_fits(query), offers=_offers(query), text=WORDS["text"], where=_all_of(where), candidates=CANDIDATES
+    )
+
+
+def without_offer(query: "Browse", sources: list[UUID] | None, *, backwards: bool) -> str:  # noqa: ARG001 - one shape
+    """A window of products, each with whether it has no offer."""
+    order = _order(Sort.NEWEST, backwards=backwards)
+    where = _all_of([part.replace("o.product_id", "o.id") for part in _beyond(query, backwards=backwards)])
+    return _WITHOUT_OFFER.format(
+        where=where, order=order.replace("o.product_id", "o.id"), outer=order.replace("o.", "x.")
+    )
+
+
+def _offers(query: "Browse") -> str:
+    return "visible_offers" if query.state == "VISIBLE" else "offers"
+
+
+def _fits(query: "Browse") -> str:
+    """What no index knows."""
+    asked = []
+    if query.in_stock is not None:
+        asked.append("o.in_stock = %(in_stock)s")
+    if query.state == "EXPIRED":
+        asked.append(
+            "NOT EXISTS (SELECT FROM active_offers a WHERE a.source_id = o.source_id AND a.product_id = o.product_id)"
+        )
+    return _all_of(asked)
+
+
+def _conditions(query: "Browse") -> list[str]:
+    known = ("currency", "min_amount", "max_amount")
+    given = [CONDITIONS[field].replace("v.", "o.") for field in known if getattr(query, field) not in (None, "")]
+    words = [text for field, text in WORDS.items() if getattr(query, field).strip()]
+    return [*given, *([f"o.tsv @@ ({' && '.join(words)})"] if words else [])]
+
+
+def _order(sort: Sort, *, backwards: bool) -> str:
+    downwards = (sort is not Sort.PRICE) != backwards
+    way = " DESC" if downwards else ""
+    keys = ("o.product_id",) if sort is Sort.NEWEST else ("o.amount", "o.product_id")
+    return f"ORDER BY {', '.join(key + way for key in keys)} LIMIT %(window)s"
+
+
+def _beyond(query: "Browse", *, backwards: bool) -> list[str]:
+    if not (query.after or query.before):
+        return []
+    way = "<" if (query.order is not Sort.PRICE) != backwards else ">"
+    if query.order is Sort.NEWEST:
+        return [f"o.product_id {way} %(at_product)s"]
+    return [f"(o.amount, o.product_id) {way} (%(at_amount)s, %(at_product)s)"]
+
+
+def _all_of(parts: list[Any]) -> str:
+    return " AND ".join(parts) or "true"

@@ -1,0 +1,13 @@
+"""Reading with SQL of one's own: rows by the names of their columns."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.db import connection
+
+
+def fetch(statement: str, values: Mapping[str, Any]) -> list[dict[str, Any]]:
+    with connection.cursor() as cursor:
+        cursor.execute(statement, values)
+        names = [column[0] for column in cursor.description]
+        return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
