@@ -4,11 +4,12 @@ import pytest
 from django.db.models.functions import Now
 from django.test import Client
 from django.urls import get_resolver
+from tests.support import catalog
 from tests.support.api import stored_key
 from tests.support.feed_rows import make_feed, make_source
 from tests.support.portal import addresses, job, person
 
-from harvester.catalog.models import Run
+from harvester.catalog.models import PriceCorrection, Run
 from harvester.feeds.models import FeedRun
 from harvester.ops import users
 from harvester.ops.alerts import raise_alert
@@ -22,6 +23,8 @@ SEEN_BY_ALL = {"GET": (LOGIN, 200, 200, 200), "POST": (LOGIN, 405, 405, 405), "D
 PROBE = {"GET": (200, 200, 200, 200), "POST": (405, 405, 405, 405), "DELETE": (405, 405, 405, 405)}
 OPERATORS_ACT = {"GET": (LOGIN, 405, 405, 405), "POST": (LOGIN, 403, 302, 302), "DELETE": (LOGIN, 405, 405, 405)}
 ADMINS_ACT = {"GET": (LOGIN, 405, 405, 405), "POST": (LOGIN, 403, 403, 302), "DELETE": (LOGIN, 405, 405, 405)}
+ADMINS_FILL_IN = {"GET": (LOGIN, 403, 403, 200), "POST": (LOGIN, 403, 403, 200), "DELETE": (LOGIN, 405, 405, 405)}
+OPERATORS_FILL_IN = {"GET": (LOGIN, 403, 200, 200), "POST": (LOGIN, 403, 200, 200), "DELETE": (LOGIN, 405, 405, 405)}
 MATRIX = {
     "/healthz": PROBE,
     "/readyz": PROBE,
@@ -72,6 +75,27 @@ MATRIX = {
     "/api-keys/add/": {"GET": (LOGIN, 403, 403, 200), "POST": (LOGIN, 403, 403, 200), "DELETE": (LOGIN, 405, 405, 405)},
     "/api-keys/<uuid:key_id>/": SEEN_BY_ALL,
     "/api-keys/<uuid:key_id>/revoke/": ADMINS_ACT,
+    "/offers/": SEEN_BY_ALL,
+    "/offers/<uuid:source_id>/<row:product_id>/": SEEN_BY_ALL,
+    "/retailers/": SEEN_BY_ALL,
+    "/retailers/add/": ADMINS_FILL_IN,
+    "/retailers/<uuid:retailer_id>/": SEEN_BY_ALL,
+    "/retailers/<uuid:retailer_id>/edit/": ADMINS_FILL_IN,
+    "/sources/": SEEN_BY_ALL,
+    "/sources/add/<uuid:retailer_id>/": ADMINS_FILL_IN,
+    "/sources/<uuid:source_id>/": SEEN_BY_ALL,
+    "/sources/<uuid:source_id>/edit/": ADMINS_FILL_IN,
+    "/sources/<uuid:source_id>/primary/": {**ADMINS_FILL_IN, "POST": (LOGIN, 403, 403, 302)},
+    "/corrections/": SEEN_BY_ALL,
+    "/corrections/add/": OPERATORS_FILL_IN,
+    "/corrections/<uuid:correction_id>/": SEEN_BY_ALL,
+    "/corrections/<uuid:correction_id>/revoke/": OPERATORS_ACT,
+    "/review/": SEEN_BY_ALL,
+    "/review/<uuid:source_id>/<row:product_id>/": SEEN_BY_ALL,
+    "/review/<uuid:source_id>/<row:product_id>/link/": OPERATORS_ACT,
+    "/review/<uuid:source_id>/<row:product_id>/create/": OPERATORS_ACT,
+    "/review/<uuid:source_id>/<row:product_id>/skip/": OPERATORS_ACT,
+    "/review/<uuid:source_id>/<row:product_id>/reopen/": OPERATORS_ACT,
 }
 ROLES = (None, Role.VIEWER, Role.OPERATOR, Role.ADMIN)
 
@@ -115,9 +139,27 @@ def concrete(address, people):
     if address.startswith("/runs/"):
         made = held_run()
         known |= {"<row:run_no>": made.no, "<uuid:run_id>": made.pk}
+    if "source_id" in address or "retailer_id" in address or "correction_id" in address:
+        known |= of_the_catalog()
     for part, value in known.items():
         address = address.replace(part, str(value))
     return address
+
+
+def of_the_catalog():
+    """A product that waits for review, and a correction; nothing of it is in the audit trail."""
+    source = catalog.source()
+    product = catalog.product(source)
+    catalog.insert("product_links", source_id=source.pk, source_product_id=product, status="NEEDS_REVIEW")
+    correction = PriceCorrection.objects.create(
+        scope="SOURCE", source=source, action="IGNORE", reason="wrong", created_by="somebody"
+    )
+    return {
+        "<uuid:source_id>": source.pk,
+        "<row:product_id>": product,
+        "<uuid:retailer_id>": source.retailer_id,
+        "<uuid:correction_id>": correction.pk,
+    }
 
 
 @pytest.mark.parametrize("address", MATRIX)

@@ -6,6 +6,8 @@ from uuid import UUID
 
 import structlog
 from django.db import IntegrityError, connection, transaction
+from django.db.models import BooleanField, QuerySet
+from django.db.models.expressions import RawSQL
 
 from harvester.catalog import fields, offers
 from harvester.catalog.changes import change
@@ -104,6 +106,12 @@ def find(reference: str) -> Source:
     if found is None:
         raise unknown(reference)
     return found
+
+
+def with_shown() -> QuerySet[Any]:
+    """Sources with `is_shown`: whether consumers see them, by the one rule."""
+    asked = "SELECT w.is_shown FROM source_windows w WHERE w.source_id = sources.id"
+    return Source.objects.select_related("retailer").annotate(is_shown=RawSQL(asked, [], BooleanField()))  # noqa: S611 - a constant
 
 
 def locked(source_id: UUID) -> Source:

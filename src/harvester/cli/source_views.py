@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from django.db import connection
 from rich.console import RenderableType
 from rich.text import Text
 
+from harvester.catalog import sources
 from harvester.catalog.models import Retailer, Source
 from harvester.cli.job_views import database_now
 from harvester.cli.output import pairs, table, when
@@ -20,20 +20,20 @@ _FACTS = (
 
 def public(source: Source) -> dict[str, Any]:
     facts = {name: getattr(source, name) for name in _FACTS}
-    return {**facts, "retailer": source.retailer.name, "is_shown": _shown()[source.pk]}
+    shown = sources.with_shown().get(pk=source.pk).is_shown
+    return {**facts, "retailer": source.retailer.name, "is_shown": shown}
 
 
 def listed(retailer: Retailer | None) -> list[dict[str, Any]]:
-    found = Source.objects.select_related("retailer").order_by("retailer__name", "name")
+    found = sources.with_shown().order_by("retailer__name", "name")
     if retailer is not None:
         found = found.filter(retailer=retailer)
-    shown = _shown()
     facts = ("id", "name", "kind", "is_display_primary", "last_promoted_at", "last_promoted_count", "held_run_no")
     return [
         {
             **{name: getattr(source, name) for name in facts},
             "retailer": source.retailer.name,
-            "is_shown": shown[source.pk],
+            "is_shown": source.is_shown,
         }
         for source in found
     ]
@@ -68,10 +68,3 @@ def _exposure(source: dict[str, Any]) -> str:
     if source["is_display_primary"]:
         return "see it (primary)"
     return "see it" if source["is_shown"] else "do not see it"
-
-
-def _shown() -> dict[Any, bool]:
-    """By the one rule of what consumers see."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT source_id, is_shown FROM source_windows")
-        return dict(cursor.fetchall())

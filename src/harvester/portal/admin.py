@@ -1,10 +1,15 @@
 """Which lists the portal has. Django finds this module by its name."""
 
-from harvester.catalog.models import Run
+from harvester.catalog.models import PriceCorrection, Retailer, Run, Source
 from harvester.engine.models import Job, JobEvent, PeriodicJob
 from harvester.ops.models import Alert, ApiKey, AuditEvent, User
 from harvester.portal.alerts import AlertAdmin
 from harvester.portal.api_keys import ApiKeyAdmin
+from harvester.portal.catalog.corrections import CorrectionAdmin
+from harvester.portal.catalog.offers import OfferPages
+from harvester.portal.catalog.retailers import RetailerAdmin
+from harvester.portal.catalog.review import ReviewPages
+from harvester.portal.catalog.sources import SourceAdmin
 from harvester.portal.jobs.lists import JobAdmin, JobEventAdmin
 from harvester.portal.people import UserAdmin
 from harvester.portal.periodic import PeriodicJobAdmin
@@ -20,3 +25,8 @@ site.register(Alert, AlertAdmin)
 site.register(AuditEvent, AuditEventAdmin)
 site.register(User, UserAdmin)
 site.register(ApiKey, ApiKeyAdmin)
+site.register(Retailer, RetailerAdmin)
+site.register(Source, SourceAdmin)
+site.register(PriceCorrection, CorrectionAdmin)
+site.add(OfferPages)
+site.add(ReviewPages)

@@ -34,6 +34,21 @@ TONES = {
     "warning": "retryable",
     "info": "running",
     "resolved": "pending",
+    "visible": "succeeded",
+    "source_not_shown": "cancelled",
+    "expired": "cancelled",
+    "hidden_by_correction": "retryable",
+    "run_ignored": "retryable",
+    "scraped_only": "pending",
+    "never_promoted": "pending",
+    "in_force": "running",
+    "revoked": "cancelled",
+    "linked": "succeeded",
+    "needs_review": "retryable",
+    "priced": "succeeded",
+    "seen": "pending",
+    "absent": "retryable",
+    "unknown": "cancelled",
 }
 
 

@@ -24,9 +24,9 @@ PAGES = {
 
 
 def address(kind: str, *ids: Any) -> str | None:
-    """The address of a thing's page; None where it has none."""
+    """The address of a thing's page; None where it has none. A key of several parts may be one text with slashes."""
     try:
-        return reverse(PAGES[kind], args=ids)
+        return reverse(PAGES[kind], args=[part for value in ids for part in str(value).split("/")])
     except (KeyError, NoReverseMatch):
         return None
 

@@ -51,7 +51,8 @@ class KeysetChangeList(ChangeList):
         return (page[::-1] if backwards else page), len(found) > len(page)
 
     def _values(self, cursor: str) -> list[Any]:
-        parts = cursor.split(SEPARATOR)
+        # Only the first value can be a text that has the separator in it.
+        parts = cursor.rsplit(SEPARATOR, len(self.keys) - 1)
         fields = [self._field(key.lstrip("-")) for key in self.keys]
         try:
             return [field.to_python(part) for field, part in zip(fields, parts, strict=True)]

@@ -26,6 +26,16 @@ def menu(_request: HttpRequest) -> list[dict[str, Any]]:
             ],
         },
         {
+            "title": "Catalog",
+            "items": [
+                _item("Offers", "sell", "catalog_offer_changelist"),
+                _item("Retailers", "storefront", "catalog_retailer_changelist"),
+                _item("Sources", "conversion_path", "catalog_source_changelist"),
+                _item("Corrections", "build", "catalog_pricecorrection_changelist"),
+                _item("Review queue", "rule", "catalog_review_changelist"),
+            ],
+        },
+        {
             "title": "Operations",
             "items": [
                 _item("Alerts", "notifications", "ops_alert_changelist"),

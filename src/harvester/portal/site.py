@@ -11,6 +11,7 @@ from unfold.sites import UnfoldAdminSite
 
 from harvester.ops.models import Role
 from harvester.portal import account, dashboard
+from harvester.portal.pages import Pages
 from harvester.portal.requests import is_fragment, may
 
 
@@ -20,6 +21,14 @@ class PortalSite(UnfoldAdminSite):
     login_form = account.LoginForm
     index_title = "Dashboard"
     enable_nav_sidebar = True
+
+    def __init__(self, name: str = "admin") -> None:
+        super().__init__(name)
+        self._pages: list[Pages] = []
+
+    def add(self, pages: type[Pages]) -> None:
+        """Pages of something that is no model with a key of one column."""
+        self._pages.append(pages(self))
 
     def has_permission(self, request: HttpRequest) -> bool:
         """Everybody with an active login may look. Asked at each request, of the database."""
@@ -47,7 +56,8 @@ class PortalSite(UnfoldAdminSite):
             path("account/password/", guard(form(self.password_change)), name="password_change"),
         ]
         models = [path(f"{page.mount}/", include(page.urls)) for page in self._registry.values()]
-        return [*own, *models]
+        others = [path(f"{pages.mount}/", include(pages.urls())) for pages in self._pages]
+        return [*own, *models, *others]
 
     def get_app_list(self, request: HttpRequest, app_label: str | None = None) -> list[Any]:  # noqa: ARG002
         """Nobody is shown Django's list of applications; the menu is `navigation.menu`."""

@@ -1,0 +1,178 @@
+"""Corrections: which there are, a new one after a look at what it would do, and the end of one."""
+
+from collections.abc import Iterable
+from typing import Any
+from uuid import UUID
+
+from django.contrib import messages
+from django.contrib.admin import display
+from django.db.models import CharField, OuterRef, QuerySet, Subquery, TextField
+from django.db.models.functions import Cast, Coalesce
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from harvester.catalog import corrections, retailers, sources
+from harvester.catalog.correction_previews import Preview, preview
+from harvester.catalog.models import PriceCorrection
+from harvester.catalog.states import CorrectionAction, CorrectionScope
+from harvester.kernel.actor import Actor
+from harvester.ops.models import Role, User
+from harvester.portal.catalog.forms import CorrectionForm, attempted
+from harvester.portal.catalog.words import about, effect
+from harvester.portal.display import badge, verb, when
+from harvester.portal.filters import ChoicePill
+from harvester.portal.model_admin import PortalAdmin
+from harvester.portal.requests import attempt, may, require
+
+
+class ScopePill(ChoicePill):
+    title = "Scope"
+    field = "scope"
+
+    def values(self) -> Iterable[tuple[str, str]]:
+        return [(scope.value, verb(scope.value)) for scope in CorrectionScope]
+
+
+class ForcePill(ChoicePill):
+    title = "State"
+    field = "state"
+
+    def values(self) -> Iterable[tuple[str, str]]:
+        return [("in_force", "In force"), ("revoked", "Revoked")]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:  # noqa: ARG002
+        chosen = self.get(self.field)
+        return queryset.filter(revoked_at__isnull=chosen == "in_force") if chosen else queryset
+
+
+class CorrectionAdmin(PortalAdmin):
+    mount = "corrections"
+    title = "Corrections"
+    page_keys = ("-created_at", "-id")
+    empty = "No price was corrected yet. An operator corrects prices on the page of an offer, or here."
+    list_display = ("what", "concerned", "why", "in_force", "who", "made")
+    list_display_links = None
+    list_filter = (ForcePill, ScopePill)
+    search_fields = ("reason__icontains",)
+    search_help_text = "Search by reason"
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[PriceCorrection]:
+        rows = super().get_queryset(request).select_related("source", "retailer")
+        return rows.annotate(maker=_username("created_by"), revoker=_username("revoked_by"))
+
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponseBase:
+        add = reverse("admin:catalog_pricecorrection_add") if may(request, Role.OPERATOR) else None
+        return super().changelist_view(
+            request, {"add_url": add, "add_words": "Correct prices", **(extra_context or {})}
+        )
+
+    def page_urls(self) -> list[URLPattern]:
+        return [
+            self.url("add/", require_http_methods(["GET", "HEAD", "POST"])(self.add), "add"),
+            self.url("<uuid:correction_id>/", require_safe(self.show), "change"),
+            self.url("<uuid:correction_id>/revoke/", require_POST(self.revoke), "revoke"),
+        ]
+
+    def show(self, request: HttpRequest, correction_id: UUID) -> HttpResponse:
+        correction = self.get_queryset(request).filter(pk=correction_id).first()
+        if correction is None:
+            raise Http404
+        context = {
+            "title": "Correction",
+            "correction": correction,
+            "concerned": about(correction),
+            "effect": effect(correction),
+            "operator": may(request, Role.OPERATOR),
+        }
+        return self._render(request, "portal/catalog/correction.html", context)
+
+    def add(self, request: HttpRequest) -> HttpResponse:
+        """First a look at what it would do; what was looked at is then confirmed."""
+        actor = require(request, Role.OPERATOR)
+        form = CorrectionForm(request.POST or None, initial=request.GET.dict())
+        told = None
+        if request.method == "POST" and form.is_valid():
+            if "confirm" in request.POST:
+                made = attempted(form, lambda: _create(actor, form))
+                if made is not None:
+                    messages.success(request, "The correction is in force, and the offers show it.")
+                    return redirect("admin:catalog_pricecorrection_change", made.pk)
+            else:
+                told = attempted(form, lambda: _preview(form))
+        context = {"title": "Correct prices", "form": form, "preview": told}
+        return self._render(request, "portal/catalog/correct.html", context)
+
+    def revoke(self, request: HttpRequest, correction_id: UUID) -> HttpResponse:
+        actor = require(request, Role.OPERATOR)
+
+        def act() -> str:
+            corrections.revoke(actor, correction_id)
+            return "The correction is revoked; the prices are read as they were observed."
+
+        attempt(request, act)
+        return redirect("admin:catalog_pricecorrection_change", correction_id)
+
+    def _render(self, request: HttpRequest, template: str, context: dict[str, Any]) -> HttpResponse:
+        return TemplateResponse(request, template, {**self.admin_site.each_context(request), **context})
+
+    @display(description="What")
+    def what(self, correction: PriceCorrection) -> SafeString:
+        where = reverse("admin:catalog_pricecorrection_change", args=[correction.pk])
+        return format_html('<a class="hv-job" href="{}"><span class="hv-kind">{}</span></a>', where, effect(correction))
+
+    @display(description="About")
+    def concerned(self, correction: PriceCorrection) -> SafeString:
+        return about(correction)
+
+    @display(description="Why")
+    def why(self, correction: PriceCorrection) -> SafeString:
+        return format_html('<span class="hv-cut" title="{0}">{0}</span>', correction.reason)
+
+    @display(description="State")
+    def in_force(self, correction: PriceCorrection) -> SafeString:
+        return badge("revoked" if correction.revoked_at else "in_force")
+
+    @display(description="By")
+    def who(self, correction: Any) -> str:
+        return str(correction.maker)
+
+    @display(description="Made")
+    def made(self, correction: PriceCorrection) -> SafeString:
+        return when(correction.created_at)
+
+
+def _username(field: str) -> Coalesce:
+    """Corrections keep the id of who made them; those who used the command line have no login."""
+    people = User.objects.annotate(key=Cast("pk", TextField())).filter(key=OuterRef(field))
+    return Coalesce(Subquery(people.values("username")[:1], output_field=CharField()), field, output_field=TextField())
+
+
+def _given(form: CorrectionForm) -> dict[str, Any]:
+    """The form as the verb wants it: only what names the scope, and a multiplier only to multiply."""
+    typed = form.cleaned_data
+    named: dict[str, Any] = {
+        "retailer_id": typed["retailer"] and retailers.find(typed["retailer"]).pk,
+        "source_id": typed["source"] and sources.find(typed["source"]).pk,
+        "product_id": typed["product"],
+        "run_no": typed["run"],
+    }
+    needed = corrections.NAMED_BY[typed["scope"]]
+    multiplies = typed["action"] == CorrectionAction.MULTIPLIER
+    return {
+        **{name: named[name] or None for name in needed},
+        **{name: typed[name] for name in ("scope", "action", "reason", "observed_from", "observed_to")},
+        "multiplier": typed["multiplier"] if multiplies else None,
+    }
+
+
+def _preview(form: CorrectionForm) -> Preview:
+    return preview(**_given(form))
+
+
+def _create(actor: Actor, form: CorrectionForm) -> PriceCorrection:
+    return corrections.create(actor, **_given(form))

@@ -1,0 +1,123 @@
+"""The pills above the list of offers, and the query that they and the search box make."""
+
+from collections.abc import Callable, Iterable, Mapping
+from decimal import Decimal, InvalidOperation
+from typing import Any
+from urllib.parse import urlencode
+
+from harvester.catalog import retailers, sources
+from harvester.catalog.browsing import Browse, Shown
+from harvester.catalog.search import Sort
+from harvester.kernel.errors import InvalidInput, NotFound
+from harvester.portal.display import verb
+
+STATES = [(state.value, verb(state.value)) for state in Shown]
+STOCK = [("yes", "In stock"), ("no", "Out of stock")]
+SORTS = [("newest", "Newest"), ("price", "Cheapest"), ("-price", "Dearest"), ("relevance", "Best match")]
+FIELDS = ("q", "retailer", "source", "brand", "category", "state", "stock", "currency", "min", "max", "sort")
+PAGE_SIZE = 50
+
+
+def given(parameters: Mapping[str, str]) -> dict[str, str]:
+    """What was chosen and typed, by field."""
+    return {name: value for name in FIELDS if (value := parameters.get(name, "").strip())}
+
+
+def query(chosen: Mapping[str, str], parameters: Mapping[str, str]) -> Browse:
+    """The query that was put together.
+
+    Raises:
+        InvalidInput, NotFound: a value cannot be looked for; the message names it.
+    """
+    sort = chosen.get("sort", "")
+    if sort and sort not in dict(SORTS):
+        raise InvalidInput("sort: there is no such order.")
+    return Browse(
+        text=chosen.get("q", ""),
+        retailer_id=retailers.find(chosen["retailer"]).pk if "retailer" in chosen else None,
+        source_id=sources.find(chosen["source"]).pk if "source" in chosen else None,
+        brand=chosen.get("brand", ""),
+        category=chosen.get("category", ""),
+        in_stock={"yes": True, "no": False}.get(chosen.get("stock", "")),
+        currency=chosen.get("currency", "").upper(),
+        min_amount=_amount("min", chosen),
+        max_amount=_amount("max", chosen),
+        sort=Sort(sort) if sort else None,
+        state=chosen.get("state", ""),
+        after=parameters.get("after", ""),
+        before=parameters.get("before", ""),
+        page_size=PAGE_SIZE,
+    )
+
+
+def _amount(field: str, chosen: Mapping[str, str]) -> Decimal | None:
+    if field not in chosen:
+        return None
+    try:
+        return Decimal(chosen[field])
+    except InvalidOperation:
+        raise InvalidInput(f"{field}: {chosen[field][:40]!r} is no amount; write it like 19.99.") from None
+
+
+def pills(chosen: Mapping[str, str]) -> list[dict[str, Any]]:
+    """The filters as the shared templates of pills draw them."""
+    return [
+        _choice(chosen, "State", "state", STATES),
+        _text(chosen, "Retailer", "retailer", "domain, name or id"),
+        _text(chosen, "Source", "source", "name or id"),
+        _text(chosen, "Brand", "brand", "as the source calls it"),
+        _text(chosen, "Category", "category", "as the source calls it"),
+        _choice(chosen, "Stock", "stock", STOCK),
+        _price(chosen),
+        _choice(chosen, "Sort", "sort", SORTS),
+    ]
+
+
+def address(chosen: Mapping[str, str], **more: str) -> str:
+    return "?" + urlencode({name: value for name, value in {**chosen, **more}.items() if value})
+
+
+def _without(chosen: Mapping[str, str], *fields: str) -> dict[str, str]:
+    return {name: value for name, value in chosen.items() if name not in fields}
+
+
+def _pill(
+    chosen: Mapping[str, str], title: str, template: str, fields: tuple[str, ...], summary: str
+) -> dict[str, Any]:
+    kept = _without(chosen, *fields)
+    spec = {"summary": summary, "used_parameters": chosen, "field": fields[0]}
+    first = {"clear": address(kept), "kept": kept}
+    return {"title": title, "template": template, "spec": spec, "choices": [first]}
+
+
+def _choice(chosen: Mapping[str, str], title: str, field: str, words: Iterable[tuple[str, str]]) -> dict[str, Any]:
+    known = dict(words)
+    now = chosen.get(field, "")
+    made = _pill(chosen, title, "portal/filters/choice.html", (field,), known.get(now, now))
+    made["choices"] += [
+        {"link": address({**chosen, field: value}), "words": text, "selected": value == now}
+        for value, text in known.items()
+    ]
+    return made
+
+
+def _text(chosen: Mapping[str, str], title: str, field: str, hint: str) -> dict[str, Any]:
+    made = _pill(chosen, title, "portal/filters/text.html", (field,), chosen.get(field, ""))
+    made["spec"]["hint"] = hint
+    return made
+
+
+def _price(chosen: Mapping[str, str]) -> dict[str, Any]:
+    fields = ("currency", "min", "max")
+    low, high = chosen.get("min"), chosen.get("max")
+    spread = f"{low or '0'} to {high or '…'}" if low or high else ""
+    summary = " ".join(filter(None, (chosen.get("currency", "").upper(), spread)))
+    return _pill(chosen, "Price", "portal/catalog/price_pill.html", fields, summary)
+
+
+def found(read: Callable[[], Any]) -> tuple[Any, str]:
+    """What a read function found, or why it cannot look."""
+    try:
+        return read(), ""
+    except (InvalidInput, NotFound) as problem:
+        return None, str(problem)

@@ -1,0 +1,65 @@
+// How the price of an offer went: a step for each price that was observed, a line for each currency.
+(() => {
+  const COLOURS = ["--hv-running", "--hv-retryable", "--hv-succeeded", "--hv-failed"];
+  const MANY = 60;
+  let drawn = null;
+
+  const day = (moment) => new Date(moment).toISOString().slice(0, 10);
+  const minute = (moment) => `${new Date(moment).toISOString().slice(0, 16).replace("T", " ")} UTC`;
+
+  // The last price holds until now; that point is no observation and is not marked.
+  function upToNow(points, until) {
+    const last = points[points.length - 1];
+    return until && last.x < until ? [...points, { x: until, y: last.y, made: true }] : points;
+  }
+
+  function dataset(line, place, until) {
+    const tone = colour(COLOURS[place % COLOURS.length]);
+    const points = place === 0 ? upToNow(line.points, until) : line.points;
+    return {
+      label: line.label,
+      data: points,
+      borderColor: tone,
+      borderWidth: 2,
+      stepped: "before",
+      pointRadius: points.map((point) => (point.made || points.length > MANY ? 0 : 3)),
+      pointBackgroundColor: points.map((point) => (point.out ? colour("--hv-card") : tone)),
+      pointBorderColor: tone,
+    };
+  }
+
+  function options(data) {
+    const base = chartOptions();
+    base.interaction = { mode: "nearest", axis: "x", intersect: false };
+    const moments = data.lines.flatMap((line) => line.points.map((point) => point.x));
+    const ends = { min: Math.min(...moments), max: Math.max(...moments, data.until || 0) };
+    base.scales.x = { ...base.scales.x, ...ends, type: "linear", stacked: false };
+    base.scales.x.ticks = { ...base.scales.x.ticks, maxTicksLimit: 7, callback: day };
+    base.scales.y = { ...base.scales.y, stacked: false, beginAtZero: false, grace: "10%" };
+    delete base.scales.y.ticks.precision;
+    base.plugins.legend.display = data.lines.length > 1;
+    base.plugins.tooltip = {
+      callbacks: {
+        title: (points) => minute(points[0].parsed.x),
+        label: (point) => `${point.formattedValue} ${point.dataset.label}${point.raw.out ? ", out of stock" : ""}`,
+      },
+    };
+    return base;
+  }
+
+  function draw() {
+    const canvas = document.getElementById("price-chart");
+    const source = document.getElementById("price-data");
+    if (!canvas || !source || typeof Chart === "undefined") return;
+    const data = JSON.parse(source.textContent);
+    const until = data.lines.length === 1 ? data.until : null;
+    const datasets = data.lines.map((line, place) => dataset(line, place, until));
+    Chart.defaults.font.family = "Inter, sans-serif";
+    drawn?.destroy();
+    drawn = new Chart(canvas, { type: "line", data: { datasets }, options: options(data) });
+  }
+
+  // Colours of the canvas do not follow the page's by themselves.
+  new MutationObserver(draw).observe(document.documentElement, { attributes: true, attributeFilter: ["class"] });
+  document.addEventListener("DOMContentLoaded", draw);
+})();
