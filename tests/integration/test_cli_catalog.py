@@ -72,7 +72,7 @@ def test_offers_are_found_shown_and_followed(shop, hammer):
 
 def test_an_offer_that_is_not_seen_says_why(shop, hammer):
     harvester("source", "primary", "Shop feed", "--unset")
-    assert "its source is not shown" in harvester("offers", "show", "Shop feed", hammer).out
+    assert "is not the display primary" in harvester("offers", "show", "Shop feed", hammer).out
     assert "harvester source list" in harvester("offers", "search").out
 
 
@@ -96,3 +96,50 @@ def test_what_cannot_be_done_is_refused_with_what_to_do(shop, case):
     assert hint in ran.err
     assert ran.err.count("\n") == 1
     assert not audited()
+
+
+def test_a_correction_is_previewed_made_listed_and_revoked(shop, hammer):
+    words = (
+        "corrections",
+        "add",
+        "--source",
+        "Shop feed",
+        "--product",
+        hammer,
+        "--multiply",
+        "0.5",
+        "--reason",
+        "twice",
+    )
+    told = harvester(*words, "--dry-run", "--json").json
+    assert [told["offers"], told["samples"][0]["before"], told["samples"][0]["after"]] == [1, "19.9", "9.95"]
+    assert audited() == []
+    made = harvester(*words, "--json").json
+    assert "offers show a price" in harvester(*words, "--dry-run").out
+    assert "twice" in harvester("corrections", "list").out
+    assert harvester("corrections", "revoke", made["id"]).code == 0
+    assert harvester("corrections", "revoke", made["id"]).code == 4
+    assert harvester("corrections", "revoke", "nothing").code == 3
+    assert harvester("corrections", "list", "--json").json == {"corrections": []}
+    assert [verb for verb, _, _ in audited()] == ["CORRECTION_CREATED", "CORRECTION_REVOKED"]
+
+
+def test_a_hidden_offer_says_why_it_is_not_there(shop, hammer):
+    harvester("corrections", "add", "--source", "Shop feed", "--ignore", "--reason", "the file of another shop")
+    ran = harvester("offers", "show", "Shop feed", hammer)
+    assert ran.code == 3
+    assert "the file of another shop" in ran.err
+
+
+def test_the_review_queue_is_worked_off(shop, hammer):
+    numbers = [hammer, catalog.product(shop, title="Gift card")]
+    for number in numbers:
+        catalog.insert("product_links", source_id=shop.pk, source_product_id=number, status="NEEDS_REVIEW")
+    assert [one["product_id"] for one in harvester("review", "list", "--json").json["products"]] == numbers
+    made = harvester("review", "create", "Shop feed", hammer, "--json").json["product"]
+    assert [one["id"] for one in harvester("review", "find", "hammer", "--json").json["products"]] == [made]
+    assert harvester("review", "skip", "Shop feed", numbers[1], "--reason", "a gift card").code == 0
+    assert harvester("review", "link", "Shop feed", numbers[1], made).code == 4
+    assert harvester("review", "reopen", "Shop feed", numbers[1]).code == 0
+    assert harvester("review", "link", "Shop feed", numbers[1], made).code == 0
+    assert "Nothing waits" in harvester("review", "list").out

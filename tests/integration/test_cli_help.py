@@ -15,6 +15,8 @@ COMMANDS = (
     "retailer",
     "source",
     "offers",
+    "corrections",
+    "review",
     "import",
     "demo",
     "up",

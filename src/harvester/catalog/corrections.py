@@ -102,6 +102,14 @@ def checked(**given: Any) -> PriceCorrection:
     return correction
 
 
+def parse_id(text: str) -> UUID:
+    """The id of a correction as it was typed."""
+    try:
+        return UUID(text)
+    except ValueError:
+        raise NotFound(f"There is no correction {text[:60]!r}; `harvester corrections list` shows them.") from None
+
+
 def _built(created_by: str, given: Mapping[str, Any], named: Mapping[str, Any]) -> PriceCorrection:
     scope, action = given["scope"], given["action"]
     correction = PriceCorrection(

@@ -52,12 +52,14 @@ class Standing:
 
     Attributes:
         whys: the reasons why they do not see it; one that says so where they do.
+        has_offer: whether a price of it may be read.
         last_seen_at: when a promoted run saw the product last; None without an offer.
         is_missing: whether the last promoted run did not see it.
         expires_at: when it disappears, or did; None where that never happens.
     """
 
     whys: tuple[Why, ...]
+    has_offer: bool
     last_seen_at: dt.datetime | None
     is_missing: bool
     expires_at: dt.datetime | None
@@ -131,6 +133,7 @@ def _standing(row: dict[str, Any]) -> Standing:
     expires = _expires_at(row) if row["has_offer"] else None
     return Standing(
         whys=_whys(row, expires),
+        has_offer=row["has_offer"],
         last_seen_at=row["last_seen_at"] if row["has_offer"] else None,
         is_missing=row["is_missing"],
         expires_at=expires,

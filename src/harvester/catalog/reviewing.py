@@ -164,6 +164,14 @@ def reopen(actor: Actor, source_id: UUID, number: int) -> None:
         audit.record(actor, "PRODUCT_REOPENED", "offer", f"{source_id}/{number}", detail=was)
 
 
+def parse_id(text: str) -> UUID:
+    """The id of a canonical product as it was typed."""
+    found = _uuid(text)
+    if found is None:
+        raise NotFound(f"There is no canonical product {text[:60]!r}; `harvester review find` shows them.")
+    return found
+
+
 def _undecided(source_id: UUID, number: int) -> dict[str, Any]:
     known = _locked(source_id, number)
     if known["status"] != "NEEDS_REVIEW":

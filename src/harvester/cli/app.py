@@ -9,6 +9,7 @@ import typer
 from harvester.cli import (
     alerts,
     api_keys,
+    corrections,
     doctor,
     feed_runs,
     import_shops,
@@ -18,6 +19,7 @@ from harvester.cli import (
     offers,
     processes,
     retailers,
+    review,
     seed,
     sources,
     users,
@@ -78,6 +80,8 @@ app.add_typer(feed_runs.app, rich_help_panel="Operate")
 app.add_typer(offers.app, rich_help_panel="Catalog")
 app.add_typer(retailers.app, rich_help_panel="Catalog")
 app.add_typer(sources.app, rich_help_panel="Catalog")
+app.add_typer(corrections.app, rich_help_panel="Catalog")
+app.add_typer(review.app, rich_help_panel="Catalog")
 import_shops.declare(app)
 app.add_typer(jobs.app, rich_help_panel="Operate")
 app.add_typer(alerts.app, rich_help_panel="Operate")

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from rich.console import RenderableType
 from rich.text import Text
 
+from harvester.catalog.explaining import Standing
 from harvester.catalog.history import PricePoint
 from harvester.catalog.reading import Offer
 from harvester.cli.job_views import database_now
@@ -39,16 +40,10 @@ def money(offer: Offer | PricePoint) -> str:
     return f"{amount} {offer.currency}"
 
 
-def detail_view(offer: Offer) -> RenderableType:
+def detail_view(offer: Offer, stands: Standing) -> RenderableType:
     hidden = ("is_shown", "is_active", "amount", "currency", "rank")
     facts = [(name.replace("_", " "), value) for name, value in vars(offer).items() if name not in hidden]
-    return pairs([*facts, ("price", money(offer)), ("consumers", _exposure(offer))])
-
-
-def _exposure(offer: Offer) -> str:
-    if not offer.is_shown:
-        return "do not see it: its source is not shown (harvester source primary)"
-    return "see it" if offer.is_active else "do not see it: it was not seen for longer than its source's expiry"
+    return pairs([*facts, ("price", money(offer)), ("expires", stands.expires_at), ("consumers", stands.words)])
 
 
 def history_table(points: Sequence[PricePoint]) -> RenderableType:

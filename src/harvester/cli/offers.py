@@ -1,6 +1,5 @@
 """`harvester offers ...`: what consumers see, and how its price went."""
 
-from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from enum import StrEnum
 from typing import Annotated, Any
@@ -8,9 +7,10 @@ from typing import Annotated, Any
 import typer
 
 from harvester.cli.commands import command, group
+from harvester.cli.moments import moment
 from harvester.cli.output import OUT
 from harvester.cli.session import session
-from harvester.kernel.errors import InvalidInput
+from harvester.kernel.errors import InvalidInput, NotFound
 
 app = group(
     "offers",
@@ -95,11 +95,16 @@ def _show_page(query: Any) -> None:
 def show(source: SourceName, product: ProductId) -> None:
     """Show an offer, whether consumers see it or not, and why."""
     with session():
-        from harvester.catalog import reading, sources
+        from harvester.catalog import explaining, reading, sources
         from harvester.cli import offer_views
 
-        found = reading.offer(sources.find(source).pk, product)
-        OUT.show(vars(found), lambda: offer_views.detail_view(found))
+        owner = sources.find(source)
+        stands = explaining.standing(owner.pk, product)
+        if not stands.has_offer:
+            raise NotFound(f"Product {product} of {owner.name} has no offer. {stands.words}")
+        found = reading.offer(owner.pk, product)
+        data = {**vars(found), "state": stands.state, "why": stands.words, "expires_at": stands.expires_at}
+        OUT.show(data, lambda: offer_views.detail_view(found, stands))
 
 
 @command(
@@ -116,13 +121,13 @@ def show_history(
     limit: Annotated[int, typer.Option(help="At most this many, the newest.")] = 100,
 ) -> None:
     """Show how the price of a product went, newest first, as corrections make it read."""
-    moment = _moment(since)
+    start = moment("--since", since)
     with session():
         from harvester.catalog import history, reading, sources
         from harvester.cli import offer_views
 
         owner = sources.find(source)
-        points = history.price_history(owner.pk, product, since=moment, most=limit)
+        points = history.price_history(owner.pk, product, since=start, most=limit)
         if not points:
             reading.offer(owner.pk, product)
         OUT.show({"prices": [vars(point) for point in points]}, lambda: offer_views.history_table(points))
@@ -135,15 +140,3 @@ def _amount(option: str, text: str) -> Any:
         return Decimal(text)
     except InvalidOperation:
         raise InvalidInput(f"{option}: {text[:40]!r} is no amount; write it like 19.99.") from None
-
-
-def _moment(text: str) -> datetime | None:
-    if not text:
-        return None
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        raise InvalidInput(
-            f"--since: {text[:40]!r} is no moment; write it like 2026-01-31 or 2026-01-31T12:00Z."
-        ) from None
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
