@@ -5,12 +5,15 @@ from django.db import connection, transaction
 from django.db.models.functions import Now
 from django.utils import timezone
 from playwright.sync_api import expect
+from tests.support import catalog
 from tests.support.api import stored_key
 from tests.support.feed_rows import make_feed, make_source
 from tests.support.portal import job
 
+from harvester.catalog import corrections
 from harvester.catalog.models import Run, Source
 from harvester.feeds.models import FeedRun, FeedRunSample
+from harvester.kernel.actor import system
 from harvester.ops.alerts import raise_alert
 from harvester.ops.models import AuditEvent, User
 from harvester.pipeline.gates import RunFacts, Thresholds, judge
@@ -89,6 +92,26 @@ def pages() -> list[str]:
         *("/api-keys/", "/api-keys/add/", f"/api-keys/{stored_key(name='price site').pk}/"),
         *("/runs/", "/runs/?outcome=HELD&feed=acme", f"/runs/{held_run().no}/"),
         *(f"/audit/{AuditEvent.objects.latest('id').pk}/", f"/users/{User.objects.get().pk}/", "/account/password/"),
+        *catalog_pages(),
+    ]
+
+
+def catalog_pages() -> list[str]:
+    source = catalog.source(name="source " * 20, expiry_hours=48, held_since=catalog.now(), held_run_no=7)
+    run = catalog.run(source)
+    product = catalog.product(source, run.no, title="A long title of a thing " * 20, brand="Brand" * 30, gtin="1" * 14)
+    catalog.price(source, product, "1234567.89", run_no=run.no)
+    catalog.offers_anew(source, [product])
+    catalog.insert("product_links", source_id=source.pk, source_product_id=product, status="NEEDS_REVIEW")
+    made = corrections.create(
+        system("test"), scope="SOURCE", source_id=source.pk, action="MULTIPLIER", multiplier=2, reason="why " * 40
+    )
+    return [
+        *("/offers/", "/offers/?state=EXPIRED&currency=USD&sort=price", "/offers/?sort=price", "/retailers/"),
+        *("/retailers/add/", "/sources/", "/corrections/", "/corrections/add/?scope=RUN", "/review/"),
+        *(f"/offers/{source.pk}/{product}/", f"/review/{source.pk}/{product}/", f"/corrections/{made.pk}/"),
+        *(f"/sources/{source.pk}/", f"/sources/{source.pk}/edit/", f"/sources/{source.pk}/primary/"),
+        *(f"/retailers/{source.retailer_id}/", f"/sources/add/{source.retailer_id}/"),
     ]
 
 

@@ -1,0 +1,81 @@
+"""`harvester corrections|review ...`: what people decide about prices and products, at the command line."""
+
+import functools
+
+import pytest
+from tests.support import catalog
+from tests.support.catalog import audited
+from tests.support.commands_inside import run_inside
+
+from harvester.catalog import offers
+from harvester.cli import corrections as correction_commands
+from harvester.cli import offers as offer_commands
+from harvester.cli import review
+
+pytestmark = pytest.mark.usefixtures("database")
+MODULES = (correction_commands, offer_commands, review)
+
+
+@pytest.fixture
+def harvester(monkeypatch):
+    return functools.partial(run_inside, monkeypatch, MODULES)
+
+
+@pytest.fixture
+def shop():
+    return catalog.source(name="Shop feed", is_display_primary=True, expiry_hours=48)
+
+
+@pytest.fixture
+def hammer(shop):
+    number = catalog.product(shop, title="Red hammer")
+    catalog.price(shop, number, "19.9")
+    offers.recompute(shop.pk, [number])
+    return number
+
+
+def test_a_correction_is_previewed_made_listed_and_revoked(harvester, shop, hammer):
+    words = (
+        "corrections",
+        "add",
+        "--source",
+        "Shop feed",
+        "--product",
+        hammer,
+        "--multiply",
+        "0.5",
+        "--reason",
+        "twice",
+    )
+    told = harvester(*words, "--dry-run", "--json").json
+    assert [told["offers"], told["samples"][0]["before"], told["samples"][0]["after"]] == [1, "19.9", "9.95"]
+    assert audited() == []
+    made = harvester(*words, "--json").json
+    assert "offers show a price" in harvester(*words, "--dry-run").out
+    assert "twice" in harvester("corrections", "list").out
+    assert harvester("corrections", "revoke", made["id"]).code == 0
+    assert harvester("corrections", "revoke", made["id"]).code == 4
+    assert harvester("corrections", "revoke", "nothing").code == 3
+    assert harvester("corrections", "list", "--json").json == {"corrections": []}
+    assert [verb for verb, _, _ in audited()] == ["CORRECTION_CREATED", "CORRECTION_REVOKED"]
+
+
+def test_a_hidden_offer_says_why_it_is_not_there(harvester, shop, hammer):
+    harvester("corrections", "add", "--source", "Shop feed", "--ignore", "--reason", "the file of another shop")
+    ran = harvester("offers", "show", "Shop feed", hammer)
+    assert ran.code == 3
+    assert "the file of another shop" in ran.err
+
+
+def test_the_review_queue_is_worked_off(harvester, shop, hammer):
+    numbers = [hammer, catalog.product(shop, title="Gift card")]
+    for number in numbers:
+        catalog.insert("product_links", source_id=shop.pk, source_product_id=number, status="NEEDS_REVIEW")
+    assert [one["product_id"] for one in harvester("review", "list", "--json").json["products"]] == numbers
+    made = harvester("review", "create", "Shop feed", hammer, "--json").json["product"]
+    assert [one["id"] for one in harvester("review", "find", "hammer", "--json").json["products"]] == [made]
+    assert harvester("review", "skip", "Shop feed", numbers[1], "--reason", "a gift card").code == 0
+    assert harvester("review", "link", "Shop feed", numbers[1], made).code == 4
+    assert harvester("review", "reopen", "Shop feed", numbers[1]).code == 0
+    assert harvester("review", "link", "Shop feed", numbers[1], made).code == 0
+    assert "Nothing waits" in harvester("review", "list").out
