@@ -87,9 +87,9 @@ def test_pages_forth_and_back_hold_every_offer_once(shop, sort, narrowed, monkey
     whole = titles(**{**query, "page_size": 50})
     pages, cursor = [browsing.browse(Browse(**query))], True
     while cursor := pages[-1].next:
-        pages.append(browsing.browse(Browse(**query, after=cursor)))
+        pages.append(browsing.browse(Browse(**query, behind=cursor)))
     assert [line.title for page in pages for line in page.lines] == whole
-    back = browsing.browse(Browse(**query, before=pages[2].previous))
+    back = browsing.browse(Browse(**query, ahead=pages[2].previous))
     assert back.lines == pages[1].lines
     assert len(whole) == 9
 
@@ -101,7 +101,7 @@ def test_a_window_without_a_hit_tells_where_to_go_on(shop, monkeypatch):
         put(shop, f"thing {number}")
     first = browsing.browse(Browse(in_stock=False, page_size=2))
     assert (first.lines, first.is_cut) == ([], True)
-    second = browsing.browse(Browse(in_stock=False, page_size=2, after=first.next))
+    second = browsing.browse(Browse(in_stock=False, page_size=2, behind=first.next))
     assert [line.title for line in second.lines] == ["sold out"]
     assert not second.next
 
@@ -115,10 +115,10 @@ def test_the_best_match_of_a_text_comes_first(shop):
 REFUSED = [
     ({"state": "GONE"}, "state:"),
     ({"state": "WITHOUT_OFFER"}, "one retailer or one source"),
-    ({"after": "x"}, "begin at the first page"),
-    ({"after": "9" * 40}, "begin at the first page"),
-    ({"after": "1~1"}, "begin at the first page"),
-    ({"after": "NaN~1", "sort": Sort.PRICE, "currency": "USD"}, "begin at the first page"),
+    ({"behind": "x"}, "begin at the first page"),
+    ({"behind": "9" * 40}, "begin at the first page"),
+    ({"behind": "1~1"}, "begin at the first page"),
+    ({"behind": "NaN~1", "sort": Sort.PRICE, "currency": "USD"}, "begin at the first page"),
     ({"sort": Sort.PRICE}, "give one currency"),
 ]
 

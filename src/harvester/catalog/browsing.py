@@ -41,13 +41,13 @@ class Browse(Query):
 
     Attributes:
         state: only offers that stand so.
-        after: the cursor of the row before the page.
-        before: the cursor of the row behind the page.
+        behind: the cursor of the row before the page.
+        ahead: the cursor of the row behind the page.
     """
 
     state: str = ""
-    after: str = ""
-    before: str = ""
+    behind: str = ""
+    ahead: str = ""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -169,7 +169,7 @@ def _best(query: Browse, sources: list[UUID] | None) -> Listing:
 def _page(query: Browse, sources: list[UUID] | None) -> Listing:
     most = query.page_size + 1
     window = max(most, WINDOW // max(1, len(sources or ()))) if _looks_through(query) else most
-    back = bool(query.before)
+    back = bool(query.ahead)
     statement = (without_offer if query.state == Shown.WITHOUT_OFFER else narrow)(query, sources, backwards=back)
     values = {**_values(query, sources), **_cursor(query), "window": window}
     looked = fetch(statement, values)
@@ -187,10 +187,10 @@ def _looks_through(query: Browse) -> bool:
 
 def _listing(query: Browse, page: list[dict[str, Any]], onward: dict[str, Any] | None, *, is_cut: bool) -> Listing:
     forth = _written(query, onward) if onward else ""
-    if query.before:
+    if query.ahead:
         shown = lines([_key(row) for row in reversed(page)])
         return Listing(lines=shown, previous=forth, next=_written(query, page[0]) if page else "", is_cut=is_cut)
-    start = _written(query, page[0]) if page and query.after else ""
+    start = _written(query, page[0]) if page and query.behind else ""
     return Listing(lines=lines([_key(row) for row in page]), next=forth, previous=start, is_cut=is_cut)
 
 
@@ -211,7 +211,7 @@ def _written(query: Browse, row: dict[str, Any]) -> str:
 
 
 def _cursor(query: Browse) -> dict[str, Any]:
-    given = query.before or query.after
+    given = query.ahead or query.behind
     if not given:
         return {}
     amount, _, number = given.rpartition(SEPARATOR)

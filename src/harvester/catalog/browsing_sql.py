@@ -129,7 +129,7 @@ def _order(sort: Sort, *, backwards: bool) -> str:
 
 
 def _beyond(query: "Browse", *, backwards: bool) -> list[str]:
-    if not (query.after or query.before):
+    if not (query.behind or query.ahead):
         return []
     way = "<" if (query.order is not Sort.PRICE) != backwards else ">"
     if query.order is Sort.NEWEST:

@@ -44,8 +44,8 @@ def query(chosen: Mapping[str, str], parameters: Mapping[str, str]) -> Browse:
         max_amount=_amount("max", chosen),
         sort=Sort(sort) if sort else None,
         state=chosen.get("state", ""),
-        after=parameters.get("after", ""),
-        before=parameters.get("before", ""),
+        behind=parameters.get("after", ""),
+        ahead=parameters.get("before", ""),
         page_size=PAGE_SIZE,
     )
 
