@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 #: Fast enough for tests, slow enough for two busy cores.
 QUICK = {"poll_seconds": 0.2, "heartbeat_seconds": 0.2, "stuck_seconds": 2.0, "stale_check_seconds": 0.5}
 # The end of every worker waits for the breath of its listener, and the tests end thousands.
-listen._BREATH_SECONDS = 0.01
+listen._BREATH_SECONDS = 0.03
 
 
 @contextmanager
