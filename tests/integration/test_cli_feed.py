@@ -188,7 +188,7 @@ def silent_about_host_keys(ran):
     return told
 
 
-def test_plain_ftp_is_refused_at_first_and_the_refusal_names_the_option(feed, settings):
+def test_plain_ftp_is_refused_at_first_and_the_refusal_names_the_option(settings):
     allow_loopback(settings)
     make_source(NAME)
     refused = feed("add", NAME, *FTP, "--accept-insecure", "--json", code=2).error
@@ -203,7 +203,7 @@ def test_plain_ftp_is_refused_at_first_and_the_refusal_names_the_option(feed, se
     assert Feed.objects.get().transport == "FTP"
 
 
-def test_commands_about_a_feed_by_ftp_never_talk_about_host_keys(feed, settings, tmp_path):
+def test_commands_about_a_feed_by_ftp_never_talk_about_host_keys(settings, tmp_path):
     settings.CONFIG = replace(settings.CONFIG, egress_allow=LOOPBACK, allow_plain_ftp=True)
     make_source(NAME)
     (tmp_path / "Shop").mkdir()
@@ -226,7 +226,7 @@ def test_commands_about_a_feed_by_ftp_never_talk_about_host_keys(feed, settings,
         quiet("show", NAME), quiet("list"), quiet("runs", NAME)
 
 
-def test_errors_of_a_feed_by_ftp_never_talk_about_host_keys(feed, server, settings, tmp_path):
+def test_errors_of_a_feed_by_ftp_never_talk_about_host_keys(server, settings, tmp_path):
     settings.CONFIG = replace(settings.CONFIG, allow_plain_ftp=True)
     make_feed(make_source(NAME), transport="FTP")
     with FtpServer(tmp_path) as partner, worker_thread():
@@ -241,7 +241,7 @@ def test_errors_of_a_feed_by_ftp_never_talk_about_host_keys(feed, server, settin
     assert "AFFILIATE_FEED_ALLOW_PLAIN_FTP" in silent_about_host_keys(feed("test", NAME, code=2))
 
 
-def test_who_asks_for_the_host_keys_of_a_feed_by_ftp_is_told_that_there_are_none(feed):
+def test_who_asks_for_the_host_keys_of_a_feed_by_ftp_is_told_that_there_are_none():
     make_feed(make_source(NAME), transport="FTP")
     assert "FTP, whose servers have no host keys" in feed("host-key", NAME).out
     refused = feed("host-key", NAME, KEY, "--json", code=4).error
