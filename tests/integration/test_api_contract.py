@@ -23,6 +23,16 @@ SCHEMA.app = application
 LEFT_OUT = [checks.positive_data_acceptance]
 
 
+#: What a feed needs to be run, tested and paused.
+READY = {
+    "status": "ENABLED",
+    "host": "sftp.example.com",
+    "path": "/catalog.csv",
+    "username": "acme",
+    "secret_fields": ["password"],
+}
+
+
 @pytest.fixture
 def known(database, settings):
     """One of everything, so that requests also meet something; answers the parameters of paths."""
@@ -32,7 +42,7 @@ def known(database, settings):
     run = catalog.run(source, outcome="HELD")
     source.held_run_no, source.held_since = run.no, run.started_at
     source.save()
-    feed = Feed.objects.create(source=source, network="impact", created_by="test", host="sftp.example.com")
+    feed = Feed.objects.create(source=source, network="impact", created_by="test", **READY)
     FeedRun.objects.create(run=run, feed=feed, products_upserted=3, verdict=[])
     product = uuid7()
     catalog.insert("products", id=product, title="thing")

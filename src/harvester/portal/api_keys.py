@@ -54,7 +54,7 @@ class ApiKeyAdmin(PortalAdmin):
     list_display = ("key", "state", "scopes_text", "last_used", "made", "ends")
     list_display_links = None
     search_fields = ("name__icontains", "prefix")
-    search_help_text = "Search by name, or by the beginning of the key"
+    search_help_text = "Search by name or beginning of the key"
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponseBase:
         add = reverse("admin:ops_apikey_add") if may(request, Role.ADMIN) else None
