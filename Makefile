@@ -1,6 +1,6 @@
 # `make` alone lists every target.
 .DEFAULT_GOAL := help
-.PHONY: help demo up test test-fast lint format bench bench-engine chaos lock clean parts api-reference
+.PHONY: help demo up test test-fast lint format bench bench-engine bench-pages chaos lock clean parts api-reference
 
 PYTHON ?= python3
 VENV := .venv
@@ -70,6 +70,9 @@ bench: bench-engine ## Every benchmark
 
 bench-engine: $(VENV)/.peers ## Jobs per second beside a bare loop, procrastinate and pgqueuer
 	@$(BIN)/python -m tests.bench.engine $(ARGS)
+
+bench-pages: $(VENV)/.dev ## How fast each page is with a million offers (ARGS="--home DIR" keeps them)
+	@$(BIN)/python -m tests.bench.pages $(ARGS)
 
 lock: $(VENV)/.dev ## Resolve the pinned versions anew
 	@$(COMPILE) --upgrade --extra build -o requirements/runtime.lock

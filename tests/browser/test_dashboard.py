@@ -1,8 +1,13 @@
 """The dashboard, as a person sees it."""
 
 import pytest
+from django.db import transaction
 from playwright.sync_api import expect
+from tests.support.catalog_rows import make_feed, make_run
+from tests.support.jobs import change
 from tests.support.portal import job
+
+from harvester.ops.alerts import raise_alert
 
 pytestmark = pytest.mark.browser
 CHARTED = "() => Chart.getChart('chart').data.datasets.map((set) => set.data.at(-1))"
@@ -44,3 +49,27 @@ def test_it_says_when_it_can_no_longer_refresh(viewer):
     expect(told).to_be_visible(timeout=20_000)
     viewer.page.context.set_offline(False)
     expect(told).to_be_hidden(timeout=20_000)
+
+
+def test_it_is_calm_until_something_needs_somebody(viewer):
+    calm = viewer.page.get_by_role("heading", name="Nothing needs you")
+    expect(calm).to_be_visible()
+    with transaction.atomic():
+        number = raise_alert("OFFERS_DIFFER", "offers:1", "Offers of Shop are wrong", "Look into it.")
+    line = viewer.page.get_by_role("link", name="Offers of Shop are wrong")
+    expect(line).to_be_visible(timeout=20_000)
+    expect(calm).to_be_hidden()
+    viewer.page.wait_for_function("() => Chart.getChart(document.querySelector('[data-days=runs]'))")
+    line.click()
+    viewer.page.wait_for_url(f"**/alerts/{number}/")
+
+
+def test_a_run_at_work_moves_without_a_reload(viewer):
+    feed = make_feed("Kestrel")
+    job_id = job("running", progress='{"done": 10, "total": 40, "note": "parsed 10 rows"}')
+    make_run(feed, status="RUNNING", outcome=None, job_id=job_id, stage="parse")
+    row = viewer.page.locator("#running li", has_text="Kestrel")
+    expect(row).to_contain_text("25%", timeout=20_000)
+    change(job_id, 'progress = \'{"done": 30, "total": 40, "note": "parsed 30 rows"}\'')
+    expect(row).to_contain_text("parsed 30 rows", timeout=20_000)
+    expect(row).to_contain_text("75%")

@@ -81,14 +81,16 @@ def test_a_held_run_tells_why_and_when_its_offers_go_dark(viewer):
 def test_the_moment_of_darkness_is_that_of_visibility():
     """Just before it the database still calls the offers active, just after it no more."""
     feed = enabled()
+    held(feed)
     now = timezone.now()
     for minutes, active in ((5, True), (-5, False)):
         promoted = now - timedelta(hours=48 + 24) + timedelta(minutes=minutes)
         Source.objects.filter(pk=feed.source_id).update(
-            last_promoted_at=promoted, max_hold_hours=24, held_run_no=1, held_since=promoted + timedelta(hours=2)
+            last_promoted_at=promoted, max_hold_hours=24, held_since=promoted + timedelta(hours=2)
         )
         query = "SELECT last_promoted_at >= active_since FROM source_windows WHERE source_id = %s"
         assert fetch(query, feed.source_id) == [(active,)]
+        assert (overview.needs()[0].named[0].at > now) is active
 
 
 def test_the_most_urgent_held_run_comes_first():
