@@ -9,6 +9,7 @@ from tests.support import catalog
 from tests.support.api import stored_key
 from tests.support.feed_rows import make_feed, make_source
 from tests.support.portal import job
+from tests.support.portal_feeds import feed_pages
 
 from harvester.catalog import corrections
 from harvester.catalog.models import Run, Source
@@ -92,6 +93,7 @@ def pages() -> list[str]:
         *("/api-keys/", "/api-keys/add/", f"/api-keys/{stored_key(name='price site').pk}/"),
         *("/runs/", "/runs/?outcome=HELD&feed=acme", f"/runs/{held_run().no}/"),
         *(f"/audit/{AuditEvent.objects.latest('id').pk}/", f"/users/{User.objects.get().pk}/", "/account/password/"),
+        *feed_pages(),
         *catalog_pages(),
     ]
 

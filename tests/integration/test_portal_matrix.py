@@ -8,9 +8,11 @@ from tests.support import catalog
 from tests.support.api import stored_key
 from tests.support.feed_rows import make_feed, make_source
 from tests.support.portal import addresses, job, person
+from tests.support.portal_feeds import feed
 
 from harvester.catalog.models import PriceCorrection, Run
 from harvester.feeds.models import FeedRun
+from harvester.kernel.ids import uuid7
 from harvester.ops import users
 from harvester.ops.alerts import raise_alert
 from harvester.ops.models import AuditEvent, Role
@@ -59,6 +61,22 @@ MATRIX = {
     "/jobs/<row:job_id>/": SEEN_BY_ALL,
     "/jobs/<row:job_id>/retry/": OPERATORS_ACT,
     "/jobs/<row:job_id>/cancel/": OPERATORS_ACT,
+    "/feeds/": SEEN_BY_ALL,
+    "/feeds/add/": ADMINS_FILL_IN,
+    "/feeds/<uuid:feed_id>/": SEEN_BY_ALL,
+    "/feeds/<uuid:feed_id>/runs/": SEEN_BY_ALL,
+    "/feeds/<uuid:feed_id>/metrics/": SEEN_BY_ALL,
+    "/feeds/<uuid:feed_id>/tests/<row:test_id>/": SEEN_BY_ALL,
+    "/feeds/<uuid:feed_id>/edit/": ADMINS_FILL_IN,
+    "/feeds/<uuid:feed_id>/run/": OPERATORS_ACT,
+    "/feeds/<uuid:feed_id>/test/": OPERATORS_ACT,
+    "/feeds/<uuid:feed_id>/pause/": OPERATORS_ACT,
+    "/feeds/<uuid:feed_id>/resume/": OPERATORS_ACT,
+    "/feeds/<uuid:feed_id>/enable/": ADMINS_ACT,
+    "/feeds/<uuid:feed_id>/re-enable/": ADMINS_ACT,
+    "/feeds/<uuid:feed_id>/force/": ADMINS_ACT,
+    "/feeds/<uuid:feed_id>/delete/": ADMINS_ACT,
+    "/feeds/<uuid:feed_id>/host-key/": ADMINS_ACT,
     "/job-events/": SEEN_BY_ALL,
     "/periodic-jobs/": SEEN_BY_ALL,
     "/alerts/": SEEN_BY_ALL,
@@ -66,7 +84,7 @@ MATRIX = {
     "/audit/": SEEN_BY_ALL,
     "/audit/<row:event_id>/": SEEN_BY_ALL,
     "/users/": SEEN_BY_ALL,
-    "/users/add/": {"GET": (LOGIN, 403, 403, 200), "POST": (LOGIN, 403, 403, 200), "DELETE": (LOGIN, 405, 405, 405)},
+    "/users/add/": ADMINS_FILL_IN,
     "/users/<uuid:user_id>/": SEEN_BY_ALL,
     "/users/<uuid:user_id>/role/": ADMINS_ACT,
     "/users/<uuid:user_id>/active/": ADMINS_ACT,
@@ -117,12 +135,12 @@ def held_run() -> Run:
     """A run of a feed, with nothing at work on it; which of its rules refuse a decision does not matter here."""
     found = Run.objects.first()
     if found is None:
-        feed = make_feed(make_source())
+        made = make_feed(make_source())
         found = Run.objects.create(
-            kind="AFFILIATE_FEED", source=feed.source, trigger="MANUAL", status="SUCCEEDED", outcome="HELD",
+            kind="AFFILIATE_FEED", source=made.source, trigger="MANUAL", status="SUCCEEDED", outcome="HELD",
             finished_at=Now(),
         )  # fmt: skip
-        FeedRun.objects.create(run=found, feed=feed)
+        FeedRun.objects.create(run=found, feed=made)
     return Run.objects.get(pk=found.pk)
 
 
@@ -141,6 +159,10 @@ def concrete(address, people):
         known |= {"<row:run_no>": made.no, "<uuid:run_id>": made.pk}
     if "source_id" in address or "retailer_id" in address or "correction_id" in address:
         known |= of_the_catalog()
+    if "<uuid:feed_id>" in address:
+        one = feed(str(uuid7()))
+        known["<uuid:feed_id>"] = one.pk
+        known["<row:test_id>"] = job("failed", "feeds.test", args={"feed_id": str(one.pk)})
     for part, value in known.items():
         address = address.replace(part, str(value))
     return address

@@ -7,6 +7,7 @@ from django.contrib.staticfiles import finders
 from django.core.cache import cache
 from django.test import Client
 from tests.support.portal import PASSWORD, job, person
+from tests.support.portal_feeds import feed_pages
 
 from harvester.ops.models import AuditEvent, Role
 from harvester.portal import dashboard
@@ -36,6 +37,7 @@ def pages(client) -> dict[str, str]:
         *("/", "/jobs/", "/jobs/?state=pending&q=test", "/jobs/recent/", "/jobs/stuck/", f"/jobs/{job_id}/"),
         *("/job-events/", "/periodic-jobs/", "/audit/", f"/audit/{event}/", "/users/", "/users/add/"),
         *(f"/users/{ada.pk}/", "/account/password/", "/nothing-here/"),
+        *feed_pages(),
     ]
     shown = {address: client.get(address).content.decode() for address in addresses}
     return {**shown, "/login/": Client().get("/login/").content.decode()}

@@ -2,6 +2,7 @@
 
 from harvester.catalog.models import PriceCorrection, Retailer, Run, Source
 from harvester.engine.models import Job, JobEvent, PeriodicJob
+from harvester.feeds.models import Feed
 from harvester.ops.models import Alert, ApiKey, AuditEvent, User
 from harvester.portal.alerts import AlertAdmin
 from harvester.portal.api_keys import ApiKeyAdmin
@@ -10,6 +11,7 @@ from harvester.portal.catalog.offers import OfferPages
 from harvester.portal.catalog.retailers import RetailerAdmin
 from harvester.portal.catalog.review import ReviewPages
 from harvester.portal.catalog.sources import SourceAdmin
+from harvester.portal.feeds.lists import FeedAdmin
 from harvester.portal.jobs.lists import JobAdmin, JobEventAdmin
 from harvester.portal.people import UserAdmin
 from harvester.portal.periodic import PeriodicJobAdmin
@@ -18,6 +20,7 @@ from harvester.portal.site import site
 from harvester.portal.trail import AuditEventAdmin
 
 site.register(Run, RunAdmin)
+site.register(Feed, FeedAdmin)
 site.register(Job, JobAdmin)
 site.register(JobEvent, JobEventAdmin)
 site.register(PeriodicJob, PeriodicJobAdmin)

@@ -27,3 +27,18 @@ class Password(forms.PasswordInput):
 class Choice(forms.Select):
     def __init__(self) -> None:
         super().__init__({"class": "hv-input"})
+
+
+class SecretText(forms.Textarea):
+    """A secret of several lines; what was typed is never sent back to the page."""
+
+    def __init__(self, attrs: dict[str, Any]) -> None:
+        super().__init__({**_PLAIN, "autocomplete": "off", **attrs})
+
+    def format_value(self, value: Any) -> str | None:  # noqa: ARG002
+        return None
+
+
+class Tick(forms.CheckboxInput):
+    def __init__(self) -> None:
+        super().__init__({"class": "hv-tick"})

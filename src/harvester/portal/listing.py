@@ -1,16 +1,18 @@
 """Lists that stay fast however long they are: paged by the last row's key, never counted, never skipped through."""
 
 from collections.abc import Sequence
+from functools import reduce
 from typing import Any
 
 from django.contrib.admin.options import IncorrectLookupParameters
+from django.contrib.admin.utils import get_fields_from_path
 from django.core.exceptions import ValidationError
 from django.db.models import Model, Q, QuerySet
 from django.http import HttpRequest
 from unfold.views import ChangeList
 
 AFTER, BEFORE = "after", "before"
-#: Between the values of a cursor; no timestamp, number or username has it.
+#: Between the values of a cursor; no timestamp or number has it, and a text with it may only be the last.
 SEPARATOR = "~"
 
 
@@ -60,12 +62,12 @@ class KeysetChangeList(ChangeList):
             raise IncorrectLookupParameters(problem) from problem
 
     def _field(self, key: str) -> Any:
-        """A column of the model, or one that the list reckons."""
+        """A column of the model or of a related one, or one that the list reckons."""
         reckoned = self.queryset.query.annotations.get(key)
-        return reckoned.output_field if reckoned is not None else self.lookup_opts.get_field(key)
+        return reckoned.output_field if reckoned is not None else get_fields_from_path(self.model, key)[-1]
 
     def _link(self, direction: str, row: Model) -> str:
-        values = [getattr(row, key.lstrip("-")) for key in self.keys]
+        values = [reduce(getattr, key.lstrip("-").split("__"), row) for key in self.keys]
         cursor = SEPARATOR.join(value.isoformat() if hasattr(value, "isoformat") else str(value) for value in values)
         return self.get_query_string({direction: cursor}, remove=[AFTER, BEFORE])
 

@@ -1,6 +1,7 @@
 """The menu, and the tabs that belong together."""
 
 from typing import Any
+from uuid import UUID
 
 from django.http import HttpRequest
 from django.urls import reverse
@@ -16,14 +17,10 @@ def menu(_request: HttpRequest) -> list[dict[str, Any]]:
         {
             "items": [
                 _item("Dashboard", "space_dashboard", "index"),
+                _item("Affiliate feeds", "rss_feed", "feeds_feed_changelist"),
+                _item("Runs", "sync", "catalog_run_changelist"),
                 _item("Jobs", "stacks", "engine_job_changelist"),
             ]
-        },
-        {
-            "title": "Affiliate feeds",
-            "items": [
-                _item("Runs", "sync", "catalog_run_changelist"),
-            ],
         },
         {
             "title": "Catalog",
@@ -57,3 +54,14 @@ def job_tabs(request: HttpRequest) -> list[dict[str, Any]]:
         ("Events", "admin:engine_jobevent_changelist"),
     )
     return [{"title": title, "link": reverse(name), "active": request.path == reverse(name)} for title, name in tabs]
+
+
+def feed_tabs(request: HttpRequest, feed_id: UUID) -> list[dict[str, Any]]:
+    """The ways to look at a feed."""
+    tabs = (
+        ("Configuration", "admin:feeds_feed_change"),
+        ("Runs", "admin:feeds_feed_runs"),
+        ("Metrics", "admin:feeds_feed_metrics"),
+    )
+    links = [(title, reverse(name, args=[feed_id])) for title, name in tabs]
+    return [{"title": title, "link": link, "active": request.path == link} for title, link in links]

@@ -1,6 +1,6 @@
 """The list of all runs, newest first."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -17,7 +17,7 @@ from harvester.catalog.models import Run, Source
 from harvester.catalog.states import RunOutcome, RunStatus
 from harvester.feeds.states import Trigger
 from harvester.portal.display import NOTHING, badge, span, verb, when
-from harvester.portal.filters import ChoicePill, TextPill
+from harvester.portal.filters import ChoicePill, Pill, TextPill
 from harvester.portal.links import link
 from harvester.portal.model_admin import PortalAdmin
 from harvester.portal.runs import acts, page
@@ -77,12 +77,23 @@ def _named(text: str) -> Q:
 class RunAdmin(PortalAdmin):
     mount = "runs"
     title = "Runs"
-    page_keys = ("-no",)
+    page_keys: Sequence[str] = ("-no",)
     empty = "No runs yet. A feed that is enabled runs by its schedule, or when somebody asks for it."
     live_seconds = 5
-    list_display = ("run", "of", "state", "trigger_words", "started", "took", "rows", "products", "prices", "missing")
+    list_display: Sequence[str] = (
+        "run",
+        "of",
+        "state",
+        "trigger_words",
+        "started",
+        "took",
+        "rows",
+        "products",
+        "prices",
+        "missing",
+    )
     list_display_links = None
-    list_filter = (StatusPill, OutcomePill, TriggerPill, FeedPill)
+    list_filter: Sequence[type[Pill]] = (StatusPill, OutcomePill, TriggerPill, FeedPill)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Run]:
         found = super().get_queryset(request).select_related("source", "feed_run")

@@ -1,0 +1,107 @@
+"""The latest of feeds: their newest runs and tests, and what is visible; read from what is stored, offers uncounted."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Final
+from uuid import UUID
+
+from django.db import connection
+
+from harvester.catalog.models import Run
+from harvester.engine.models import Job
+from harvester.feeds.jobs import TEST
+from harvester.feeds.models import Feed, FeedRun
+from harvester.feeds.verbs.finding import database_now
+from harvester.ops.models import AuditEvent
+
+#: Runs are kept for as long.
+HISTORY_DAYS: Final = 30
+
+_LATEST = """
+SELECT r.* FROM unnest(%s::uuid[]) AS wanted (source_id)
+CROSS JOIN LATERAL (
+    SELECT * FROM runs WHERE source_id = wanted.source_id AND kind = 'AFFILIATE_FEED'
+    ORDER BY started_at DESC, no DESC LIMIT 1
+) r
+"""
+# Products that the last promoted run had, as long as consumers see them. To count offers would read them all.
+_VISIBLE = """
+SELECT w.source_id, coalesce(s.last_promoted_count, 0)
+FROM source_windows w JOIN sources s ON s.id = w.source_id
+WHERE w.source_id = ANY(%s) AND w.is_shown AND (w.expiry_hours IS NULL OR w.last_promoted_at >= w.active_since)
+"""
+_TOTALS = """
+SELECT count(*), count(*) FILTER (WHERE r.status = 'FAILED'),
+       count(*) FILTER (WHERE r.outcome IN ('HELD', 'APPROVED', 'REJECTED', 'OVERTAKEN')),
+       count(*) FILTER (WHERE r.outcome = 'SKIPPED'), coalesce(sum(f.prices_written), 0),
+       percentile_cont(0.5) WITHIN GROUP (ORDER BY r.duration_ms / 1000.0)
+           FILTER (WHERE r.status = 'SUCCEEDED' AND r.outcome <> 'SKIPPED')
+FROM runs r JOIN feed_runs f ON f.run_id = r.id
+WHERE r.source_id = %(source)s AND r.started_at >= clock_timestamp() - %(days)s * interval '1 day'
+"""
+#: Columns that may be large, and that no chart shows.
+_HEAVY = ("verdict", "rejects", "warnings", "dialect", "timings")
+
+
+def latest_runs(source_ids: Collection[UUID]) -> dict[UUID, Run]:
+    """Source -> the newest run of its feed, for those that have one."""
+    found = Run.objects.raw(_LATEST, [list(source_ids)])
+    return {run.source_id: run for run in found if run.source_id}
+
+
+def visible_products(source_ids: Collection[UUID]) -> dict[UUID, int]:
+    """Source -> how many products of its last promoted run consumers see; none for a source that they do not see."""
+    with connection.cursor() as cursor:
+        cursor.execute(_VISIBLE, [list(source_ids)])
+        seen = dict(cursor.fetchall())
+    return {source_id: seen.get(source_id, 0) for source_id in source_ids}
+
+
+def figures_since(feed: Feed, *, days: int = HISTORY_DAYS, most: int) -> list[FeedRun]:
+    """The newest runs of these days with their figures, oldest first."""
+    since = database_now() - timedelta(days=days)
+    found = FeedRun.objects.filter(run__source_id=feed.source_id, run__started_at__gte=since)
+    newest = found.select_related("run").defer(*_HEAVY).order_by("-run__started_at", "-run__no")[:most]
+    return list(newest)[::-1]
+
+
+def latest_test(feed: Feed) -> Job | None:
+    """The job of the test run that was asked for last, while it is kept."""
+    asked = AuditEvent.objects.filter(object_type="feed", object_id=str(feed.pk), verb="FEED_TEST_REQUESTED")
+    newest = asked.order_by("-at", "-id").first()
+    return test_job(feed, newest.detail["job_id"]) if newest else None
+
+
+def test_job(feed: Feed, job_id: int) -> Job | None:
+    """This job, if it is a test run of the feed."""
+    job = Job.objects.filter(pk=job_id, kind=TEST).first()
+    return job if job and job.args.get("feed_id") == str(feed.pk) else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Totals:
+    """The runs of some days.
+
+    Attributes:
+        runs: all of them.
+        failed: of them, those that failed.
+        held: those that a gate held, whatever became of them.
+        skipped: those that found nothing new.
+        prices: how many they wrote.
+        median_seconds: how long the usual one took that read its file.
+    """
+
+    runs: int
+    failed: int
+    held: int
+    skipped: int
+    prices: int
+    median_seconds: float | None
+
+
+def totals_since(feed: Feed, *, days: int = HISTORY_DAYS) -> Totals:
+    with connection.cursor() as cursor:
+        cursor.execute(_TOTALS, {"source": feed.source_id, "days": days})
+        runs, failed, held, skipped, prices, median = cursor.fetchone()
+    return Totals(runs=runs, failed=failed, held=held, skipped=skipped, prices=prices, median_seconds=median)

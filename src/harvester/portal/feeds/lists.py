@@ -1,0 +1,179 @@
+"""The list of feeds, and the addresses of everything about them."""
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import Any
+
+from django.contrib.admin import display
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponseBase
+from django.urls import URLPattern, reverse
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from harvester.feeds.latest import latest_runs, visible_products
+from harvester.feeds.models import Feed
+from harvester.feeds.networks import networks
+from harvester.feeds.states import FeedStatus
+from harvester.ops.models import Role
+from harvester.portal.display import NOTHING, badge, when
+from harvester.portal.feeds import actions, editing, figures, page, runs, trial, words
+from harvester.portal.feeds.buttons import NAMED
+from harvester.portal.filters import ChoicePill
+from harvester.portal.links import link
+from harvester.portal.listing import KeysetChangeList
+from harvester.portal.model_admin import PortalAdmin
+from harvester.portal.requests import may
+
+#: The buttons of a row: those that can be taken back, or do no harm.
+ROW_ACTIONS = tuple(NAMED[name] for name in ("run", "resume", "pause"))
+
+
+class StatusPill(ChoicePill):
+    title = "Status"
+    field = "status"
+
+    def values(self) -> Iterable[tuple[str, str]]:
+        return [(status.value, status.value.capitalize()) for status in FeedStatus]
+
+
+class NetworkPill(ChoicePill):
+    title = "Network"
+    field = "network"
+
+    def values(self) -> Iterable[tuple[str, str]]:
+        return [(name, network.label) for name, network in networks().items()]
+
+
+class FeedChangeList(KeysetChangeList):
+    """A page of feeds with what is asked of other tables once for all its rows."""
+
+    def get_results(self, request: HttpRequest) -> None:
+        super().get_results(request)
+        feeds: list[Any] = list(self.result_list)
+        sources = [feed.source_id for feed in feeds]
+        last, visible = latest_runs(sources), visible_products(sources)
+        for feed in feeds:
+            feed.last_run = last.get(feed.source_id)
+            feed.visible = visible[feed.source_id]
+
+
+class FeedAdmin(PortalAdmin):
+    """All feeds, by name."""
+
+    mount = "feeds"
+    title = "Affiliate feeds"
+    page_keys = ("source__name",)
+    empty = (
+        "No feeds yet. A feed reads a partner's catalog and shows its offers once they passed the checks. "
+        "An admin begins with Add feed, or with `harvester feed add`."
+    )
+    live_seconds = 5
+    list_display = ("name", "of_network", "status_badge", "last", "plan", "next", "offers", "buttons")
+    list_display_links = None
+    list_filter = (StatusPill, NetworkPill)
+    list_select_related = ("source",)
+    search_fields = ("source__name__icontains",)
+    search_help_text = "Search by name"
+    change_list_template = "portal/feeds/list.html"
+
+    def get_list_display(self, request: HttpRequest) -> Sequence[str]:
+        shown = super().get_list_display(request)
+        return shown if may(request, Role.OPERATOR) else [name for name in shown if name != "buttons"]
+
+    def get_changelist(self, request: HttpRequest, **_: Any) -> type[KeysetChangeList]:  # noqa: ARG002
+        return FeedChangeList
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Feed]:
+        return super().get_queryset(request).select_related("source")
+
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponseBase:
+        add = reverse("admin:feeds_feed_add") if may(request, Role.ADMIN) else None
+        return super().changelist_view(request, {"add_url": add, "add_words": "Add feed", **(extra_context or {})})
+
+    def page_urls(self) -> list[URLPattern]:
+        return [self._form("add/", editing.add, "add"), *self._pages(), *self._buttons()]
+
+    def _pages(self) -> list[URLPattern]:
+        return [
+            self._page("<uuid:feed_id>/", page.show, "change"),
+            self._page("<uuid:feed_id>/runs/", runs.show, "runs"),
+            self._page("<uuid:feed_id>/metrics/", figures.show, "metrics"),
+            self._form("<uuid:feed_id>/edit/", editing.edit, "edit"),
+            self._page("<uuid:feed_id>/tests/<row:test_id>/", trial.show, "test_result"),
+        ]
+
+    def _buttons(self) -> list[URLPattern]:
+        views = {
+            "run": actions.run,
+            "force": actions.force,
+            "test": actions.test,
+            "enable": actions.enable,
+            "pause": actions.pause,
+            "resume": actions.resume,
+            "re-enable": actions.re_enable,
+            "delete": actions.delete,
+            "host-key": actions.approve_host_key,
+        }
+        return [self.url(f"<uuid:feed_id>/{name}/", require_POST(view), name) for name, view in views.items()]
+
+    def _page(self, route: str, view: Callable[..., Any], name: str) -> URLPattern:
+        return self.url(route, require_safe(partial(view, self.admin_site)), name)
+
+    def _form(self, route: str, view: Callable[..., Any], name: str) -> URLPattern:
+        allowed = require_http_methods(["GET", "HEAD", "POST"])
+        return self.url(route, allowed(partial(view, self.admin_site)), name)
+
+    @display(description="Feed")
+    def name(self, feed: Feed) -> SafeString:
+        where = reverse("admin:feeds_feed_change", args=[feed.pk])
+        return format_html(
+            '<a class="hv-job hv-name" href="{0}" title="{1}"><span class="hv-kind">{1}</span></a>', where, feed
+        )
+
+    @display(description="Network")
+    def of_network(self, feed: Feed) -> SafeString:
+        return format_html('<span class="hv-whole">{}</span>', words.network(feed.network))
+
+    @display(description="Status")
+    def status_badge(self, feed: Feed) -> SafeString:
+        return badge(feed.status)
+
+    @display(description="Last run")
+    def last(self, feed: Any) -> SafeString:
+        if feed.last_run is None:
+            return NOTHING
+        run = feed.last_run
+        shown = link("run", run.no, text=f"#{run.no}")
+        return format_html(
+            '<span class="hv-last">{} {} <span class="hv-note">{}</span></span>',
+            *(badge(words.outcome(run)), shown, when(run.started_at)),
+        )
+
+    @display(description="Schedule")
+    def plan(self, feed: Feed) -> SafeString:
+        return format_html('<span class="hv-whole">{}</span>', words.schedule(feed))
+
+    @display(description="Next run")
+    def next(self, feed: Feed) -> SafeString:
+        return badge("queued") if feed.manual_run_requested_at else when(feed.next_run_at)
+
+    @display(description="Visible offers")
+    def offers(self, feed: Any) -> SafeString:
+        return format_html('<span class="hv-num">{}</span>', f"{feed.visible:,}") if feed.visible else NOTHING
+
+    @display(description="Actions")
+    def buttons(self, feed: Feed) -> SafeString:
+        """They belong to the one form of the page, which has the token."""
+        parts = format_html_join(
+            " ",
+            '<button type="submit" class="hv-button hv-small" form="row-action" formaction="{}" aria-label="{}: {}">'
+            "{}</button>",
+            (
+                (reverse(action.route, args=[feed.pk]), action.words, str(feed), action.words)
+                for action in ROW_ACTIONS
+                if feed.status in action.states
+            ),
+        )
+        return format_html('<span class="hv-row-buttons">{}</span>', parts) if parts else NOTHING

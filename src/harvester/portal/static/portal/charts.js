@@ -1,0 +1,39 @@
+// Charts of one series each: <canvas data-chart="name"> draws charts[name] of the page's #charts-data.
+
+const drawn = [];
+
+function paint(name) {
+  return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+}
+
+function options() {
+  const text = paint("--hv-text-quiet");
+  const line = paint("--hv-line");
+  return {
+    animation: false,
+    maintainAspectRatio: false,
+    interaction: { mode: "index", intersect: false },
+    scales: {
+      x: { grid: { display: false }, border: { color: line }, ticks: { display: false } },
+      y: { beginAtZero: true, border: { display: false }, grid: { color: line }, ticks: { color: text, maxTicksLimit: 4 } },
+    },
+    plugins: { legend: { display: false } },
+  };
+}
+
+function drawAll() {
+  drawn.splice(0).forEach((chart) => chart.destroy());
+  const source = document.getElementById("charts-data");
+  if (!source || typeof Chart === "undefined") return;
+  Chart.defaults.font.family = "Inter, sans-serif";
+  const { labels, charts } = JSON.parse(source.textContent);
+  for (const canvas of document.querySelectorAll("canvas[data-chart]")) {
+    const { label, tone, values } = charts[canvas.dataset.chart];
+    const dataset = { label, data: values, backgroundColor: paint(`--hv-${tone}`), borderRadius: 2, maxBarThickness: 22 };
+    drawn.push(new Chart(canvas, { type: "bar", data: { labels, datasets: [dataset] }, options: options() }));
+  }
+}
+
+document.addEventListener("DOMContentLoaded", drawAll);
+// Colours of a canvas do not follow the page's by themselves.
+new MutationObserver(drawAll).observe(document.documentElement, { attributes: true, attributeFilter: ["class"] });
