@@ -262,7 +262,7 @@ def test_a_test_that_met_an_unknown_key_asks_an_admin_for_it(admin):
     test = job("succeeded", "feeds.test", args={"feed_id": str(one.pk)}, result=json.dumps(UNKNOWN))
     path = f"/feeds/{one.pk}/tests/{test}/"
     told = text(admin.get(path))
-    assert "Compare the fingerprint" in told
+    assert "Its key is not approved yet" in told
     assert "Approve and test again" in told
     Feed.objects.filter(pk=one.pk).update(host_keys=str(KEY))
     assert "Approve and test again" not in text(admin.get(path)), "it is approved already"

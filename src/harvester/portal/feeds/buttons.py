@@ -51,7 +51,6 @@ ACTIONS: Final = (
         words="Enable",
         role=Role.ADMIN,
         states=(FeedStatus.DRAFT,),
-        look="primary",
         title="Let this feed run?",
         text="From now on it runs by its schedule and when somebody asks. What its runs find is checked before anybody "
         "sees it.",

@@ -1,5 +1,6 @@
 """What a test run found: the page that waits for it and then shows it."""
 
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
@@ -12,6 +13,7 @@ from harvester.engine.states import OPEN
 from harvester.feeds.latest import test_job
 from harvester.feeds.models import Feed
 from harvester.feeds.states import FeedStatus
+from harvester.guards.host_keys import HostKeyUnknown
 from harvester.ops.models import Role
 from harvester.portal.feeds import buttons, page, words
 from harvester.portal.feeds.facts import host_keys
@@ -53,6 +55,7 @@ def _told(request: HttpRequest, feed: Feed, job: Job) -> dict[str, Any]:
         "live": job.state in OPEN,
         "found": found,
         "error": error,
+        "is_first_key": bool(error and error["code"] == HostKeyUnknown.code),
         "help": words.HELP.get(error["code"]) if error else None,
         "keys": host_keys(feed) if found.get("seen_host_key") else None,
         "may_approve": may(request, Role.ADMIN),
@@ -72,4 +75,5 @@ def _next(request: HttpRequest, feed: Feed, *, succeeded: bool) -> list[buttons.
     wanted: tuple[str, ...] = ("test",)
     if succeeded:
         wanted = ("run",) if feed.status == FeedStatus.ENABLED else ("enable", "resume", "re-enable")
-    return [action for action in buttons.offered(request, feed) if action.name in wanted]
+    found = [action for action in buttons.offered(request, feed) if action.name in wanted]
+    return [replace(action, look="primary") for action in found] if succeeded else found

@@ -15,8 +15,6 @@ STATUS: Final = {
 #: The code of an error -> what helps. Others say it themselves.
 HELP: Final = {
     "AUTH_FAILED": "Check the user name and enter the password or the private key again.",
-    "HOST_KEY_UNKNOWN": "Compare the fingerprint with what the partner says, then approve the key.",
-    "HOST_KEY_CHANGED": "Ask the partner whether the server was replaced. Approve the new key only if it is theirs.",
     "EGRESS_REFUSED": "Check the host. A private network has to be allowed first, with HARVESTER_EGRESS_ALLOW.",
     "REMOTE_FILE_NOT_FOUND": "Check the path: it is the whole path of one file, and upper and lower case differ.",
     "NOT_A_FILE": "Check the path: it has to name one file, not a directory.",
