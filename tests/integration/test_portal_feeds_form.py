@@ -75,8 +75,10 @@ def test_a_source_that_has_no_feed_can_be_chosen(admin):
     Source.objects.create(retailer=retailer, name="Direct", kind="DIRECT")
     feed("Taken")
     page = admin.get("/feeds/add/").content.decode()
-    offered = re.search(r'<select name="source".*?</select>', page, re.DOTALL)[0]
+    offered = re.search(r'<select[^>]* name="source".*?</select>', page, re.DOTALL)[0]
     assert re.findall(r"<option[^>]*>([^<]+)", offered) == ["A new source", "Free (Acme)"]
+    again = admin.post("/feeds/add/", {**NEW, "source": str(free.pk), "host": "two words"}).content.decode()
+    assert f'<option value="{free.pk}" selected>' in again
     admin.post("/feeds/add/", {**NEW, "source": str(free.pk), "source_name": "ignored"})
     assert Feed.objects.get(source=free).host == "sftp.example.com"
     assert Retailer.objects.count() == 2, "nobody made another"
