@@ -516,6 +516,14 @@ def test_an_approved_shrink_is_not_held_again(world):
         assert world.run().outcome == "PROMOTED"
 
 
+def test_gates_reckon_by_the_clock_that_stands_still(world):
+    """By the clock on the wall, everything has expired; by the source's, nothing has."""
+    world.hold()
+    world.pass_time(60)
+    figures = world.figures(world.shrink(100, 103))
+    assert (figures.active_count_before, figures.would_expire_count) == (40, 38)
+
+
 def test_a_price_first_seen_in_a_rejected_run_is_written_by_the_next_one(world):
     world.put(*ALL)
     world.run()
@@ -736,7 +744,8 @@ def test_two_held_runs_of_one_source_are_not_possible(world):
 
 def test_the_alert_of_a_hold_ends_with_the_decision(world):
     run = world.hold()
-    assert Alert.objects.filter(kind="RUN_HELD", resolved_at=None).count() == 1
+    told = Alert.objects.filter(kind="RUN_HELD", resolved_at=None)
+    assert ["EXPIRY_SPIKE: 37 of 40" in alert.body for alert in told] == [True]
     newer = world.shrink(104)
     assert Alert.objects.filter(kind="RUN_HELD", resolved_at=None).count() == 1
     world.approve(newer)

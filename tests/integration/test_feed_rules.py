@@ -4,34 +4,46 @@ import dataclasses
 import datetime as dt
 import gzip
 import os
+import re
+from contextlib import contextmanager
+from decimal import Decimal
 
 import pytest
-from django.db import connections
+from django.db import IntegrityError, connections
 from structlog.testing import capture_logs
-from tests.support.catalog import now
+from tests.support import catalog
+from tests.support.catalog import audited, now
 from tests.support.feed_world import OLGA, count
 from tests.support.feeds import feed as written
 from tests.support.feeds import row
+from tests.support.jobs import change
 from tests.support.outcomes import wait_until_ended
 from tests.support.tables import rows
+from tests.support.together import together
+from tests.support.workers import run_until_idle
 
+from harvester.catalog import offers
 from harvester.catalog.models import Run, Source
+from harvester.engine import sql
 from harvester.engine.errors import JobCancelled
 from harvester.engine.models import Job
 from harvester.engine.registry import kind_of
-from harvester.feeds import ingest, memory, verbs
+from harvester.feeds import ending, ingest, memory, verbs
+from harvester.feeds import run as running
 from harvester.feeds.fetch import MAX_FILE_BYTES
 from harvester.feeds.jobs import CLOSE_ORPHANS, RUN
 from harvester.feeds.locking import FEED_LOCK
-from harvester.feeds.models import Feed, FeedRunSample
+from harvester.feeds.models import Feed, FeedRun, FeedRunSample
 from harvester.kernel.errors import TerminalError, TransientError
+from harvester.kernel.ids import uuid7
 from harvester.ops.models import Alert
 from harvester.pipeline.parse import ParseLimits
+from harvester.pipeline.staging import STAGING_LOCK
 
 pytestmark = pytest.mark.usefixtures("database")
 HTML = b"<!doctype html><html><body>Please log in</body></html>"
 TEN = range(100, 110)
-WIDE = ["SKU", "Name", "Url", "Price", "Original Price", "Currency", "Availability", "Gtin", "Item Id"]
+WIDE = ["SKU", "Name", "Url", "Price", "Original Price", "Currency", "Availability", "Gtin", "Item Id", "Promotions"]
 
 
 def wide(number, **changed):
@@ -45,6 +57,7 @@ def wide(number, **changed):
         "Availability": "in stock",
         "Gtin": "",
         "Item Id": "",
+        "Promotions": "",
     }
     return [(cells | {name.replace("_", " "): text for name, text in changed.items()})[name] for name in WIDE]
 
@@ -110,9 +123,16 @@ def test_a_run_that_follows_another_does_not_wait_a_minute_for_its_lock(world):
 
 
 def test_jobs_of_runs_have_no_dedupe_key(world):
-    first, second = world.ask(), world.ask()
-    assert first != second
+    """A job that is about to end would swallow the request that comes meanwhile."""
+    first, second = (verbs.run_now(OLGA, world.feed.id) for _ in range(2))
+    assert first.job_id != second.job_id
     assert set(Job.objects.values_list("dedupe_key", flat=True)) == {None}
+
+
+def test_the_lock_of_feeds_is_no_other_lock():
+    lanes = {int(number) for number in re.findall(r"advisory_xact_lock\((\d+), ", str(vars(sql)))}
+    assert lanes
+    assert FEED_LOCK not in {STAGING_LOCK, *lanes}
 
 
 # 2. One session.
@@ -134,12 +154,29 @@ def test_a_run_whose_session_ends_gives_its_lock_back_and_goes_on_as_the_same_ru
     assert world.happened == [(True,)]
     [run] = runs()
     assert (first.state, run.status) == ("retryable", "RUNNING")
+    lease = run.lease
     assert rows("SELECT FROM pg_locks WHERE locktype = 'advisory' AND classid = %s", FEED_LOCK) == []
     second = world.attempt(job)
     [run] = runs()
     assert (second.state, run.outcome, run.attempt) == ("succeeded", "PROMOTED", 2)
-    assert run.lease != first.lease, "the run carries the lease of the attempt"
+    assert run.lease not in (None, lease), "the run carries the lease of the attempt"
     assert len(world.shown()) == 10
+
+
+def test_a_run_whose_job_was_taken_over_writes_nothing_more(world, monkeypatch):
+    """Its worker has not noticed yet, and goes on to copy what is new."""
+    real = ingest.add_new_products
+
+    def taken_over(*args, **more):
+        together(lambda: change(job, "lease = gen_random_uuid()"))
+        real(*args, **more)
+
+    monkeypatch.setattr(ingest, "add_new_products", taken_over)
+    world.put(*TEN)
+    job = world.ask()
+    run_until_idle(threads=1, heartbeat_seconds=60.0, stuck_seconds=600.0)
+    assert facts() == [0, 0, 0, 0]
+    assert runs()[0].status == "RUNNING", "whoever took it over ends it"
 
 
 # 3. The run of a job.
@@ -155,15 +192,34 @@ def test_the_run_is_there_before_anything_outside_is_asked(world):
 
 def test_a_server_that_is_not_there_fails_a_run_that_is_there(world):
     world.change(port=1)
-    run = world.run()
-    assert (run.status, run.attempt) == ("FAILED", 3)
+    world.run()
+    assert [(run.status, run.attempt) for run in runs()] == [("FAILED", 3)]
+
+
+def test_a_job_has_one_run(world):
+    run = world.running()
+    with pytest.raises(IntegrityError, match="job_id"):
+        Run.objects.create(kind=run.kind, source=world.source, trigger="MANUAL", status="RUNNING", job_id=run.job_id)
 
 
 @pytest.mark.parametrize("status", ["DRAFT", "PAUSED", "DISABLED"])
-def test_a_feed_that_is_not_enabled_any_more_gets_no_run(world, status):
+@pytest.mark.parametrize("late", [False, True])
+def test_a_feed_that_is_not_enabled_any_more_gets_no_run(world, monkeypatch, status, late):
+    """Switched while the job waits, or, late, when it has read the feed and takes the lock."""
+    real = running.feed_lock
+
+    @contextmanager
+    def switched(*args):
+        with real(*args) as is_ours:
+            world.change(status=status)
+            yield is_ours
+
+    if late:
+        monkeypatch.setattr(running, "feed_lock", switched)
+    else:
+        world.change(status=status)
     world.put(100)
     job = world.ask()
-    world.change(status=status)
     world.work(job)
     assert Job.objects.get(pk=job).state == "succeeded"
     assert runs() == []
@@ -193,6 +249,16 @@ def test_between_attempts_a_run_shows_what_was_wrong_and_when_it_goes_on(world):
     [run] = runs()
     assert (run.outcome, run.attempt, world.figures(run).next_try_at) == ("PROMOTED", 2, None)
     assert len(world.shown()) == 10
+
+
+def test_each_wait_is_three_times_as_long_as_the_one_before(world):
+    world.put_bytes(gzip.compress(b"x" * 1000)[:-10])
+    job = world.ask()
+    for seconds in (5, 15):
+        before = now()
+        world.attempt(job)
+        wait = dt.timedelta(seconds=seconds)
+        assert before + wait <= world.figures(runs()[0]).next_try_at <= now() + wait
 
 
 def test_after_proof_a_retry_reads_the_same_file_and_never_downloads_again(world, monkeypatch):
@@ -463,6 +529,16 @@ def test_an_unchanged_file_that_was_never_promoted_means_nothing(world, decided)
     assert world.look().last_promoted_at == before
 
 
+def test_an_unchanged_file_of_an_ignored_run_means_nothing(world):
+    world.change(unchanged_means_seen=True)
+    world.put(*TEN)
+    Run.objects.filter(pk=world.run().pk).update(ignored_at=now())
+    before = world.look().last_promoted_at
+    assert world.run().outcome == "SKIPPED"
+    assert world.look().last_promoted_at == before
+    Run.objects.update(ignored_at=None)
+
+
 def test_an_unchanged_file_means_seen_once_it_was_approved(world):
     world.change(unchanged_means_seen=True)
     world.approve(world.hold())
@@ -517,6 +593,7 @@ def test_the_manifest_may_be_left_aside(world):
         (b"", "EMPTY_FILE", 1),
         (written(*map(row, TEN)).encode()[:-40], "TRUNCATED", 3),
     ],
+    ids=("web page", "header alone", "no row of use", "other columns", "nothing", "half a row"),
 )
 def test_what_is_no_whole_catalog_expires_nothing(world, file, code, attempts):
     world.put(*TEN)
@@ -581,10 +658,17 @@ def test_rejected_rows_are_counted_by_code_and_sampled_with_their_lines(world):
     assert sorted(kept) == [("MISSING_TITLE", 13), ("PRICE_WITHHELD", 12), ("PRICE_WITHHELD", 14)]
 
 
+def test_the_default_currency_of_the_feed_counts(world):
+    world.change(default_currency="EUR")
+    world.put(row(100, Currency=""))
+    world.run()
+    assert rows("SELECT amount, currency FROM prices") == [(1, "EUR")]
+
+
 def test_the_last_valid_row_of_a_product_wins(world):
-    world.put(row(100), row(100, Price="2.00"), row(100, Price="3.00"), row(100, Price="free"), 101)
+    world.put(row(100), row(100, Price="2.00"), 101, row(100, Price="3.00"), row(100, Price="free"))
     run = world.run()
-    assert world.shown()["S-100"][1] == 3.00
+    assert world.shown() == {"S-100": ("Thing 100", 3.00, True), "S-101": ("Thing 101", 1.01, True)}
     figures = world.figures(run)
     assert (figures.duplicate_key_count, figures.products_upserted, count("prices")) == (2, 2, 2)
 
@@ -642,13 +726,39 @@ def test_the_figures_of_a_run(world):
 
 
 def test_products_known_by_their_address_only_are_counted_and_hold_the_run(world):
-    world.put(*TEN, *[row(number, SKU="") for number in range(200, 211)])
+    """More than half of the products; of the rows they are fewer, because one product has many."""
+    world.put(*TEN, *[100] * 10, *[row(number, SKU="") for number in range(200, 211)])
     run = world.run()
-    [gate] = [item["gate"] for item in world.figures(run).verdict if item["holds"]]
-    assert (run.outcome, gate, world.figures(run).url_hash_fallback_count) == ("HELD", "URL_HASH", 11)
+    gates = [item["gate"] for item in world.figures(run).verdict if item["holds"]]
+    assert (run.outcome, gates, world.figures(run).url_hash_fallback_count) == ("HELD", ["URL_HASH"], 11)
+
+
+def test_a_feed_may_accept_products_known_by_their_address_only(world):
+    world.change(accepts_url_identity=True)
+    world.put(*[row(number, SKU="") for number in TEN])
+    assert world.run().outcome == "PROMOTED"
+
+
+def test_no_run_is_partial(world):
+    world.running()
+    with pytest.raises(IntegrityError, match="is_partial"):
+        FeedRun.objects.update(is_partial=True)
 
 
 # 18. Gate before facts.
+
+
+def test_a_run_that_fails_while_it_is_promoted_writes_nothing(world, monkeypatch):
+    """Prices, offers and contents were written, and then its end cannot be."""
+
+    def broken(*_):
+        raise TerminalError("on fire")
+
+    monkeypatch.setattr(ending, "remember_ingested", broken)
+    world.put(*TEN)
+    assert world.run().status == "FAILED"
+    assert facts() == [10, 0, 0, 0], "new products may be there, and have no offer"
+    assert world.look().last_promoted_at is None
 
 
 def test_a_run_that_fails_after_its_verdict_shows_nothing_of_it(world, monkeypatch):
@@ -728,6 +838,7 @@ def test_everything_expired_and_a_small_file_is_held_by_the_baseline(world):
 
 def test_a_feed_may_set_its_own_thresholds(world):
     verbs.update(OLGA, world.feed.id, {"thresholds": {"expiry_share": 1.0}})
+    assert audited() == [("FEED_UPDATED", "feed", ["thresholds"])]
     world.put(*range(100, 140))
     world.run()
     world.put(100)
@@ -765,17 +876,27 @@ def test_the_heartbeat_falls_due_within_its_last_hour_by_the_products_number(wor
     assert priced_after(0.51, [*range(130, 160), *range(100, 130)]) == due_now
 
 
-def test_after_the_heartbeat_every_price_is_written_once_more(world):
+@pytest.mark.parametrize("hours", [24, 12])
+def test_after_the_heartbeat_every_price_is_written_once_more(world, hours):
+    if hours != 24:
+        Source.objects.update(price_heartbeat_hours=hours)
     world.put(*TEN)
     world.run()
-    world.pass_time(24.1)
+    world.pass_time(hours + 0.1)
     world.put(*TEN, compressed=True)
     run = world.run()
     assert (world.figures(run).prices_written, count("prices")) == (10, 20)
 
 
 @pytest.mark.parametrize(
-    "changed", [{"Availability": "out of stock"}, {"Original_Price": "30.00"}, {"Price": "10.01"}, {"Currency": "EUR"}]
+    "changed",
+    [
+        {"Availability": "out of stock"},
+        {"Original_Price": "30.00"},
+        {"Price": "10.01"},
+        {"Currency": "EUR"},
+        {"Promotions": "Free shipping"},
+    ],
 )
 def test_each_part_of_a_price_is_recorded_when_it_changes_alone(world, changed):
     put_wide(world, wide(100), wide(101))
@@ -795,13 +916,17 @@ def test_other_content_alone_writes_no_price(world):
 
 def test_a_runs_prices_have_one_moment_and_no_run_is_before_another(world):
     world.put(*TEN)
-    world.run()
+    run = world.run()
+    assert rows("SELECT DISTINCT observed_at FROM prices") == [(run.observed_at,)]
     ahead = now() + dt.timedelta(hours=1)
     Source.objects.update(last_observed_at=ahead)
     world.put(*[row(number, Price="5.00") for number in TEN])
     run = world.run()
     assert rows("SELECT DISTINCT observed_at FROM prices WHERE run_no = %s", run.no) == [(run.observed_at,)]
     assert run.observed_at > ahead, "a clock that was set back does not make new prices older than known ones"
+    [(priced,)] = rows("SELECT DISTINCT last_priced_at FROM offers")
+    assert rows("SELECT DISTINCT created_at FROM prices WHERE run_no = %s", run.no) == [(priced,)]
+    assert priced < ahead, "the heartbeat goes by the time at which a price was written"
     assert world.shown()["S-100"][1] == 5.00
 
 
@@ -817,6 +942,26 @@ def test_the_same_prices_again_are_known_again(world):
             "WHERE s.identity_value = 'S-100' ORDER BY p.observed_at"
         )
     ] == [1.00, 2.00, 1.00]
+
+
+def test_a_price_is_compared_with_the_newest_of_its_own_kind(world):
+    """Somebody's robot saw another price meanwhile; the feed says what it always said."""
+    world.put(*TEN)
+    world.run()
+    [(product,)] = rows("SELECT id FROM source_products WHERE identity_value = 'S-100'")
+    signature = uuid7()
+    catalog.price(world.source, product, "5.00", run_type="SCRAPE", run_no=10**6, signature=signature)
+    offers.recompute(world.source.pk, [product])
+    rows("UPDATE offers SET last_signature = %s WHERE product_id = %s RETURNING 1", signature, product)
+    assert world.shown()["S-100"][1] == 5.00
+    world.put(*TEN, 200)
+    assert world.figures(world.run()).prices_written == 1, "that of S-200"
+
+
+def test_an_amount_has_the_decimals_of_its_currency(world):
+    world.put(row(100, Price="0.234", Currency="KWD"), row(101, Price="5", Currency="JPY"))
+    world.run()
+    assert rows("SELECT amount, currency FROM prices ORDER BY 1") == [(Decimal("0.234"), "KWD"), (Decimal(5), "JPY")]
 
 
 # 24. What comes back, and what was before.

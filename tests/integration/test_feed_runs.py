@@ -1,6 +1,7 @@
 """Whole runs: from a partner's server to what consumers see."""
 
 import pytest
+from tests.support.catalog import audited
 from tests.support.feed_world import OLGA, count
 from tests.support.feeds import row
 
@@ -25,6 +26,7 @@ def test_the_first_run_shows_every_product(world):
     }
     figures = world.figures(run)
     assert (figures.rows_read, figures.products_upserted, figures.products_new, figures.prices_written) == (3, 3, 3, 3)
+    assert [verb for verb, *_ in audited()] == ["RUN_PROMOTED"]
     assert differences() == []
 
 

@@ -203,3 +203,9 @@ def test_a_webhook_that_cannot_be_one_is_refused_without_being_shown(url):
     assert "HARVESTER_SLACK_WEBHOOK_URL must look like https://" in said
     assert "s3cret-word" not in said
     assert read(HARVESTER_SLACK_WEBHOOK_URL="https://hooks.slack.com/services/T/B/X").slack_webhook_url.endswith("/X")
+
+
+def test_what_is_kept_is_kept_as_long_as_the_rules_say():
+    config = Config.from_env({})
+    kept = (config.keep_runs_days, config.keep_alerts_days, config.keep_succeeded_days, config.keep_failed_days)
+    assert kept == (30, 90, 7, 30)

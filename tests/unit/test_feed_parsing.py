@@ -5,7 +5,7 @@ from datetime import datetime
 from pathlib import Path
 
 import pytest
-from tests.support.feeds import HEADER, MOMENT, cents, counts, feed, parse, quoted_feed, row
+from tests.support.feeds import HEADER, MOMENT, cents, counts, feed, lines, parse, quoted_feed, row
 
 from harvester.feeds.networks import network_named
 from harvester.pipeline.parse import ParseLimits, ParseSettings, Parsing, file_chunks, parse_file
@@ -83,8 +83,8 @@ def test_a_tracker_without_rows_knows_no_products():
 def test_a_price_of_zero_gives_way_to_the_next_column(cells, cents_now, cents_before):
     header = ["SKU", "Name", "Url", "Currency", *cells]
     frame, report = parse(feed(["S-1", "x", "https://shop.example/p", "USD", *cells.values()], header=header))
-    before = frame["original_amount"][0]
-    assert (cents(frame), before and int(before * 100)) == ({"S-1": cents_now}, cents_before)
+    before = [original and int(original * 100) for original in frame["original_amount"]]
+    assert (cents(frame), before) == ({"S-1": cents_now}, [cents_before])
     assert counts(report) == {}
 
 
@@ -94,3 +94,62 @@ def test_stock_that_nobody_knows_is_counted_only_where_a_column_tells_of_stock()
     assert counts(parse(told)[1]) == {"UNKNOWN_STOCK": 2}
     frame, report = parse(untold)
     assert (frame["in_stock"].to_list(), counts(report)) == ([True, True], {})
+
+
+NOT_UTF8, NUL = "\udcff", "\x00"
+LACKS = {
+    "no title": (row(1, Name=" "), "MISSING_TITLE"),
+    "no URL": (row(1, Url=""), "MISSING_URL"),
+    "another scheme": (row(1, Url="ftp://shop.example/1"), "INVALID_URL"),
+    "no host": (row(1, Url="https:///p/1"), "INVALID_URL"),
+    "no price": (row(1, Price=""), "MISSING_PRICE"),
+    "a word": (row(1, Price="free"), "INVALID_PRICE"),
+    "below zero": (row(1, Price="-1.00"), "INVALID_PRICE"),
+    "zero": (row(1, Price="0.00"), "PRICE_WITHHELD"),
+    "no currency": (row(1, Currency=""), "MISSING_CURRENCY"),
+    "no such currency": (row(1, Currency="XXX"), "INVALID_CURRENCY"),
+    "a field too few": (row(1)[:-1], "RAGGED_ROW"),
+    "a field too many": ([*row(1), "x"], "RAGGED_ROW"),
+    "no text": (row(1, Name=NOT_UTF8), "BAD_ENCODING"),
+    "a NUL": (row(1, Name=NUL), "BAD_ENCODING"),
+    "a long field": (row(1, Name="x" * 100_001), "FIELD_TOO_LONG"),
+}
+
+
+@pytest.mark.parametrize(("bad", "code"), LACKS.values(), ids=LACKS)
+def test_a_row_lacks_something_that_is_required(bad, code):
+    frame, report = parse(feed(row(7), bad, row(8)).encode(errors="surrogateescape"), encoding="utf-8")
+    assert frame["sku"].to_list() == ["S-7", "S-8"]
+    assert (counts(report), lines(report)) == ({code: 1}, {code: [3]})
+
+
+@pytest.mark.parametrize(
+    ("cells", "default", "currency"),
+    [
+        ({"Currency": "EUR"}, None, "EUR"),
+        ({"Currency": "", "Price": "1.00 GBP"}, None, "GBP"),
+        ({"Currency": ""}, "CHF", "CHF"),
+        ({"Currency": "EUR"}, "CHF", "EUR"),
+        ({"Currency": "", "Price": "1.00 GBP"}, "CHF", "GBP"),
+    ],
+)
+def test_a_currency_is_found_in_its_column_in_the_price_or_as_the_default(cells, default, currency):
+    frame, _ = parse(feed(row(1, **cells)), settings=ParseSettings(moment=MOMENT, default_currency=default))
+    assert frame["currency"].to_list() == [currency]
+
+
+NOTICED = {
+    "UNKNOWN_STOCK": {"Availability": "perhaps"},
+    "BAD_GTIN": {"Gtin": "4006381333932"},
+    "BAD_IMAGE_URL": {"Image URL": "nowhere"},
+    "BAD_ORIGINAL_PRICE": {"Original Price": "0.50"},
+}
+
+
+@pytest.mark.parametrize("code", NOTICED)
+def test_a_warning_is_counted_and_refuses_nothing(code):
+    more = {"Gtin": "4006381333931", "Image URL": "https://shop.example/1.png", "Original Price": "2.00"}
+    cells = dict(zip(HEADER, row(100), strict=True)) | more | NOTICED[code]
+    frame, report = parse(feed(list(cells.values()), header=list(cells)))
+    assert frame.select("sku", "in_stock").rows() == [("S-100", True)]
+    assert counts(report) == {code: 1}
