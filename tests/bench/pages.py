@@ -18,7 +18,7 @@ JSON_FILE = ROOT / "build" / "bench" / "pages.json"
 #: Columns: addresses are long, and cut off they say nothing.
 WIDTH = 150
 #: Waiting jobs, so that their lists are long too.
-JOBS = 50_000
+JOBS = 25_000
 
 
 def main() -> int:
@@ -72,13 +72,16 @@ def _prepare(options: argparse.Namespace, progress: Progress) -> None:
     from harvester.cli.seeding.fill import fill, has_data
     from harvester.cli.seeding.plan import Plan
     from harvester.engine.enqueue import NewJob, enqueue_many
+    from harvester.engine.models import Job
 
+    missing = JOBS - Job.objects.count()
+    if missing > 0:
+        enqueue_many(NewJob(kind=CHECK_OFFERS) for _ in range(missing))
     if has_data():
         return
     task = progress.add_task("seeding", total=options.offers)
     plan = Plan(feeds=options.feeds, runs=options.runs, offers=options.offers)
     fill(plan, lambda done, _total, note: progress.update(task, completed=done, description=note))
-    enqueue_many(NewJob(kind=CHECK_OFFERS) for _ in range(JOBS))
     progress.remove_task(task)
 
 

@@ -1,12 +1,10 @@
 """The first page: what needs somebody, what is going on, how it has been; and below it, how the jobs are."""
 
-import time
 from dataclasses import dataclass
 from typing import Any
 
 from django.conf import settings
 from django.contrib.admin import AdminSite
-from django.core.cache import cache
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 
@@ -16,22 +14,19 @@ from harvester.ops import figures
 from harvester.portal import overview
 from harvester.portal.display import duration
 from harvester.portal.requests import is_fragment
+from harvester.portal.sharing import shared
 
 FAILURES = 6
 STUCK = 6
-CACHE_KEY = "portal.dashboard"
-#: However many dashboards are open, the database is asked no more often than this, and the longer it takes with
-#: very many jobs, the less often: at most one twentieth of the time goes into it.
-FRESH_SECONDS = 2.0
-SHARE = 20
+#: Jobs stand below what needs somebody, and to count very many takes its time.
+FRESH_SECONDS = 5.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class Snapshot:
-    """Everything at a moment.
+    """The engine at a moment.
 
     Attributes:
-        feeds: feeds, runs and alerts.
         states: number of jobs in each state.
         queues: figures of each queue.
         hours: what ended in each of the last 24 hours.
@@ -40,7 +35,6 @@ class Snapshot:
         snapshot_seconds: age of the oldest open transaction.
     """
 
-    feeds: overview.Glance
     states: dict[str, int]
     queues: list[figures.QueueFigures]
     hours: list[dict[str, Any]]
@@ -51,7 +45,6 @@ class Snapshot:
 
 def take() -> Snapshot:
     return Snapshot(
-        feeds=overview.take(),
         states=figures.by_state(),
         queues=figures.queues(),
         hours=figures.last_day(),
@@ -67,18 +60,11 @@ def _failures() -> list[Job]:
 
 
 def latest() -> Snapshot:
-    """The last snapshot while it is fresh, else a new one."""
-    known = cache.get(CACHE_KEY)
-    if isinstance(known, Snapshot):
-        return known
-    started = time.monotonic()
-    taken = take()
-    cache.set(CACHE_KEY, taken, max(FRESH_SECONDS, SHARE * (time.monotonic() - started)))
-    return taken
+    return shared("portal.dashboard.jobs", FRESH_SECONDS, take)
 
 
 def page(site: AdminSite, request: HttpRequest, extra: dict[str, Any]) -> HttpResponse:
-    context = _words(latest())
+    context = {**overview.words(overview.latest()), **_words(latest())}
     if is_fragment(request):
         return TemplateResponse(request, "portal/dashboard_body.html", context)
     shell = {**site.each_context(request), "title": "Dashboard"}
@@ -89,7 +75,6 @@ def _words(now: Snapshot) -> dict[str, Any]:
     waited = max((queue.oldest_waiting_seconds for queue in now.queues), default=0.0)
     slow = now.snapshot_seconds > figures.OLD_SNAPSHOT_SECONDS
     return {
-        **overview.words(now.feeds),
         "no_jobs": not any(now.states.values()),
         "tiles": [{"state": state, "count": count} for state, count in now.states.items()],
         "queues": now.queues,

@@ -12,12 +12,16 @@ from harvester.feeds import days, overview
 from harvester.feeds.overview import AtWork, Need, NeedKind, Needs
 from harvester.ops.models import Alert
 from harvester.portal.links import address
+from harvester.portal.sharing import shared
 
 #: Days of the charts, this one included.
 DAYS = 30
 #: Open alerts that are named; the list has the rest.
 ALERTS = 5
 RUNS = 10
+#: However many dashboards are open, the database is asked no more often than this; about the month, hardly ever.
+FRESH_SECONDS = 2.0
+DAYS_FRESH_SECONDS = 30.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,6 +65,10 @@ class Line:
     at: datetime | None
 
 
+def latest() -> Glance:
+    return shared("portal.dashboard.feeds", FRESH_SECONDS, take)
+
+
 def take() -> Glance:
     others = Alert.objects.filter(resolved_at=None).exclude(kind__in=overview.TOLD_BY_NEEDS)
     named = list(others.order_by("-id")[: ALERTS + 1])
@@ -72,8 +80,12 @@ def take() -> Glance:
         alerts=named[:ALERTS],
         alert_count=others.count() if len(named) > ALERTS else len(named),
         at_work=[(run, jobs.get(run.job_id or 0)) for run in runs],
-        days=[*days.past_days(DAYS - 1), days.today()],
+        days=shared("portal.dashboard.days", DAYS_FRESH_SECONDS, _month),
     )
+
+
+def _month() -> list[days.Day]:
+    return [*days.past_days(DAYS - 1), days.today()]
 
 
 def words(now: Glance) -> dict[str, Any]:
