@@ -48,6 +48,8 @@ def test_a_shrunken_file_is_looked_at_and_approved(world, held, operator):
     moves = page.locator("#difference tbody tr")
     expect(moves).to_have_count(2)
     expect(moves.first).to_contain_text("+800%")
+    expect(page).to_have_url(f"{operator.base}/runs/{held.no}/?show=prices")
+    assert page.evaluate("() => window.stayed")
     page.get_by_role("button", name="Approve").click()
     asked = page.get_by_role("dialog")
     expect(asked).to_contain_text("34 products go missing and 2 prices change.")

@@ -287,6 +287,15 @@ def test_runs_that_are_not_there_are_404_and_ids_lead_to_numbers(world, viewer):
     assert viewer.get(f"/runs/{run.pk}/").headers["Location"] == f"/runs/{run.no}/"
 
 
+def test_a_run_that_is_not_of_a_feed_has_a_page_too(world, admin):
+    run = Run.objects.create(kind="MANUAL", source=world.source, trigger="MANUAL", status="RUNNING")
+    number = Run.objects.get(pk=run.pk).no
+    assert f"#{number} Shop by Impact Running" in text(admin.get("/runs/"))
+    assert "Running Shop by Impact Manual" in text(admin.get(f"/runs/{number}/"))
+    assert admin.post(f"/runs/{number}/ignore/", {"reason": "x"}).status_code == 404
+    run.delete()
+
+
 def test_a_run_that_is_judged_anew_waits_for_that(world, operator):
     run = world.hold()
     first = Run.objects.get(no=run.no - 1)
