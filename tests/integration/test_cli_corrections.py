@@ -1,24 +1,13 @@
 """`harvester corrections|review ...`: what people decide about prices and products, at the command line."""
 
-import functools
-
 import pytest
 from tests.support import catalog
 from tests.support.catalog import audited
-from tests.support.commands_inside import run_inside
+from tests.support.commands_inside import harvester
 
 from harvester.catalog import offers
-from harvester.cli import corrections as correction_commands
-from harvester.cli import offers as offer_commands
-from harvester.cli import review
 
 pytestmark = pytest.mark.usefixtures("database")
-MODULES = (correction_commands, offer_commands, review)
-
-
-@pytest.fixture
-def harvester(monkeypatch):
-    return functools.partial(run_inside, monkeypatch, MODULES)
 
 
 @pytest.fixture
@@ -34,7 +23,7 @@ def hammer(shop):
     return number
 
 
-def test_a_correction_is_previewed_made_listed_and_revoked(harvester, shop, hammer):
+def test_a_correction_is_previewed_made_listed_and_revoked(shop, hammer):
     words = (
         "corrections",
         "add",
@@ -60,14 +49,14 @@ def test_a_correction_is_previewed_made_listed_and_revoked(harvester, shop, hamm
     assert [verb for verb, _, _ in audited()] == ["CORRECTION_CREATED", "CORRECTION_REVOKED"]
 
 
-def test_a_hidden_offer_says_why_it_is_not_there(harvester, shop, hammer):
+def test_a_hidden_offer_says_why_it_is_not_there(shop, hammer):
     harvester("corrections", "add", "--source", "Shop feed", "--ignore", "--reason", "the file of another shop")
     ran = harvester("offers", "show", "Shop feed", hammer)
     assert ran.code == 3
     assert "the file of another shop" in ran.err
 
 
-def test_the_review_queue_is_worked_off(harvester, shop, hammer):
+def test_the_review_queue_is_worked_off(shop, hammer):
     numbers = [hammer, catalog.product(shop, title="Gift card")]
     for number in numbers:
         catalog.insert("product_links", source_id=shop.pk, source_product_id=number, status="NEEDS_REVIEW")
