@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import harvester
@@ -24,9 +25,14 @@ def recorded_verbs() -> set[str]:
     return {verb for function in functions for verb in _verbs(function, recorders)}
 
 
+@cache
+def _modules() -> list[ast.Module]:
+    return [ast.parse(file.read_text()) for file in SOURCE.rglob("*.py")]
+
+
 def _functions() -> Iterator[ast.FunctionDef]:
-    for file in SOURCE.rglob("*.py"):
-        yield from (node for node in ast.walk(ast.parse(file.read_text())) if isinstance(node, ast.FunctionDef))
+    for module in _modules():
+        yield from (node for node in ast.walk(module) if isinstance(node, ast.FunctionDef))
 
 
 def _said(function: ast.FunctionDef, recorders: Recorders) -> Iterator[ast.expr]:
@@ -44,12 +50,21 @@ def _handing_on(function: ast.FunctionDef, recorders: Recorders) -> Recorders:
 
 def _verbs(function: ast.FunctionDef, recorders: Recorders) -> Iterator[str]:
     for said in _said(function, recorders):
-        values = [said] if not isinstance(said, ast.Name) else _assigned(function, said.id)
+        values = _values(function, said)
         for constant in (node for value in values for node in ast.walk(value) if isinstance(node, ast.Constant)):
             if isinstance(constant.value, str) and NAME.fullmatch(constant.value):
                 yield constant.value
 
 
-def _assigned(function: ast.FunctionDef, name: str) -> list[ast.expr]:
-    targets = (node for node in ast.walk(function) if isinstance(node, ast.Assign))
+def _values(function: ast.FunctionDef, said: ast.expr) -> list[ast.expr]:
+    """Where a name, or a place in a table of the module, may come from."""
+    if isinstance(said, ast.Name):
+        return _assigned(function, said.id)
+    if isinstance(said, ast.Subscript) and isinstance(said.value, ast.Name):
+        return [value for module in _modules() for value in _assigned(module, said.value.id)]
+    return [said]
+
+
+def _assigned(place: ast.AST, name: str) -> list[ast.expr]:
+    targets = (node for node in ast.walk(place) if isinstance(node, ast.Assign))
     return [node.value for node in targets if any(getattr(target, "id", None) == name for target in node.targets)]
