@@ -683,6 +683,8 @@ def test_better_identities_are_counted_sampled_and_shown_on_a_held_run(world):
     kept = FeedRunSample.objects.filter(run_id=run.pk, code="IDENTITY_UPGRADE_DETECTED")
     assert kept.count() == 20
     assert "known as SKU S-100" in {sample.reason for sample in kept}
+    held = rows("SELECT identity_type, identity_value FROM held_changes WHERE is_new ORDER BY line LIMIT 1")
+    assert held == [(1, "I-100")], "the item id counts, although there is a SKU"
 
 
 def test_a_gtin_keeps_its_zeros(world):
