@@ -1,6 +1,6 @@
 # `make` alone lists every target.
 .DEFAULT_GOAL := help
-.PHONY: help demo up test test-fast lint format bench bench-engine bench-pages chaos lock clean parts api-reference
+.PHONY: help demo up test test-fast lint format bench bench-engine bench-pages chaos mutants lock clean parts api-reference
 
 PYTHON ?= python3
 VENV := .venv
@@ -65,6 +65,9 @@ api-reference: $(VENV)/.runtime ## Make docs/api-reference.md anew from what the
 
 chaos: $(VENV)/.dev ## Three minutes of killed workers and database restarts (ARGS="--seed N")
 	@$(BIN)/python -m tests.chaos $(ARGS)
+
+mutants: $(VENV)/.dev ## Break every rule of feeds once; its tests must notice (ARGS="7 22" for two rules)
+	@$(BIN)/python -m tests.mutants $(ARGS)
 
 bench: bench-engine ## Every benchmark
 
