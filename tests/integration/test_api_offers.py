@@ -8,6 +8,7 @@ from django.test.utils import CaptureQueriesContext
 from tests.support import catalog
 from tests.support.api import Application, refused
 
+from harvester.api.shapes import Offer
 from harvester.catalog.offers import recompute
 from harvester.kernel.ids import uuid7
 from harvester.ops.scopes import Scope
@@ -45,6 +46,7 @@ def test_an_offer_says_everything_a_consumer_needs(application, shop):
     assert offer["tracking_url"] == offer["url"]
     assert offer["product_id"] is None
     assert application.read(f"/offers/{offer['id']}") == offer
+    assert Offer.model_validate(offer).model_fields_set == set(Offer.model_fields) == set(offer)
 
 
 def test_amounts_have_the_decimals_of_their_currency_or_more(application, shop):

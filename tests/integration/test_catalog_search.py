@@ -1,5 +1,6 @@
 """Consumers find what they may see, in the order they ask for, and nothing they type reaches the statement."""
 
+import dataclasses
 from decimal import Decimal
 
 import pytest
@@ -167,3 +168,13 @@ def test_the_history_is_what_was_observed_as_corrections_make_it_read(shop):
     assert len(history.price_history(shop.pk, number, most=2)) == 2
     with pytest.raises(InvalidInput, match="most"):
         history.price_history(shop.pk, number, most=0)
+
+
+def test_an_offer_that_was_found_has_every_field_and_stays_as_it_is():
+    shop = catalog.source(kind="DIRECT")
+    number = catalog.offer(shop)
+    [found] = search.search(Query()).offers
+    assert set(vars(found)) == {field.name for field in dataclasses.fields(found)}
+    assert found == reading.offer(shop.pk, number)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        found.amount = 0

@@ -3,11 +3,13 @@
 import hashlib
 import re
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.utils.http import parse_etags
 from pydantic import BaseModel
+from pydantic_core import to_json
 
 from harvester.api.keys import key_of, rate_headers
 from harvester.api.problems import Refused
@@ -21,9 +23,9 @@ IDEMPOTENCY_PATTERN = "^[A-Za-z0-9_.:-]{1,100}$"
 _READ_HEADERS = {"Cache-Control": "private, no-cache", "Vary": "Authorization"}
 
 
-def read(request: HttpRequest, model: BaseModel) -> HttpResponse:
-    """The model, or 304 if the client has it already."""
-    body = model.__pydantic_serializer__.to_json(model)
+def read(request: HttpRequest, shape: BaseModel | Mapping[str, Any]) -> HttpResponse:
+    """The shape, or 304 if the client has it already."""
+    body = to_json(shape)
     tag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
     headers = {**_READ_HEADERS, **rate_headers(request), "ETag": tag}
     if _has_it(request, tag):

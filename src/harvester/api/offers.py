@@ -72,7 +72,7 @@ def search_offers(request: HttpRequest, filters: Query[OfferFilters]) -> HttpRes
     query = _query(filters)
     page = search.search(query)
     cursor = cursors.of_place(query.order, page.end) if page.has_more and page.end else None
-    return answers.read(request, Offers(items=[offer_shape(item) for item in page.offers], next_cursor=cursor))
+    return answers.read(request, {"items": [offer_shape(item) for item in page.offers], "next_cursor": cursor})
 
 
 @router.get("/offers/{offer_id}", response=Offer, operation_id="get_offer", summary="Get one offer")
@@ -102,19 +102,19 @@ def get_offer_history(request: HttpRequest, offer_id: OfferId, filters: Query[Hi
 def list_product_offers(request: HttpRequest, product_id: UUID) -> HttpResponse:
     """The offers of one product across retailers, the cheapest of each currency first; at most 500."""
     found = reading.offers_of_product(product_id)
-    return answers.read(request, ProductOffers(items=[offer_shape(item) for item in found]))
+    return answers.read(request, {"items": [offer_shape(item) for item in found]})
 
 
-def offer_shape(offer: reading.Offer) -> Offer:
+def offer_shape(offer: reading.Offer) -> dict[str, Any]:
+    """An `Offer`, without the model around it: a page has a hundred, and making models would take most of its time."""
     known = vars(offer)
-    told: dict[str, Any] = {name: known[name] for name in _AS_IT_IS}
-    return Offer(
-        **told,
+    return {
+        "id": f"{offer.source_id}.{offer.product_id}",
+        "product_id": offer.canonical_id,
+        **{name: known[name] for name in _AS_IT_IS},
         **_money(offer),
-        id=f"{offer.source_id}.{offer.product_id}",
-        product_id=offer.canonical_id,
-        missing_since=offer.seen_until,
-    )
+        "missing_since": offer.seen_until,
+    }
 
 
 def _point_shape(point: history.PricePoint) -> PricePoint:

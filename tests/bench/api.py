@@ -1,0 +1,139 @@
+"""`python -m tests.bench.api`: searches over the API beside the bare SQL of the same pages, in the same run.
+
+The API is served by gunicorn and asked over one kept connection; the SQL is executed and fetched in this process. Both
+take turns, so that a busy machine slows both.
+"""
+
+import argparse
+import http.client
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from statistics import quantiles
+from typing import Any
+from urllib.parse import urlencode
+
+from rich.console import Console
+from rich.table import Table
+
+from tests.bench.server import own_server
+from tests.support.portal_server import portal_server
+
+#: How many times the 95th percentile of the bare SQL a search may take.
+BAR = 3.0
+WARM_UP = 20
+_BUSY = "1000000"
+
+
+def main() -> int:
+    options = _options()
+    with own_server():
+        token = _prepare(options.offers)
+        with portal_server(HARVESTER_API_RATE_PER_MINUTE=_BUSY) as address:
+            rows = [_measure(address, token, case, options.requests) for case in _cases()]
+    return _report(rows, options.offers)
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.bench.api", description=__doc__)
+    parser.add_argument("--offers", type=int, default=1_000_000, help="offers in the database (1,000,000)")
+    parser.add_argument("--requests", type=int, default=200, help="requests for each search (200)")
+    return parser.parse_args()
+
+
+def _prepare(offers: int) -> str:
+    """Fill the database; answers a key."""
+    from harvester.cli.seeding.fill import fill
+    from harvester.cli.seeding.plan import Plan
+    from harvester.kernel.actor import system
+    from harvester.ops import api_keys
+
+    fill(Plan(feeds=100, runs=1_000, offers=offers))
+    _, token = api_keys.create(system("bench"), "bench", ["offers:read"])
+    return token
+
+
+def _cases() -> list[dict[str, Any]]:
+    """Parameters of searches: words, filters and sorts as consumers mix them."""
+    title, brand, currency = _common()
+    word, other = title.split()[:2]
+    money = {"currency": currency}
+    return [
+        {"page_size": 20},
+        {"q": word, "page_size": 20},
+        {"q": f"{word} {other}", "page_size": 20},
+        {"q": word, "brand": brand, **money, "sort": "price", "page_size": 20},
+        {"q": word, "in_stock": "true", **money, "min_price": "10", "max_price": "100", "sort": "-price"},
+        {"brand": brand, "page_size": 50},
+        {**money, "in_stock": "true", "sort": "price", "page_size": 100},
+    ]
+
+
+def _common() -> tuple[str, str, str]:
+    """The title, brand and currency of an offer in the middle of what is shown."""
+    from harvester.catalog.search import Query, search
+
+    offer = search(Query(page_size=100)).offers[50]
+    return offer.title, str(offer.brand), offer.currency
+
+
+def _measure(address: str, token: str, case: dict[str, Any], requests: int) -> tuple[dict[str, Any], list[float]]:
+    ask, bare = _asking(address, token, case), _bare(case)
+    for _ in range(WARM_UP):
+        ask(), bare()
+    took = [(_seconds(bare), _seconds(ask)) for _ in range(requests)]
+    percentiles = [quantiles(column, n=100) for column in zip(*took, strict=True)]
+    return case, [cut[place - 1] * 1000 for cut in percentiles for place in (50, 95)]
+
+
+def _asking(address: str, token: str, case: dict[str, Any]) -> Callable[[], None]:
+    connection = http.client.HTTPConnection(address.removeprefix("http://"), timeout=60)
+    path, headers = f"/api/v1/offers?{urlencode(case)}", {"Authorization": f"Bearer {token}"}
+
+    def ask() -> None:
+        connection.request("GET", path, headers=headers)
+        answer = connection.getresponse()
+        body = answer.read()
+        assert answer.status == 200, body
+
+    return ask
+
+
+def _bare(case: dict[str, Any]) -> Callable[[], None]:
+    from django.db import connection
+
+    from harvester.api.offers import OfferFilters, _query
+    from harvester.catalog import search
+
+    query = replace(_query(OfferFilters(**case)))
+    statement, values = search.statement(query), search.parameters(query)
+
+    def bare() -> None:
+        with connection.cursor() as cursor:
+            cursor.execute(statement, values)
+            cursor.fetchall()
+
+    return bare
+
+
+def _seconds(call: Callable[[], None]) -> float:
+    began = time.perf_counter()
+    call()
+    return time.perf_counter() - began
+
+
+def _report(rows: list[tuple[dict[str, Any], list[float]]], offers: int) -> int:
+    table = Table(
+        "search", "SQL p50 ms", "SQL p95 ms", "API p50 ms", "API p95 ms", "p95 ratio", title=f"{offers:,} offers"
+    )
+    ratios = []
+    for case, (bare_50, bare_95, api_50, api_95) in rows:
+        ratios.append(api_95 / bare_95)
+        figures = [f"{value:.2f}" for value in (bare_50, bare_95, api_50, api_95)]
+        table.add_row(urlencode(case), *figures, f"{ratios[-1]:.2f}")
+    Console(width=160).print(table, f"worst ratio {max(ratios):.2f}; the bar is {BAR:g}")
+    return 0 if max(ratios) <= BAR else 1
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
