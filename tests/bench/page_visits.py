@@ -33,6 +33,10 @@ EXAMPLES = {
     "retailer_id": "SELECT retailer_id FROM sources ORDER BY last_promoted_count DESC NULLS LAST LIMIT 1",
     "no": "SELECT held_run_no FROM sources WHERE held_run_no IS NOT NULL ORDER BY last_promoted_count DESC LIMIT 1",
     "run_no": "SELECT held_run_no FROM sources WHERE held_run_no IS NOT NULL ORDER BY last_promoted_count DESC LIMIT 1",
+    "run_id": "SELECT id FROM runs WHERE no = (SELECT max(no) FROM runs)",
+    "key_id": "SELECT max(id::text) FROM api_keys",
+    "correction_id": "SELECT max(id::text) FROM price_corrections",
+    "offer_id": "SELECT source_id || '.' || product_id FROM offers LIMIT 1",
     "product_id": "SELECT product_id FROM offers WHERE source_id = (SELECT id FROM sources "
     "ORDER BY last_promoted_count DESC NULLS LAST LIMIT 1) LIMIT 1",
 }
@@ -41,6 +45,8 @@ FILTERS = {
     "/jobs/": ("?state=pending", "?state=failed", "?queue=maintenance", "?q=check"),
     "/audit/": ("?verb=RUN_HELD", "?actor=feeds", "?object_type=run"),
     "/alerts/": ("?state=resolved", "?kind=RUN_HELD"),
+    "/runs/": ("?status=FAILED", "?outcome=HELD", "?trigger=MANUAL"),
+    "/offers/": ("?q=jacket", "?q=trail+running+shoe"),
 }
 _PART = re.compile(r"<(?:\w+:)?(\w+)>")
 _NEXT = re.compile(r'rel="next" href="([^"]+)"')

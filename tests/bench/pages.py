@@ -68,21 +68,49 @@ def _server(home: Path | None) -> Iterator[None]:
 
 
 def _prepare(options: argparse.Namespace, progress: Progress) -> None:
-    from harvester.catalog.checking import CHECK_OFFERS
     from harvester.cli.seeding.fill import fill, has_data
     from harvester.cli.seeding.plan import Plan
+
+    if not has_data():
+        task = progress.add_task("seeding", total=options.offers)
+        plan = Plan(feeds=options.feeds, runs=options.runs, offers=options.offers)
+        fill(plan, lambda done, _total, note: progress.update(task, completed=done, description=note))
+        progress.remove_task(task)
+    _add_jobs()
+    _add_what_people_make()
+
+
+def _add_jobs() -> None:
+    from harvester.catalog.checking import CHECK_OFFERS
     from harvester.engine.enqueue import NewJob, enqueue_many
     from harvester.engine.models import Job
 
     missing = JOBS - Job.objects.count()
     if missing > 0:
         enqueue_many(NewJob(kind=CHECK_OFFERS) for _ in range(missing))
-    if has_data():
-        return
-    task = progress.add_task("seeding", total=options.offers)
-    plan = Plan(feeds=options.feeds, runs=options.runs, offers=options.offers)
-    fill(plan, lambda done, _total, note: progress.update(task, completed=done, description=note))
-    progress.remove_task(task)
+
+
+def _add_what_people_make() -> None:
+    """A correction, revoked so that it changes no offer, and an API key."""
+    from django.db.models.functions import Now
+
+    from harvester.catalog.models import PriceCorrection, Retailer
+    from harvester.ops.models import ApiKey
+    from tests.support.api import stored_key
+
+    if not ApiKey.objects.exists():
+        stored_key()
+    retailer = Retailer.objects.first()
+    if retailer and not PriceCorrection.objects.exists():
+        PriceCorrection.objects.create(
+            scope="RETAILER",
+            retailer=retailer,
+            action="IGNORE",
+            reason="measured",
+            created_by="bench",
+            revoked_by="bench",
+            revoked_at=Now(),
+        )
 
 
 def _measure(options: argparse.Namespace, progress: Progress) -> list:

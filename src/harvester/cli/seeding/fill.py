@@ -7,6 +7,7 @@ from datetime import datetime
 from django.db import connection, connections
 
 from harvester.catalog.models import Source
+from harvester.cli.seeding.aftermath import write_aftermath
 from harvester.cli.seeding.plan import Plan
 from harvester.cli.seeding.products import write_products
 from harvester.cli.seeding.runs import write_runs
@@ -18,7 +19,8 @@ Tell = Callable[[int, int, str], None]
 #: The planner and the visibility map must know of the new rows, as they would in a database that has grown by itself.
 TABLES = (
     *("retailers", "sources", "feeds", "runs", "feed_runs", "feed_run_samples", "source_products", "prices"),
-    *("offers", "held_changes", "feed_days", "alerts", "audit_events", "jobs", "sealed_secrets"),
+    *("offers", "held_changes", "run_differences", "products", "product_links", "feed_days", "alerts"),
+    *("audit_events", "jobs", "sealed_secrets"),
 )
 
 
@@ -47,6 +49,7 @@ def fill(plan: Plan, tell: Tell = lambda _done, _total, _note: None) -> Filled:
     for done in write_products(made, plan.prices_per_offer):
         tell(done, plan.offers, "products, prices and offers")
     tell(plan.offers, plan.offers, "tidying up")
+    write_aftermath()
     keep_days()
     _tidy()
     return Filled(feeds=plan.feeds, runs=plan.runs, offers=plan.offers, prices=plan.offers * plan.prices_per_offer)
