@@ -1,6 +1,6 @@
 # `make` alone lists every target.
 .DEFAULT_GOAL := help
-.PHONY: help demo up test test-fast lint format bench bench-engine bench-pages chaos mutants lock clean parts api-reference
+.PHONY: help demo up test test-fast lint format bench bench-engine bench-pages bench-api chaos mutants lock clean parts api-reference
 
 PYTHON ?= python3
 VENV := .venv
@@ -76,6 +76,9 @@ bench-engine: $(VENV)/.peers ## Jobs per second beside a bare loop, procrastinat
 
 bench-pages: $(VENV)/.dev ## How fast each page is with a million offers (ARGS="--home DIR" keeps them)
 	@$(BIN)/python -m tests.bench.pages $(ARGS)
+
+bench-api: $(VENV)/.dev ## Searches over the API beside their bare SQL (ARGS="--offers N")
+	@$(BIN)/python -m tests.bench.api $(ARGS)
 
 lock: $(VENV)/.dev ## Resolve the pinned versions anew
 	@$(COMPILE) --upgrade --extra build -o requirements/runtime.lock

@@ -8,7 +8,6 @@ import argparse
 import http.client
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from statistics import quantiles
 from typing import Any
 from urllib.parse import urlencode
@@ -102,10 +101,10 @@ def _asking(address: str, token: str, case: dict[str, Any]) -> Callable[[], None
 def _bare(case: dict[str, Any]) -> Callable[[], None]:
     from django.db import connection
 
-    from harvester.api.offers import OfferFilters, _query
+    from harvester.api.offers import OfferFilters, to_query
     from harvester.catalog import search
 
-    query = replace(_query(OfferFilters(**case)))
+    query = to_query(OfferFilters(**case))
     statement, values = search.statement(query), search.parameters(query)
 
     def bare() -> None:

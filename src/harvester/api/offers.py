@@ -69,7 +69,7 @@ class HistoryFilters(Filters):
 @router.get("/offers", response=Offers, operation_id="search_offers", summary="Search offers")
 def search_offers(request: HttpRequest, filters: Query[OfferFilters]) -> HttpResponse:
     """Offers that consumers see now. Pages are followed by `next_cursor`, with the same parameters."""
-    query = _query(filters)
+    query = to_query(filters)
     page = search.search(query)
     cursor = cursors.of_place(query.order, page.end) if page.has_more and page.end else None
     return answers.read(request, {"items": [offer_shape(item) for item in page.offers], "next_cursor": cursor})
@@ -136,7 +136,8 @@ def _written(amount: Decimal, unit: Decimal) -> Decimal:
     return whole if whole == amount else amount
 
 
-def _query(filters: OfferFilters) -> search.Query:
+def to_query(filters: OfferFilters) -> search.Query:
+    """What is looked for, in the words of the catalog."""
     query = search.Query(
         text=filters.q,
         retailer_id=filters.retailer,
