@@ -24,6 +24,7 @@ HOST = "127.0.0.1"
 #: What stands for a part of an address: a row that is as heavy as there is.
 EXAMPLES = {
     "job_id": "SELECT max(id) FROM jobs",
+    "test_id": "SELECT max(id) FROM jobs WHERE kind = 'feeds.test'",
     "event_id": "SELECT max(id) FROM audit_events",
     "alert_id": "SELECT max(id) FROM alerts",
     "user_id": "SELECT max(id::text) FROM users",
@@ -45,6 +46,7 @@ FILTERS = {
     "/jobs/": ("?state=pending", "?state=failed", "?queue=maintenance", "?q=check"),
     "/audit/": ("?verb=RUN_HELD", "?actor=feeds", "?object_type=run"),
     "/alerts/": ("?state=resolved", "?kind=RUN_HELD"),
+    "/feeds/": ("?status=DISABLED", "?q=store"),
     "/runs/": ("?status=FAILED", "?outcome=HELD", "?trigger=MANUAL"),
     "/offers/": ("?q=jacket", "?q=trail+running+shoe"),
 }

@@ -147,6 +147,28 @@ def test_of_many_needs_some_are_named_and_all_are_counted(viewer):
     assert f"Needs you now {overview.NAMED + 3}" in shown
 
 
+def test_the_rest_is_found_in_a_filtered_list(viewer):
+    for number in range(overview.NAMED + 1):
+        feed = enabled(f"Shop {number}", consecutive_failures=3)
+        Feed.objects.filter(pk=feed.pk).update(status="DISABLED")
+    cache.clear()
+    link = re.search(r'href="([^"]+)">1 more disabled feeds', viewer.get("/").content.decode())[1]
+    page = viewer.get(link).content.decode()
+    assert all(f"Shop {number}" in page for number in range(overview.NAMED + 1))
+
+
+def test_each_line_leads_to_where_something_can_be_done(viewer):
+    failing, late = (
+        enabled("Failing", consecutive_failures=1),
+        enabled("Late", next_run_at=timezone.now() - timedelta(1)),
+    )
+    run = make_run(failing, status="FAILED", outcome=None, error="No answer.")
+    cache.clear()
+    page = viewer.get("/").content.decode()
+    assert f'href="/runs/{run.no}/"' in page
+    assert f'href="/feeds/{late.pk}/"' in page
+
+
 def test_alerts_are_named_unless_a_line_tells_the_same(viewer):
     raise_alert("RUN_HELD", "RUN_HELD:feed:1", "Shop: run 12 is held", "Decide.")
     number = raise_alert("OFFERS_DIFFER", "offers:1", "Offers are wrong", "Look.\nMore.", severity="critical")

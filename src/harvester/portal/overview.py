@@ -117,13 +117,14 @@ _HAPPENS = {
 }
 #: What the line is about has a page of its own; otherwise the feed's page is where something can be done.
 _ABOUT_A_RUN = (NeedKind.HELD, NeedKind.FAILING)
+#: What the rest is called, and the list that it is in, with its filter.
 _MORE = {
-    NeedKind.HELD: "held runs",
-    NeedKind.DISABLED: "disabled feeds",
-    NeedKind.FAILING: "failing feeds",
-    NeedKind.DARK: "feeds whose offers went dark",
-    NeedKind.LATE: "late feeds",
-    NeedKind.HOST_KEY: "host keys to approve",
+    NeedKind.HELD: ("held runs", "runs", "?outcome=HELD"),
+    NeedKind.DISABLED: ("disabled feeds", "feeds", "?status=DISABLED"),
+    NeedKind.FAILING: ("failing feeds", "feeds", ""),
+    NeedKind.DARK: ("feeds whose offers went dark", "feeds", ""),
+    NeedKind.LATE: ("late feeds", "feeds", "?status=ENABLED"),
+    NeedKind.HOST_KEY: ("host keys to approve", "feeds", ""),
 }
 
 
@@ -144,7 +145,9 @@ def _darkness(at: datetime | None) -> str:
 
 
 def _rest(each: Needs) -> dict[str, Any]:
-    return {"more": each.more, "more_words": _MORE[each.kind]}
+    words_for_it, where, query = _MORE[each.kind]
+    found = address(where)
+    return {"more": each.more, "more_words": words_for_it, "more_link": f"{found}{query}" if found else None}
 
 
 def _alert_line(alert: Alert) -> Line:
