@@ -1,6 +1,7 @@
 """What holds on every page: a quiet console, no other host, dark and light, wide and narrow, mouse and keyboard."""
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from django.db import connection, transaction
 from django.db.models.functions import Now
 from django.utils import timezone
@@ -123,6 +124,24 @@ def test_every_page_has_a_quiet_console_and_stays_at_home(admin):
         expect(admin.page.get_by_role("heading", level=1)).to_be_visible()
         admin.page.wait_for_load_state("networkidle")
     assert admin.unexpected() == []
+
+
+def test_no_page_shuts_anybody_out(admin):
+    """What axe-core calls serious, on every page in light colours and on some in dark ones."""
+    paths = pages()
+    assert [found for path in paths for found in violations(admin, path)] == []
+    admin.page.get_by_role("button", name="Dark").click()
+    assert [
+        found for path in paths if path in ("/", "/jobs/") or "/runs/" in path for found in violations(admin, path)
+    ] == []
+
+
+def violations(visit, path) -> list[tuple]:
+    visit.go(path)
+    options = {"runOnly": ["wcag2a", "wcag2aa"], "resultTypes": ["violations"]}
+    found = Axe().run(visit.page, options=options).response["violations"]
+    serious = [item for item in found if item["impact"] in ("serious", "critical")]
+    return [(path, item["id"], [node["target"] for node in item["nodes"]]) for item in serious]
 
 
 def test_the_page_for_nothing_is_ours(viewer):
