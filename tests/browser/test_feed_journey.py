@@ -104,12 +104,15 @@ def test_a_feed_is_set_up_tested_enabled_and_run(admin, partner):
         partner.gate.set()
         expect(page.locator("#headline")).to_contain_text("Promoted", timeout=SLOW)
         assert page.evaluate("() => window.stayed"), "without a reload"
-    page.get_by_role("link", name="Runs", exact=True).click()
+    page.locator(".hv-tabs").get_by_role("link", name="Runs").click()
     expect(page.locator("#results tbody tr")).to_have_count(1)
     expect(page.locator("#results tbody tr")).to_contain_text("Promoted")
-    page.get_by_role("link", name="Metrics", exact=True).click()
+    page.locator("#results tbody a").first.click()
+    expect(page.get_by_text("Promoted").first).to_be_visible()
+    page.go_back()
+    page.locator(".hv-tabs").get_by_role("link", name="Metrics").click()
     page.wait_for_function(
-        "() => Chart.getChart(document.querySelector('[data-chart=rows]')).data.datasets[0].data[0] === 3"
+        "() => Chart.getChart(document.querySelector('[data-chart=rows]'))?.data.datasets[0].data[0] === 3"
     )
     nothing_secret(admin)
 
