@@ -226,6 +226,19 @@ def test_runs_are_those_of_the_feed_filtered_by_trigger_and_status(viewer):
     assert numbers("?status=RUNNING") == []
 
 
+@pytest.mark.parametrize("path", ["", "{}/", "{}/runs/", "{}/metrics/"])
+def test_the_menu_marks_feeds_and_nothing_else(viewer, path):
+    page = viewer.get("/feeds/" + path.format(feed().pk)).content.decode()
+    menu = page[page.index('<nav class="hv-nav"') : page.index("</nav>")]
+    assert re.findall(r'aria-current="page"><span[^>]*>[^<]*</span>([^<]+)<', menu) == ["Affiliate feeds"]
+
+
+@pytest.mark.parametrize("query", ["status=%00", "network=%00", "q=%00", "after=%00", "before=%00", "after=", "x=1"])
+def test_strange_addresses_of_the_list_break_nothing(viewer, query):
+    feed()
+    assert viewer.get(f"/feeds/?{query}").status_code in (200, 302)
+
+
 def test_metrics_draw_the_last_runs_oldest_first(viewer):
     one = feed()
     run(one, hours_ago=24 * 40, figures={"rows_read": 999})
@@ -250,7 +263,7 @@ def test_a_test_shows_everything_that_it_found(viewer):
     page = viewer.get(f"/feeds/{one.pk}/tests/{test}/")
     for words in (
         *("The file can be read", "pipe", "Gzip", "A (IR)", "Product Name", "Mystery", "Tent", "9.99", "EUR"),
-        *("Missing title 2", "Bad gtin 5", "it is empty", "2.0 KB", KEY.fingerprint),
+        *("Missing title 2", "Bad GTIN 5", "it is empty", "2.0 KB", KEY.fingerprint),
     ):
         assert words in text(page).replace("\xa0", " "), words
     assert SCRIPT not in page.content.decode()

@@ -41,7 +41,8 @@ class Pill(ListFilter):
         return list(self.parameters)
 
     def get(self, name: str) -> str:
-        return str(self.used_parameters.get(name) or "").strip()
+        """What was asked for, without NUL, which no text of the database can hold."""
+        return str(self.used_parameters.get(name) or "").replace("\x00", "").strip()
 
     @property
     def summary(self) -> str:

@@ -12,7 +12,7 @@ from django.http import HttpRequest
 from unfold.views import ChangeList
 
 AFTER, BEFORE = "after", "before"
-#: Between the values of a cursor; no timestamp or number has it, and a text with it may only be the last.
+#: Between the values of a cursor; no timestamp or number has it, and a text with it may only be the first.
 SEPARATOR = "~"
 
 
@@ -54,7 +54,7 @@ class KeysetChangeList(ChangeList):
 
     def _values(self, cursor: str) -> list[Any]:
         # Only the first value can be a text that has the separator in it.
-        parts = cursor.rsplit(SEPARATOR, len(self.keys) - 1)
+        parts = cursor.replace("\x00", "").rsplit(SEPARATOR, len(self.keys) - 1)
         fields = [self._field(key.lstrip("-")) for key in self.keys]
         try:
             return [field.to_python(part) for field, part in zip(fields, parts, strict=True)]

@@ -8,7 +8,14 @@ from django.urls import reverse
 
 
 def _item(title: str, icon: str, name: str) -> dict[str, Any]:
-    return {"title": title, "icon": icon, "link": reverse(f"admin:{name}")}
+    """An item is marked on its page and on those below it; Unfold would also mark it on /feeds/<id>/runs/."""
+    link = reverse(f"admin:{name}")
+    is_below = link != reverse("admin:index")
+
+    def is_active(request: HttpRequest) -> bool:
+        return request.path.startswith(link) if is_below else request.path == link
+
+    return {"title": title, "icon": icon, "link": link, "active": is_active}
 
 
 def menu(_request: HttpRequest) -> list[dict[str, Any]]:

@@ -1,5 +1,6 @@
 """What a test run found: the page that waits for it and then shows it."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 from uuid import UUID
@@ -18,6 +19,7 @@ from harvester.ops.models import Role
 from harvester.portal.feeds import buttons, page, words
 from harvester.portal.feeds.facts import host_keys
 from harvester.portal.requests import is_fragment, may
+from harvester.portal.runs.words import code
 
 ROW_COLUMNS = (
     ("item_id", "Item id"),
@@ -60,9 +62,17 @@ def _told(request: HttpRequest, feed: Feed, job: Job) -> dict[str, Any]:
         "keys": host_keys(feed) if found.get("seen_host_key") else None,
         "may_approve": may(request, Role.ADMIN),
         "buttons": _next(request, feed, succeeded=bool(found.get("success"))),
+        "binding": [(code(name), names) for name, names in (found.get("binding") or {}).items()],
+        "rejects": _counts(found, "rejects"),
+        "warnings": _counts(found, "warnings"),
+        "samples": [(code(name), sample) for name, kept in (found.get("samples") or {}).items() for sample in kept],
         "columns": [words for _, words in ROW_COLUMNS],
         "rows": [[row.get(name) for name, _ in ROW_COLUMNS] for row in found.get("rows") or []],
     }
+
+
+def _counts(found: Mapping[str, Any], name: str) -> list[tuple[str, int]]:
+    return [(code(word), count) for word, count in (found.get(name) or {}).items()]
 
 
 def _failure(job: Job) -> dict[str, str] | None:
