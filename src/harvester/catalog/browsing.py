@@ -19,7 +19,7 @@ from harvester.catalog.search import Query, Sort
 from harvester.kernel.errors import InvalidInput
 
 #: Rows that one page looks at where no index helps.
-WINDOW = 10_000
+WINDOW = 5_000
 #: Between the parts of a cursor.
 SEPARATOR = "~"
 LARGEST_NUMBER = 2**63 - 1

@@ -190,10 +190,10 @@ def _no_offer(row: dict[str, Any]) -> Why:
         words = "No run that saw it was promoted, so it has no price yet."
         return Why(state=State.NEVER_PROMOTED, words=words)
     if row["ignored_at"] is not None:
-        words = f"Run {row['run_no']}, which priced it last, is ignored: {row['ignored_reason']}"
+        words = f"Run {row['run_no']}, which priced it last, is ignored: {_sentence(row['ignored_reason'])}"
         return Why(state=State.RUN_IGNORED, words=words, since=row["ignored_at"], run_no=row["run_no"])
     if row["correction_id"] is not None:
-        words = f"A correction hides its prices: {row['correction_reason']}"
+        words = f"A correction hides its prices: {_sentence(row['correction_reason'])}"
         return Why(
             state=State.HIDDEN_BY_CORRECTION,
             words=words,
@@ -202,3 +202,8 @@ def _no_offer(row: dict[str, Any]) -> Why:
         )
     words = f"Only scraped prices of it are known, and {row['source']} does not let those count."
     return Why(state=State.SCRAPED_ONLY, words=words, run_no=row["run_no"])
+
+
+def _sentence(reason: str | None) -> str:
+    """What a person wrote, as the end of a sentence."""
+    return f"{(reason or '').rstrip('. ')}."

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from harvester.catalog.models import Source
+from harvester.kernel.effective_time import expires_at
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,7 +28,18 @@ def hold_of(source: Source) -> Hold | None:
     if source.held_since is None:
         return None
     most = timedelta(hours=source.max_hold_hours)
-    dark_at = None
-    if source.last_promoted_at is not None and source.expiry_hours is not None:
-        dark_at = source.last_promoted_at + timedelta(hours=source.expiry_hours) + most
-    return Hold(since=source.held_since, frozen_until=source.held_since + most - source.frozen, dark_at=dark_at)
+    until = source.held_since + max(most - source.frozen, timedelta())
+    return Hold(since=source.held_since, frozen_until=until, dark_at=dark_at(source))
+
+
+def dark_at(source: Source) -> datetime | None:
+    """When what the last promoted run saw expires, if nothing is promoted or decided; None if that never happens."""
+    if source.last_promoted_at is None or source.expiry_hours is None:
+        return None
+    return expires_at(
+        source.last_promoted_at,
+        timedelta(hours=source.expiry_hours),
+        frozen=source.frozen,
+        held_since=source.held_since,
+        max_hold=timedelta(hours=source.max_hold_hours),
+    )

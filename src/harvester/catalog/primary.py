@@ -17,7 +17,7 @@ from harvester.ops import audit
 log = structlog.get_logger(__name__)
 
 #: Offers of a source that a preview counts, and those that it names.
-MOST_COUNTED = 100_000
+MOST_COUNTED = 50_000
 SAMPLES = 5
 
 

@@ -1,6 +1,5 @@
 """Sources: how a retailer's offers arrive, how fresh they are, and whether consumers see them."""
 
-import datetime as dt
 from collections.abc import Iterable
 from typing import Any
 from uuid import UUID
@@ -16,11 +15,11 @@ from django.utils.safestring import SafeString
 from django.views.decorators.http import require_http_methods, require_safe
 
 from harvester.catalog import retailers, sources
+from harvester.catalog.holds import dark_at, hold_of
 from harvester.catalog.models import Run, Source
 from harvester.catalog.primary import preview, set_display_primary, unset_display_primary
 from harvester.catalog.states import SourceKind
 from harvester.feeds.models import Feed
-from harvester.kernel.effective_time import expires_at
 from harvester.kernel.errors import Conflict
 from harvester.ops.models import Role
 from harvester.portal.catalog.forms import SourceForm, attempted
@@ -73,8 +72,8 @@ class SourceAdmin(PortalAdmin):
             "source": source,
             "feed": Feed.objects.filter(source_id=source_id).only("pk", "status").first(),
             "address": outside(source.url),
-            "expires": _expires(source),
-            "hold_ends": _hold_ends(source),
+            "expires": dark_at(source),
+            "hold": hold_of(source),
             "held_words": f"Run {source.held_run_no}",
             "runs": Run.objects.filter(source_id=source_id).order_by("-started_at")[:LATEST_RUNS],
             "admin": may(request, Role.ADMIN),
@@ -172,24 +171,3 @@ def _one(source_id: UUID) -> Any:
     if found is None:
         raise Http404
     return found
-
-
-def _expires(source: Source) -> dt.datetime | None:
-    """When what the last run saw disappears, if no other run is promoted."""
-    if source.expiry_hours is None or source.last_promoted_at is None:
-        return None
-    return expires_at(
-        source.last_promoted_at,
-        dt.timedelta(hours=source.expiry_hours),
-        frozen=source.frozen,
-        held_since=source.held_since,
-        max_hold=dt.timedelta(hours=source.max_hold_hours),
-    )
-
-
-def _hold_ends(source: Source) -> dt.datetime | None:
-    """When the hold no longer stops the clock."""
-    if source.held_since is None:
-        return None
-    left: dt.timedelta = dt.timedelta(hours=source.max_hold_hours) - source.frozen
-    return source.held_since + max(left, dt.timedelta())
