@@ -6,7 +6,7 @@ import pytest
 from tests.support import catalog
 from tests.support.catalog import fetch, hours
 
-from harvester.catalog import corrections, explaining, ignoring, inspecting, offers, sources
+from harvester.catalog import corrections, explaining, history, ignoring, inspecting, offers, sources
 from harvester.catalog.explaining import State
 from harvester.catalog.inspecting import Sight
 from harvester.kernel.actor import system
@@ -154,6 +154,20 @@ def test_the_runs_that_saw_a_product_are_told_apart():
     told = {one.run_no: one.sight for one in inspecting.sightings(inspecting.product(source.pk, number))}
     expected = [Sight.PRICED, Sight.SEEN, Sight.ABSENT, Sight.PRICED, Sight.SEEN]
     assert told == {run.no: sight for run, sight in zip(runs, expected, strict=True)}
+
+
+def test_the_prices_that_nobody_reads_are_told_with_why():
+    source = promoted()
+    run = catalog.run(source)
+    number = catalog.offer(source, "10")
+    catalog.price(source, number, "11", run_no=run.no)
+    assert history.hidden_prices(source.pk, number) == []
+    ignoring.ignore_run(TEST, run.pk, "the file of another shop")
+    before = {"observed_to": catalog.now() + hours(1), "action": "IGNORE", "reason": "wrong"}
+    corrections.create(TEST, scope="PRODUCT", source_id=source.pk, product_id=number, **before)
+    told = [(price.amount, price.ignored_reason) for price in history.hidden_prices(source.pk, number)]
+    assert told == [(11, "the file of another shop"), (10, None)]
+    assert history.price_history(source.pk, number) == []
 
 
 def test_the_corrections_of_a_product_are_those_about_its_prices():

@@ -59,3 +59,44 @@ def price_history(
     with connection.cursor() as cursor:
         cursor.execute(_HISTORY, values)
         return [PricePoint(*row) for row in cursor.fetchall()]
+
+
+@dataclass(frozen=True)
+class HiddenPrice:
+    """A price that was released and is not read.
+
+    Attributes:
+        observed_at: when it was observed.
+        currency: ISO 4217.
+        amount: as it was observed.
+        run_no: the run that saw it.
+        ignored_reason: why that run is ignored; None if it is not.
+        is_scraped: it was scraped, and its source does not let those count.
+    """
+
+    observed_at: datetime
+    currency: str
+    amount: Decimal
+    run_no: int
+    ignored_reason: str | None
+    is_scraped: bool
+
+
+_HIDDEN = """
+SELECT p.observed_at, p.currency, trim_scale(p.amount), p.run_no, i.ignored_reason,
+       p.run_type = 'SCRAPE' AND s.visibility <> 'ELIGIBLE'
+FROM prices p
+JOIN sources s ON s.id = p.source_id
+LEFT JOIN runs i ON i.no = p.run_no AND i.ignored_at IS NOT NULL
+WHERE p.source_id = %(source)s AND p.source_product_id = %(product)s AND NOT EXISTS (
+    SELECT FROM readable_prices r WHERE r.source_id = p.source_id AND r.product_id = p.source_product_id
+    AND r.observed_at = p.observed_at AND r.run_no = p.run_no)
+ORDER BY p.observed_at DESC, p.run_no DESC LIMIT %(most)s
+"""
+
+
+def hidden_prices(source_id: UUID, product_id: int, *, most: int = 50) -> list[HiddenPrice]:
+    """The prices of a product that nobody reads, newest first: of ignored runs, ignored by a correction, or scraped."""
+    with connection.cursor() as cursor:
+        cursor.execute(_HIDDEN, {"source": source_id, "product": product_id, "most": most})
+        return [HiddenPrice(*row) for row in cursor.fetchall()]

@@ -63,6 +63,7 @@ class OfferPages(Pages):
             "line": line,
             "standing": explaining.standing(source_id, product_id),
             "prices": prices[:MOST_LISTED],
+            "hidden": history.hidden_prices(source_id, product_id, most=MOST_LISTED),
             "is_cut": len(prices) > MOST_LISTED,
             "chart": _chart(prices, goes_on=line.amount is not None),
             "sightings": inspecting.sightings(product),
