@@ -94,8 +94,21 @@ def test_pages_forth_and_back_hold_every_offer_once(shop, sort, narrowed, monkey
     assert len(whole) == 9
 
 
+def test_what_is_rare_is_looked_for_in_one_window_after_the_other(shop, monkeypatch):
+    monkeypatch.setattr(browsing, "WINDOW", 3)
+    monkeypatch.setattr(browsing, "LONGEST_LOOK_SECONDS", 60)
+    for number in range(20):
+        put(shop, f"thing {number}", in_stock=number not in (2, 9, 17))
+    first = browsing.browse(Browse(in_stock=False, page_size=2))
+    assert [line.title for line in first.lines] == ["thing 17", "thing 9"]
+    second = browsing.browse(Browse(in_stock=False, page_size=2, behind=first.next))
+    assert [line.title for line in second.lines] == ["thing 2"]
+    assert (second.next, second.is_cut) == ("", False)
+
+
 def test_a_window_without_a_hit_tells_where_to_go_on(shop, monkeypatch):
     monkeypatch.setattr(browsing, "WINDOW", 4)
+    monkeypatch.setattr(browsing, "LONGEST_LOOK_SECONDS", 0)
     put(shop, "sold out", in_stock=False)
     for number in range(4):
         put(shop, f"thing {number}")

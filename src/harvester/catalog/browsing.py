@@ -1,11 +1,12 @@
 """Every offer for those who look after them, seen by consumers or not, and why: found, filtered, paged by key.
 
 Nothing is counted and nothing skipped, so a page costs the same however many offers there are and however deep it
-lies. What no index knows (stock, expired, no offer) is looked for in a window of rows, and the page says where it ends.
+lies. What no index knows (stock, expired, no offer) is looked for in windows of rows, and the page says where it ended.
 """
 
+import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
 from enum import StrEnum
 from typing import Any
@@ -18,8 +19,10 @@ from harvester.catalog.rows import fetch
 from harvester.catalog.search import Query, Sort
 from harvester.kernel.errors import InvalidInput
 
-#: Rows that one page looks at where no index helps.
+#: Rows that are looked at together where no index helps, and how often and for how long a page goes on with that.
 WINDOW = 5_000
+MOST_WINDOWS = 10
+LONGEST_LOOK_SECONDS = 0.1
 #: Between the parts of a cursor.
 SEPARATOR = "~"
 LARGEST_NUMBER = 2**63 - 1
@@ -169,16 +172,31 @@ def _best(query: Browse, sources: list[UUID] | None) -> Listing:
 def _page(query: Browse, sources: list[UUID] | None) -> Listing:
     most = query.page_size + 1
     window = max(most, WINDOW // max(1, len(sources or ()))) if _looks_through(query) else most
-    back = bool(query.ahead)
-    statement = (without_offer if query.state == Shown.WITHOUT_OFFER else narrow)(query, sources, backwards=back)
-    values = {**_values(query, sources), **_cursor(query), "window": window}
-    looked = fetch(statement, values)
-    found = [row for row in looked if row["fits"]]
+    found, looked = _look(query, sources, window=window, most=most)
     page = found[: query.page_size]
-    # The window ended before the page was full: who goes on begins behind the last row that was looked at.
-    is_cut = len(found) < most and len(looked) == window and window > most
+    # The look ended before the page was full: who goes on begins behind the last row that was looked at.
+    is_cut = len(found) < most and len(looked) == window
     onward = page[-1] if len(found) > query.page_size else looked[-1] if is_cut else None
     return _listing(query, page, onward, is_cut=is_cut)
+
+
+def _look(
+    query: Browse, sources: list[UUID] | None, *, window: int, most: int
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Windows of rows until the page is full, nothing is left, or it took long enough; and the last window."""
+    made = without_offer if query.state == Shown.WITHOUT_OFFER else narrow
+    found: list[dict[str, Any]] = []
+    looked: list[dict[str, Any]] = []
+    began = time.monotonic()
+    for _ in range(MOST_WINDOWS):
+        statement = made(query, sources, backwards=bool(query.ahead))
+        looked = fetch(statement, {**_values(query, sources), **_cursor(query), "window": window})
+        found += [row for row in looked if row["fits"]]
+        if len(found) >= most or len(looked) < window or time.monotonic() - began >= LONGEST_LOOK_SECONDS:
+            break
+        place = _written(query, looked[-1])
+        query = replace(query, ahead=place) if query.ahead else replace(query, behind=place)
+    return found, looked
 
 
 def _looks_through(query: Browse) -> bool:
