@@ -1,8 +1,8 @@
 """Values as people read them, for templates."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime
-from typing import Any
+from typing import Any, cast
 
 from django import template
 from django.contrib.admin.utils import label_for_field, lookup_field
@@ -27,9 +27,18 @@ def columns(changelist: KeysetChangeList) -> list[str]:
 def rows(changelist: KeysetChangeList) -> Iterator[list[tuple[str, Any]]]:
     """Cells of each row: heading and content."""
     headings = columns(changelist)
+    readers = [_reader(name, changelist) for name in changelist.list_display]
     for row in changelist.result_list:
-        values = (lookup_field(name, row, changelist.model_admin)[2] for name in changelist.list_display)
-        yield list(zip(headings, values, strict=True))
+        yield [(heading, read(row)) for heading, read in zip(headings, readers, strict=True)]
+
+
+def _reader(name: str, changelist: KeysetChangeList) -> Callable[[Any], Any]:
+    """What gives a column's value of a row. Django looks for it anew in every cell: a fifth of a list's time."""
+    admin, fields = changelist.model_admin, {field.name for field in changelist.lookup_opts.get_fields()}
+    method = getattr(admin, name, None)
+    if name not in fields and callable(method):
+        return cast("Callable[[Any], Any]", method)
+    return lambda row: lookup_field(name, row, admin)[2]
 
 
 @register.filter
