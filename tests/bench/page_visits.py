@@ -46,7 +46,7 @@ FILTERS = {
     "/jobs/": ("?state=pending", "?state=failed", "?queue=maintenance", "?q=check"),
     "/audit/": ("?verb=RUN_HELD", "?actor=feeds", "?object_type=run"),
     "/alerts/": ("?state=resolved", "?kind=RUN_HELD"),
-    "/feeds/": ("?status=DISABLED", "?q=store"),
+    "/feeds/": ("?status=DISABLED", "?network=impact", "?q=store"),
     "/runs/": ("?status=FAILED", "?outcome=HELD", "?trigger=MANUAL"),
     "/offers/": ("?q=jacket", "?q=trail+running+shoe"),
 }

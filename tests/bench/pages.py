@@ -78,6 +78,7 @@ def _prepare(options: argparse.Namespace, progress: Progress) -> None:
         progress.remove_task(task)
     _add_jobs()
     _add_what_people_make()
+    _add_a_test()
 
 
 def _add_jobs() -> None:
@@ -111,6 +112,18 @@ def _add_what_people_make() -> None:
             revoked_by="bench",
             revoked_at=Now(),
         )
+
+
+def _add_a_test() -> None:
+    """What a test run of the largest feed found."""
+    from harvester.feeds.jobs import TEST
+    from harvester.feeds.models import Feed
+    from tests.support.portal import job
+    from tests.support.portal_feeds import FOUND
+
+    largest = Feed.objects.order_by("-source__last_promoted_count").exclude(source__last_promoted_count=None).first()
+    if largest is not None:
+        job("succeeded", TEST, args={"feed_id": str(largest.pk)}, result=json.dumps(FOUND))
 
 
 def _measure(options: argparse.Namespace, progress: Progress) -> list:
