@@ -1,6 +1,6 @@
 # `make` alone lists every target.
 .DEFAULT_GOAL := help
-.PHONY: help demo up test test-fast lint format bench bench-engine bench-pages bench-api chaos mutants lock clean parts api-reference
+.PHONY: help demo up test test-fast lint format bench bench-engine bench-pages bench-api chaos mutants lock clean parts api-reference pictures
 
 PYTHON ?= python3
 VENV := .venv
@@ -79,6 +79,9 @@ bench-pages: $(VENV)/.dev ## How fast each page is with a million offers (ARGS="
 
 bench-api: $(VENV)/.dev ## Searches over the API beside their bare SQL (ARGS="--offers N")
 	@$(BIN)/python -m tests.bench.api $(ARGS)
+
+pictures: $(VENV)/.dev ## Take the README's pictures of the demo anew
+	@$(BIN)/python -m tests.browser.pictures docs/images
 
 lock: $(VENV)/.dev ## Resolve the pinned versions anew
 	@$(COMPILE) --upgrade --extra build -o requirements/runtime.lock
