@@ -82,7 +82,7 @@ def test_odd_words_find_nothing_and_break_nothing(viewer, words):
 
 
 def test_pages_go_forth_and_back_without_losing_or_doubling_a_job(viewer):
-    ids = [job() for _ in range(120)][::-1]
+    ids = [job() for _ in range(60)][::-1]
 
     def follow(answer, rel):
         link = re.search(rf'rel="{rel}" href="([^"]+)"', answer.content.decode())

@@ -33,7 +33,7 @@ class PortalAdmin(ModelAdmin):
     live_seconds = 0
 
     actions = None
-    list_per_page = 50
+    list_per_page = 25
     show_full_result_count = False
     sortable_by: Sequence[str] = ()
     search_help_text: str | None = ""

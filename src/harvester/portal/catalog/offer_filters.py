@@ -15,7 +15,7 @@ STATES = [(state.value, verb(state.value)) for state in Shown]
 STOCK = [("yes", "In stock"), ("no", "Out of stock")]
 SORTS = [("newest", "Newest"), ("price", "Cheapest"), ("-price", "Dearest"), ("relevance", "Best match")]
 FIELDS = ("q", "retailer", "source", "brand", "category", "state", "stock", "currency", "min", "max", "sort")
-PAGE_SIZE = 50
+PAGE_SIZE = 25
 
 
 def given(parameters: Mapping[str, str]) -> dict[str, str]:

@@ -16,7 +16,7 @@ from harvester.portal.catalog.words import outside
 from harvester.portal.pages import Pages
 from harvester.portal.requests import attempt, may, require
 
-PAGE_SIZE = 50
+PAGE_SIZE = 25
 #: Words of a title that are looked for first: enough to find its like, few enough to find something.
 FIRST_WORDS = 3
 
