@@ -70,13 +70,13 @@ def test_a_retailer_a_source_a_draft_and_its_credentials_are_made_at_once(admin)
 
 
 def test_a_source_that_has_no_feed_can_be_chosen(admin):
-    retailer = Retailer.objects.create(name="Acme")
+    retailer = Retailer.objects.create(name="Acme <b>")
     free = Source.objects.create(retailer=retailer, name="Free", kind="AFFILIATE_FEED")
     Source.objects.create(retailer=retailer, name="Direct", kind="DIRECT")
     feed("Taken")
     page = admin.get("/feeds/add/").content.decode()
     offered = re.search(r'<select[^>]* name="source".*?</select>', page, re.DOTALL)[0]
-    assert re.findall(r"<option[^>]*>([^<]+)", offered) == ["A new source", "Free (Acme)"]
+    assert re.findall(r"<option[^>]*>([^<]+)", offered) == ["A new source", "Free (Acme &lt;b&gt;)"]
     again = admin.post("/feeds/add/", {**NEW, "source": str(free.pk), "host": "two words"}).content.decode()
     assert f'<option value="{free.pk}" selected>' in again
     admin.post("/feeds/add/", {**NEW, "source": str(free.pk), "source_name": "ignored"})

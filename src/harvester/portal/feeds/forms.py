@@ -16,7 +16,7 @@ from harvester.feeds.validation import THRESHOLDS
 from harvester.feeds.verbs.configuring import DEFAULT_EXPIRY_HOURS
 from harvester.pipeline.parse import ParseLimits
 from harvester.portal.feeds.facts import MEGABYTE, THRESHOLD_WORDS
-from harvester.portal.forms import Choice, LongChoice, Password, SecretText, Text, Tick
+from harvester.portal.forms import Password, QuickChoice, SecretText, Text, Tick
 
 THRESHOLD: Final = "threshold_"
 KEPT: Final = "Leave blank to keep existing password."
@@ -99,11 +99,7 @@ def _number(label: str, hint: str = "", help_text: str = "") -> forms.CharField:
 
 
 def _choice(label: str, choices: Iterable[tuple[str, str]], help_text: str = "") -> forms.ChoiceField:
-    return forms.ChoiceField(label=label, choices=choices, required=False, help_text=help_text, widget=Choice())
-
-
-def _long_choice(label: str, help_text: str = "") -> forms.ChoiceField:
-    return forms.ChoiceField(label=label, required=False, help_text=help_text, widget=LongChoice())
+    return forms.ChoiceField(label=label, choices=choices, required=False, help_text=help_text, widget=QuickChoice())
 
 
 def _tick(label: str, help_text: str = "") -> forms.BooleanField:
@@ -213,9 +209,9 @@ class NewFeedForm(FeedForm):
 
     sections = (WHOSE, *COMMON)
 
-    source = _long_choice("Source", "Sources for affiliate feeds that have no feed yet.")
+    source = _choice("Source", (), "Sources for affiliate feeds that have no feed yet.")
     source_name = _text("Name of the new source", "Acme by Impact", "The feed goes by this name.")
-    retailer = _long_choice("Retailer")
+    retailer = _choice("Retailer", ())
     retailer_name = _text("Name of the new retailer", "Acme")
     website = _text("Website of the new retailer", "https://acme.example")
 
