@@ -5,6 +5,7 @@ from uuid import UUID
 
 import pytest
 import schemathesis
+from django.core.wsgi import get_wsgi_application
 from hypothesis import HealthCheck, Phase, settings
 from schemathesis import checks
 from tests.support import catalog
@@ -14,10 +15,9 @@ from tests.support.portal import job
 from harvester.api.app import api
 from harvester.feeds.models import Feed, FeedRun
 from harvester.kernel.ids import uuid7
-from harvester.portal.wsgi import application
 
 SCHEMA = schemathesis.openapi.from_dict(api.get_openapi_schema())
-SCHEMA.app = application
+SCHEMA.app = get_wsgi_application()
 #: Which combinations of parameters make sense (a sort by price needs a currency) is beyond a schema of each of them,
 #: and what answers 404 first does not look at the rest.
 LEFT_OUT = [checks.positive_data_acceptance]

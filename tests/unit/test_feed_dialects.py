@@ -104,7 +104,7 @@ def test_a_header_without_what_is_needed_says_what_was_expected_and_found():
     with pytest.raises(HeaderUnreadable) as refused:
         parse("sku;colour;password=hunter2\n1;red;x\n")
     message = str(refused.value)
-    assert "title (such as Product Name" in message
+    assert "title (such as Name, Product Name" in message
     assert "url" in message
     assert "sale price or list price" in message
     assert "semicolon" in message
