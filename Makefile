@@ -1,6 +1,7 @@
 # `make` alone lists every target.
 .DEFAULT_GOAL := help
-.PHONY: help demo up test test-fast lint format bench bench-engine bench-pages bench-api chaos mutants lock clean parts api-reference pictures
+.PHONY: help demo up test test-fast lint format bench bench-engine bench-ingest bench-search bench-pages bench-api \
+	chaos mutants lock clean parts api-reference pictures
 
 PYTHON ?= python3
 VENV := .venv
@@ -69,10 +70,16 @@ chaos: $(VENV)/.dev ## Three minutes of killed workers and database restarts (AR
 mutants: $(VENV)/.dev ## Break every rule of feeds once; its tests must notice (ARGS="7 22" for two rules)
 	@$(BIN)/python -m tests.mutants $(ARGS)
 
-bench: bench-engine ## Every benchmark
+bench: bench-engine bench-ingest bench-search bench-pages ## Every benchmark
 
 bench-engine: $(VENV)/.peers ## Jobs per second beside a bare loop, procrastinate and pgqueuer
 	@$(BIN)/python -m tests.bench.engine $(ARGS)
+
+bench-ingest: $(VENV)/.peers ## Catalogs of half a million rows beside bare COPY, dlt and chunked upserts
+	@$(BIN)/python -m tests.bench.ingest $(ARGS)
+
+bench-search: $(VENV)/.dev ## Searches over the API beside the bare SQL of the same pages
+	@$(BIN)/python -m tests.bench.api $(ARGS)
 
 bench-pages: $(VENV)/.dev ## How fast each page is with a million offers (ARGS="--home DIR" keeps them)
 	@$(BIN)/python -m tests.bench.pages $(ARGS)

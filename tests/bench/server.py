@@ -15,6 +15,8 @@ from typing import Any
 import psycopg
 
 WORKING = "harvester"
+#: From this size on it is cheaper to copy files and write a checkpoint than to log every page.
+LARGE_BYTES = 256 << 20
 
 
 class Server:
@@ -31,13 +33,19 @@ class Server:
         with self.connect() as connection:
             connection.execute("VACUUM ANALYZE")
         self._disconnect()
-        self._admin.execute(f"CREATE DATABASE {name} TEMPLATE {WORKING}")
+        self._admin.execute(f"CREATE DATABASE {name} TEMPLATE {WORKING} STRATEGY FILE_COPY")
+
+    def keeps(self, name: str) -> bool:
+        found = self._admin.execute("SELECT count(*) FROM pg_database WHERE datname = %s", [name]).fetchone()
+        return bool(found[0])
 
     def restore(self, name: str) -> None:
-        """Make the working database a copy of a kept one."""
+        """Make the working database a copy of a kept one. Large ones are copied as files, past the log."""
         self._disconnect()
         self._admin.execute(f"DROP DATABASE {WORKING} WITH (FORCE)")
-        self._admin.execute(f"CREATE DATABASE {WORKING} TEMPLATE {name}")
+        size = self._admin.execute("SELECT pg_database_size(%s)", [name]).fetchone()[0]
+        strategy = "FILE_COPY" if size > LARGE_BYTES else "WAL_LOG"
+        self._admin.execute(f"CREATE DATABASE {WORKING} TEMPLATE {name} STRATEGY {strategy}")
 
     def connect(self) -> psycopg.Connection:
         return psycopg.connect(**self.address, autocommit=True)
@@ -56,9 +64,9 @@ class Server:
 
 
 @contextmanager
-def own_server() -> Iterator[Server]:
-    """Start a server in a temporary home, migrate it, and remove both at the end."""
-    home = _temporary_home()
+def own_server(kept: Path | None = None) -> Iterator[Server]:
+    """Start a server in a home of its own and migrate it; both are removed at the end unless the home is to be kept."""
+    home = _own_home(kept)
     try:
         import django
 
@@ -79,14 +87,16 @@ def own_server() -> Iterator[Server]:
             finally:
                 server.close()
     finally:
-        shutil.rmtree(home, ignore_errors=True)
+        if kept is None:
+            shutil.rmtree(home, ignore_errors=True)
 
 
-def _temporary_home() -> Path:
+def _own_home(kept: Path | None) -> Path:
     """Only what the benchmark says counts: a developer's own settings must not reach it."""
     for name in [name for name in os.environ if name.startswith(("HARVESTER_", "CREDENTIAL_", "WORKER_ID"))]:
         del os.environ[name]
-    home = Path(tempfile.mkdtemp(prefix="harvester-bench-"))
+    home = kept or Path(tempfile.mkdtemp(prefix="harvester-bench-"))
+    home.mkdir(exist_ok=True)
     home.chmod(0o755)
     os.environ |= {"HARVESTER_HOME": str(home), "DJANGO_SETTINGS_MODULE": "harvester.settings"}
     return home

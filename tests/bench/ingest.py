@@ -1,0 +1,67 @@
+"""`python -m tests.bench.ingest`: what catalogs take beside the least that they could cost."""
+
+import argparse
+import os
+import tempfile
+from pathlib import Path
+
+from rich.console import Console
+
+from tests.bench import catalog_files, ingest_cases
+from tests.bench.ingest_cases import SEEDED, Figures
+from tests.bench.ingest_report import Results, report
+from tests.bench.server import Server, own_server
+from tests.support.sftp_server import SftpServer
+
+console = Console(width=140)
+
+
+def main() -> int:
+    options = _options()
+    os.umask(0o022)
+    with own_server(options.home) as server, tempfile.TemporaryDirectory(prefix="harvester-bench-files-") as directory:
+        os.environ["HARVESTER_EGRESS_ALLOW"] = "127.0.0.0/8"
+        _seed(server, options)
+        with SftpServer(Path(directory)) as sftp:
+            results = _measure(server, sftp, options)
+        results.server = server.version()
+    return report(results, console, write=not options.quick)
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.bench.ingest", description=__doc__)
+    parser.add_argument("--rows", type=int, default=500_000, help="rows of the large catalog (500,000)")
+    parser.add_argument("--rounds", type=int, default=5, help="rounds of each case, of which the median counts (5)")
+    parser.add_argument("--offers", type=int, default=1_000_000, help="offers of other sources (1,000,000)")
+    parser.add_argument("--prices", type=int, default=10, help="prices of each of them (10)")
+    parser.add_argument("--sizes", default="50,5,1", help="by what the rows are divided for each size (50,5,1)")
+    parser.add_argument("--home", type=Path, help="seed once and keep the server here, for the next time")
+    parser.add_argument("--quick", action="store_true", help="writes no page of the docs")
+    return parser.parse_args()
+
+
+def _seed(server: Server, options: argparse.Namespace) -> None:
+    from harvester.cli.seeding.fill import fill, has_data
+    from harvester.cli.seeding.plan import Plan
+
+    if server.keeps(SEEDED):
+        return
+    if not has_data():
+        console.print(f"making {options.offers:,} offers of other sources ...")
+        plan = Plan(feeds=100, runs=5_000, offers=options.offers, prices_per_offer=options.prices)
+        fill(plan)
+    server.keep(SEEDED)
+
+
+def _measure(server: Server, sftp: SftpServer, options: argparse.Namespace) -> Results:
+    sizes = [options.rows // int(part) for part in options.sizes.split(",")]
+    return Results(sizes=[_size(server, sftp, rows, options.rounds) for rows in sizes])
+
+
+def _size(server: Server, sftp: SftpServer, rows: int, rounds: int) -> Figures:
+    files = catalog_files.write_all(sftp.root, rows)
+    return ingest_cases.measure(server, sftp, files, rows, rounds=rounds, tell=console.print)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

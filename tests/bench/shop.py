@@ -1,0 +1,120 @@
+"""A shop whose feed is run by worker processes, from a local SFTP server, and what that took."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psycopg
+
+from tests.bench.contender import ROOT
+from tests.support.sftp_server import SftpServer
+
+QUEUES = "feeds,decisions"
+_TOOK = "SELECT state, error, started_at, finished_at FROM jobs WHERE id = ANY (%s)"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Took:
+    """What a job took.
+
+    Attributes:
+        seconds: from its claim to its end, by the database's clock, so that the start of a process does not count.
+        wal_mb: what the server logged meanwhile.
+        peak_mb: the most memory that the worker process had.
+    """
+
+    seconds: float
+    wal_mb: float
+    peak_mb: float
+
+
+class Shop:
+    """One feed, and what its partner serves."""
+
+    def __init__(self, server: SftpServer, name: str) -> None:
+        from harvester.catalog.models import Retailer, Source
+        from tests.support.feed_world import make_feed
+
+        self._server, self._name = server, name
+        retailer = Retailer.objects.create(name=name, website=f"https://{name}.example", domain=f"{name}.example")
+        self.source = Source.objects.create(
+            retailer=retailer, name=name, kind="AFFILIATE_FEED", expiry_hours=48, is_display_primary=True
+        )
+        self.feed = make_feed(self.source, server, path=f"/{name}.csv.gz")
+        self._puts = 0
+
+    def put(self, file: Path) -> None:
+        """The partner replaces the catalog."""
+        path = self._server.root / f"{self._name}.csv.gz"
+        shutil.copy(file, path)
+        # Servers tell whole seconds; no two files may look alike.
+        self._puts += 1
+        os.utime(path, (1_700_000_000 + self._puts * 10,) * 2)
+
+    def ask(self) -> int:
+        from harvester.engine.enqueue import enqueue
+        from harvester.feeds.jobs import RUN
+
+        return enqueue(RUN, {"feed_id": str(self.feed.id), "trigger": "SCHEDULED"}).job_id
+
+    def approve(self) -> int:
+        from harvester.catalog.models import Run
+        from harvester.feeds import decisions
+        from harvester.kernel.actor import Actor
+
+        run = Run.objects.get(source=self.source, outcome="HELD")
+        return decisions.request_approval(Actor(kind="person", id="bench", name="Bench"), run.id).job_id
+
+    def outcome(self) -> str | None:
+        from harvester.catalog.models import Run
+
+        return Run.objects.filter(source=self.source).latest("no").outcome
+
+
+class WorkerProcess:
+    """`harvester worker --once` in a process of its own."""
+
+    def __init__(self) -> None:
+        command = [sys.executable, "-S", "-E", str(ROOT / "tests" / "bench" / "measured.py")]
+        command += [sys.executable, "-m", "tests.bench.warm_worker", "worker", "--once", "--queues", QUEUES]
+        environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}", "HARVESTER_LOG_LEVEL": "error"}
+        self._process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True)
+
+    def peak_mb(self) -> float:
+        """Wait for its end."""
+        output, _ = self._process.communicate()
+        told = json.loads(output)
+        if told["code"]:
+            raise RuntimeError(f"a worker process ended with code {told['code']}")
+        return float(told["peak_mb"])
+
+
+def work(connection: psycopg.Connection[Any], jobs: list[int], *, workers: int = 1) -> Took:
+    """Have jobs done by so many workers at once, each job by a process of its own."""
+    before = _wal(connection)
+    peak = 0.0
+    for start in range(0, len(jobs), workers):
+        processes = [WorkerProcess() for _ in jobs[start : start + workers]]
+        peak = max(peak, *(process.peak_mb() for process in processes))
+    rows = connection.execute(_TOOK, [jobs]).fetchall()
+    for state, error, _, _ in rows:
+        if state != "succeeded":
+            raise RuntimeError(f"a job ended as {state}: {error}")
+    return Took(seconds=_seconds(rows, workers), wal_mb=(_wal(connection) - before) / (1 << 20), peak_mb=peak)
+
+
+def _seconds(rows: list[Any], workers: int) -> float:
+    """One after the other, the starts of processes in between do not count."""
+    if workers > 1:
+        return float((max(row[3] for row in rows) - min(row[2] for row in rows)).total_seconds())
+    return sum((finished - started).total_seconds() for _, _, started, finished in rows)
+
+
+def _wal(connection: psycopg.Connection[Any]) -> int:
+    row = connection.execute("SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')").fetchone()
+    return int(row[0])
