@@ -53,7 +53,7 @@ class Catalog:
             ).alias(COLUMNS[2]),
             pl.format("https://shop.example/images/{}.jpg", "page").alias(COLUMNS[3]),
             _money(pl.col("cents")).alias(COLUMNS[4]),
-            pl.when(pl.col("n") % 5 == 0).then(_money(pl.col("cents") * 5 // 4)).otherwise(pl.lit("")).alias(COLUMNS[5]),
+            pl.when(pl.col("n") % 5 > 0).then(pl.lit("")).otherwise(_money(pl.col("cents") * 5 // 4)).alias(COLUMNS[5]),
             pl.lit("USD").alias(COLUMNS[6]),
             pl.when(pl.col("n") % 17 > 0).then(pl.lit("in stock")).otherwise(pl.lit("sold out")).alias(COLUMNS[7]),
             _gtin(number).alias(COLUMNS[8]),
