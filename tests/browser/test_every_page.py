@@ -32,6 +32,11 @@ BRIGHTNESS = """() => {
     canvas.fillRect(0, 0, 1, 1);
     return canvas.getImageData(0, 0, 1, 1).data[0];
 }"""
+#: Names in lists that go on behind the edge of the screen, where nobody reads them.
+CUT_OFF = """() => [...document.querySelectorAll(".hv-results .hv-object")]
+    .filter(name => name.getBoundingClientRect().right > innerWidth).map(name => name.textContent)"""
+RUNS_OVER = """() => [...document.querySelectorAll("label")]
+    .filter(label => label.scrollHeight > label.clientHeight + 1).map(label => label.textContent.trim())"""
 
 
 def _alert() -> int:
@@ -170,6 +175,14 @@ def test_no_page_is_wider_than_a_narrow_screen(admin):
     for path in paths:
         admin.go(path)
         assert admin.page.evaluate("() => document.documentElement.scrollWidth") <= 360, path
+        assert admin.page.evaluate(CUT_OFF) == [], path
+
+
+def test_the_label_of_a_box_to_tick_covers_nothing(admin):
+    """Two rules for one class once squeezed the label into the size of its box."""
+    for path in ("/feeds/add/", "/retailers/add/", f"/sources/add/{catalog.source().retailer_id}/"):
+        admin.go(path)
+        assert admin.page.evaluate(RUNS_OVER) == [], path
 
 
 def test_the_menu_opens_and_closes_on_a_narrow_screen(viewer):

@@ -32,7 +32,7 @@ def _choices(words: Any) -> list[tuple[str, str]]:
 
 class Check(forms.CheckboxInput):
     def __init__(self) -> None:
-        super().__init__({"class": "hv-check"})
+        super().__init__({"class": "hv-tick"})
 
 
 class Number(forms.NumberInput):
