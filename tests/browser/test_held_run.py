@@ -73,6 +73,7 @@ def test_a_shrunken_file_is_rejected_with_a_reason(world, held, operator):
     page = operator.page
     page.get_by_role("button", name="Reject").click()
     asked = page.get_by_role("dialog")
+    expect(asked).to_contain_text("Consumers go on seeing what they see now. What an approval would do is dropped: 34")
     asked.get_by_role("button", name="Reject").click()
     expect(asked.get_by_label("Why")).to_be_focused()
     asked.get_by_label("Why").fill("the partner sent half a file")
