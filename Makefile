@@ -1,6 +1,6 @@
 # `make` alone lists every target.
 .DEFAULT_GOAL := help
-.PHONY: help demo up test test-fast lint format bench bench-engine bench-ingest bench-search bench-pages bench-api \
+.PHONY: help demo up test test-fast lint format bench bench-engine bench-ingest bench-search bench-pages \
 	chaos mutants lock clean parts api-reference pictures
 
 PYTHON ?= python3
@@ -78,14 +78,11 @@ bench-engine: $(VENV)/.peers ## Jobs per second beside a bare loop, procrastinat
 bench-ingest: $(VENV)/.peers ## Catalogs of half a million rows beside bare COPY, dlt and chunked upserts
 	@$(BIN)/python -m tests.bench.ingest $(ARGS)
 
-bench-search: $(VENV)/.dev ## Searches over the API beside the bare SQL of the same pages
+bench-search: $(VENV)/.dev ## Searches over the API beside the bare SQL of the same pages (ARGS="--offers N")
 	@$(BIN)/python -m tests.bench.api $(ARGS)
 
 bench-pages: $(VENV)/.dev ## How fast each page is with a million offers (ARGS="--home DIR" keeps them)
 	@$(BIN)/python -m tests.bench.pages $(ARGS)
-
-bench-api: $(VENV)/.dev ## Searches over the API beside their bare SQL (ARGS="--offers N")
-	@$(BIN)/python -m tests.bench.api $(ARGS)
 
 pictures: $(VENV)/.dev ## Take the README's pictures of the demo anew
 	@$(BIN)/python -m tests.browser.pictures docs/images
