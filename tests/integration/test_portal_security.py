@@ -145,3 +145,15 @@ def test_cookies_are_out_of_reach_for_scripts(client, db):
     for cookie in client.cookies.values():
         assert cookie["httponly"]
         assert cookie["samesite"] == "Lax"
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        *("/offers/?retailer=%00", "/offers/?source=a%00", "/runs/?kind=%00&%00", "/users/?role=%00"),
+        *("/corrections/?action=%00", "/review/?source=%00", "/job-events/?state=%00", "/periodic-jobs/?kind=%00"),
+    ],
+)
+def test_a_nul_in_a_query_breaks_no_list(client, db, query):
+    client.force_login(person("ann", Role.ADMIN))
+    assert client.get(query, follow=True).status_code == 200

@@ -4,11 +4,29 @@ from collections.abc import Callable
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
-from django.http import Http404, HttpRequest
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 
 from harvester.kernel.actor import Actor
 from harvester.kernel.errors import Conflict, InvalidInput, NotFound
 from harvester.ops.models import Role, User
+
+
+def without_nul(get_response: Callable[[HttpRequest], HttpResponse]) -> Callable[[HttpRequest], HttpResponse]:
+    """A middleware that takes NUL out of queries: no text of the database can hold it, nor be compared with it."""
+
+    def answer(request: HttpRequest) -> HttpResponse:
+        if "%00" in request.META.get("QUERY_STRING", ""):
+            request.GET = QueryDict(_clean(request.GET).urlencode())
+        return get_response(request)
+
+    return answer
+
+
+def _clean(query: QueryDict) -> QueryDict:
+    cleaned = QueryDict(mutable=True)
+    for name, values in query.lists():
+        cleaned.setlist(name.replace("\x00", ""), [value.replace("\x00", "") for value in values])
+    return cleaned
 
 
 def may(request: HttpRequest, role: Role) -> bool:

@@ -14,6 +14,7 @@ MIDDLEWARE = [
     "harvester.portal.probes.answer_probes",
     "harvester.api.entry.answer_api",
     "whitenoise.middleware.WhiteNoiseMiddleware",
+    "harvester.portal.requests.without_nul",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
