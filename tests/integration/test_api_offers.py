@@ -162,6 +162,14 @@ def test_what_cannot_be_answered_is_refused_with_the_field(application, paramete
     assert told in answer.json()["detail"]
 
 
+@pytest.mark.parametrize(
+    ("field", "value"), [("q", "!!!"), ("min_price", "5"), ("max_price", "5"), ("currency", "ABC")]
+)
+def test_a_refusal_calls_the_field_by_the_name_of_the_parameter(application, field, value):
+    [wrong] = application.get("/api/v1/offers", {field: value}).json()["errors"]
+    assert wrong["field"] == field
+
+
 def test_a_history_is_newest_first_and_can_be_cut(application, shop):
     number = put(shop, "Hammer", "5")
     early = catalog.now() - dt.timedelta(days=3)

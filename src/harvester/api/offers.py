@@ -11,10 +11,12 @@ from pydantic import AwareDatetime, BeforeValidator, Field, Strict
 
 from harvester.api import answers, cursors
 from harvester.api.keys import BearerKey
+from harvester.api.problems import WrongField
 from harvester.api.shapes import OFFER_ID, Filters, History, Offer, Offers, PricePoint, ProductOffers
 from harvester.catalog import history, reading, search
 from harvester.catalog.search import LARGEST_PAGE, LONGEST_TEXT, Sort
 from harvester.kernel.currencies import MINOR_UNITS
+from harvester.kernel.errors import InvalidInput
 from harvester.ops.scopes import Scope
 
 router = Router(tags=["offers"], auth=BearerKey(Scope.OFFERS_READ))
@@ -24,7 +26,8 @@ OfferId = Annotated[str, Path(pattern=OFFER_ID, description="as `id` of an offer
 YesOrNo = Annotated[bool, BeforeValidator(lambda text: {"true": True, "false": False}.get(text, text), bool), Strict()]
 #: No NUL: the database has no such text.
 _PRINTABLE = "^[^\x00]*$"
-
+#: What the catalog calls by another name than the parameter has.
+_PARAMETERS = {"text": "q", "min_amount": "min_price", "max_amount": "max_price"}
 
 _UNITS = {currency: Decimal(1).scaleb(-digits) for currency, digits in MINOR_UNITS.items()}
 _AS_IT_IS = tuple(
@@ -137,7 +140,15 @@ def _written(amount: Decimal, unit: Decimal) -> Decimal:
 
 
 def to_query(filters: OfferFilters) -> search.Query:
-    """What is looked for, in the words of the catalog."""
+    """What is looked for, in the words of the catalog; what it refuses, in the words of the parameters."""
+    try:
+        return _query(filters)
+    except InvalidInput as problem:
+        field, _, words = str(problem).partition(": ")
+        raise WrongField(_PARAMETERS.get(field, field), words) from None
+
+
+def _query(filters: OfferFilters) -> search.Query:
     query = search.Query(
         text=filters.q,
         retailer_id=filters.retailer,

@@ -49,6 +49,18 @@ class Refused(Exception):
         self.status, self.code, self.detail, self.headers = status, code, detail, headers or {}
 
 
+class WrongField(InvalidInput):
+    """A field cannot be used as it is; it goes by the name that the caller gave it.
+
+    Attributes:
+        problems: field -> what is wrong with it.
+    """
+
+    def __init__(self, field: str, words: str) -> None:
+        super().__init__(f"{field}: {words}")
+        self.problems = {field: words}
+
+
 #: The first class that fits decides.
 _STATUS: tuple[tuple[type[HarvesterError], int], ...] = (
     (NotFound, 404),
