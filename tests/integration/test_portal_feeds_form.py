@@ -93,7 +93,7 @@ BAD = {
     "default_currency": ({"default_currency": "XXQ"}, "ISO 4217"),
     "max_file_mb": ({"max_file_mb": "big"}, "whole number"),
     "threshold_reject_share": ({"threshold_reject_share": "7"}, "reject_share"),
-    "source_name": ({"source_name": ""}, "must not be empty"),
+    "source_name": ({"source_name": ""}, "It must not be empty"),
     "retailer_name": ({"retailer_name": ""}, "must not be empty"),
     "website": ({"website": "ftp://acme.example"}, "http"),
     "private_key": ({"private_key": "no key", "password": ""}, "cannot be used"),

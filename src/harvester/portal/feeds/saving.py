@@ -133,7 +133,8 @@ def _pointing(fields: Mapping[str, str]) -> Iterator[None]:
     except (InvalidInput, Conflict, NotFound) as problem:
         told = str(problem)
         word = next((word for word in fields if word and told.startswith(word)), "")
-        raise Refused({fields.get(word): told.removeprefix(f"{word}: ")}) from None
+        words = told.removeprefix(f"{word}: ")
+        raise Refused({fields.get(word): words[:1].upper() + words[1:]}) from None
 
 
 def _field(setting: str, told: str) -> str:
