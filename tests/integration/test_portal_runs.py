@@ -14,6 +14,8 @@ from tests.support.workers import run_until_idle
 
 from harvester.catalog.models import Run
 from harvester.feeds import decisions
+from harvester.feeds.days import visible_now
+from harvester.feeds.latest import visible_products
 from harvester.feeds.models import FeedRun
 from harvester.ops.models import Role
 
@@ -305,3 +307,13 @@ def test_a_run_that_is_judged_anew_waits_for_that(world, operator):
     assert "Approve run" not in shown
     run_until_idle(threads=1)
     assert "is being judged anew" not in text(page_of(operator, run))
+
+
+def test_what_is_missing_counts_as_visible_until_it_expires(world):
+    """An approval must not look as if it had taken the offers away at once: consumers see them still."""
+    world.approve(world.hold())
+    seen_by_consumers = len(world.shown())
+    assert visible_products([world.feed.source_id]) == {world.feed.source_id: seen_by_consumers}
+    assert visible_now() == seen_by_consumers
+    world.pass_time(49)
+    assert visible_now() == len(world.shown()) == 0

@@ -71,7 +71,11 @@ CROSS JOIN LATERAL generate_series(
 WHERE e.ends > %(first)s GROUP BY 1
 """
 _VISIBLE_NOW = """
-SELECT coalesce(sum(s.last_promoted_count), 0)::bigint FROM sources s JOIN source_windows w ON w.source_id = s.id
+SELECT coalesce(sum(s.last_promoted_count + missing.count), 0)::bigint
+FROM sources s JOIN source_windows w ON w.source_id = s.id
+CROSS JOIN LATERAL (
+    SELECT count(*) FROM offers o WHERE o.source_id = s.id AND o.seen_until >= coalesce(w.active_since, '-infinity')
+) missing
 WHERE w.is_shown AND (w.expiry_hours IS NULL OR s.last_promoted_at >= w.active_since)
 """
 
@@ -104,7 +108,7 @@ def keep_days() -> int:
 
 
 def visible_now() -> int:
-    """Offers that consumers see, as the runs that were promoted last counted them."""
+    """Offers that consumers see: what the last promoted runs counted, and what they lack that has not expired."""
     return int(_rows(_VISIBLE_NOW, {})[0][0])
 
 

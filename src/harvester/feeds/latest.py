@@ -25,9 +25,12 @@ CROSS JOIN LATERAL (
     ORDER BY started_at DESC, no DESC LIMIT 1
 ) r
 """
-# Products that the last promoted run had, as long as consumers see them. To count offers would read them all.
+# Products that the last promoted run had, and those that it lacks and that have not expired. To count all offers would
+# read them all.
 _VISIBLE = """
-SELECT w.source_id, coalesce(s.last_promoted_count, 0)
+SELECT w.source_id, coalesce(s.last_promoted_count, 0) + (
+    SELECT count(*) FROM offers o
+    WHERE o.source_id = w.source_id AND o.seen_until >= coalesce(w.active_since, '-infinity'))
 FROM source_windows w JOIN sources s ON s.id = w.source_id
 WHERE w.source_id = ANY(%s) AND w.is_shown AND (w.expiry_hours IS NULL OR w.last_promoted_at >= w.active_since)
 """
@@ -51,7 +54,7 @@ def latest_runs(source_ids: Collection[UUID]) -> dict[UUID, Run]:
 
 
 def visible_products(source_ids: Collection[UUID]) -> dict[UUID, int]:
-    """Source -> how many products of its last promoted run consumers see; none for a source that they do not see."""
+    """Source -> how many of its products consumers see; none for a source that they do not see."""
     with connection.cursor() as cursor:
         cursor.execute(_VISIBLE, [list(source_ids)])
         seen = dict(cursor.fetchall())
