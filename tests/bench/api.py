@@ -6,8 +6,10 @@ take turns, so that a busy machine slows both.
 
 import argparse
 import http.client
+import json
 import time
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from statistics import quantiles
 from typing import Any
 from urllib.parse import urlencode
@@ -15,9 +17,11 @@ from urllib.parse import urlencode
 from rich.console import Console
 from rich.table import Table
 
+from tests.bench.contender import ROOT
 from tests.bench.server import own_server
 from tests.support.portal_server import portal_server
 
+JSON_FILE = ROOT / "build" / "bench" / "search.json"
 #: How many times the 95th percentile of the bare SQL a search may take.
 BAR = 3.0
 WARM_UP = 20
@@ -29,7 +33,7 @@ def main() -> int:
     with own_server():
         token = _prepare(options.offers)
         with portal_server(HARVESTER_API_RATE_PER_MINUTE=_BUSY) as address:
-            rows = [_measure(address, token, case, options.requests) for case in _cases()]
+            rows = [_measure(address, token, case, options.requests) for case in cases()]
     return _report(rows, options.offers)
 
 
@@ -52,7 +56,7 @@ def _prepare(offers: int) -> str:
     return token
 
 
-def _cases() -> list[dict[str, Any]]:
+def cases() -> list[dict[str, Any]]:
     """Parameters of searches: words, filters and sorts as consumers mix them."""
     title, brand, currency = _common()
     word, other = title.split()[:2]
@@ -76,16 +80,36 @@ def _common() -> tuple[str, str, str]:
     return offer.title, str(offer.brand), offer.currency
 
 
-def _measure(address: str, token: str, case: dict[str, Any], requests: int) -> tuple[dict[str, Any], list[float]]:
-    ask, bare = _asking(address, token, case), _bare(case)
+@dataclass(frozen=True)
+class Measured:
+    """How long one search took, in milliseconds: the bare SQL, and over the API."""
+
+    case: dict[str, Any]
+    bare: list[float]
+    api: list[float]
+
+    @property
+    def ratio(self) -> float:
+        return _cut(self.api, 95) / _cut(self.bare, 95)
+
+    def cells(self) -> list[str]:
+        cuts = [_cut(taken, place) for taken in (self.bare, self.api) for place in (50, 95)]
+        return [urlencode(self.case), *(f"{value:.2f}" for value in cuts), f"{self.ratio:.2f}"]
+
+
+def _cut(taken: list[float], place: int) -> float:
+    return quantiles(taken, n=100)[place - 1]
+
+
+def _measure(address: str, token: str, case: dict[str, Any], requests: int) -> Measured:
+    ask, bare = asking(address, token, case), _bare(case)
     for _ in range(WARM_UP):
         ask(), bare()
-    took = [(_seconds(bare), _seconds(ask)) for _ in range(requests)]
-    percentiles = [quantiles(column, n=100) for column in zip(*took, strict=True)]
-    return case, [cut[place - 1] * 1000 for cut in percentiles for place in (50, 95)]
+    took = [(_milliseconds(bare), _milliseconds(ask)) for _ in range(requests)]
+    return Measured(case, *(list(column) for column in zip(*took, strict=True)))
 
 
-def _asking(address: str, token: str, case: dict[str, Any]) -> Callable[[], None]:
+def asking(address: str, token: str, case: dict[str, Any]) -> Callable[[], None]:
     connection = http.client.HTTPConnection(address.removeprefix("http://"), timeout=60)
     path, headers = f"/api/v1/offers?{urlencode(case)}", {"Authorization": f"Bearer {token}"}
 
@@ -115,23 +139,33 @@ def _bare(case: dict[str, Any]) -> Callable[[], None]:
     return bare
 
 
-def _seconds(call: Callable[[], None]) -> float:
+def _milliseconds(call: Callable[[], None]) -> float:
     began = time.perf_counter()
     call()
-    return time.perf_counter() - began
+    return (time.perf_counter() - began) * 1000
 
 
-def _report(rows: list[tuple[dict[str, Any], list[float]]], offers: int) -> int:
+def _report(rows: list[Measured], offers: int) -> int:
     table = Table(
         "search", "SQL p50 ms", "SQL p95 ms", "API p50 ms", "API p95 ms", "p95 ratio", title=f"{offers:,} offers"
     )
-    ratios = []
-    for case, (bare_50, bare_95, api_50, api_95) in rows:
-        ratios.append(api_95 / bare_95)
-        figures = [f"{value:.2f}" for value in (bare_50, bare_95, api_50, api_95)]
-        table.add_row(urlencode(case), *figures, f"{ratios[-1]:.2f}")
-    Console(width=160).print(table, f"worst ratio {max(ratios):.2f}; the bar is {BAR:g}")
-    return 0 if max(ratios) <= BAR else 1
+    for row in rows:
+        table.add_row(*row.cells())
+    worst = max(row.ratio for row in rows)
+    Console(width=160).print(table, f"worst ratio {worst:.2f}; the bar is {BAR:g}")
+    _write_json(rows, offers)
+    return 0 if worst <= BAR else 1
+
+
+def _write_json(rows: list[Measured], offers: int) -> None:
+    """Over all searches together."""
+    figures = {
+        "offers": offers,
+        "api_p95_ms": round(_cut([value for row in rows for value in row.api], 95), 3),
+        "sql_p95_ms": round(_cut([value for row in rows for value in row.bare], 95), 3),
+    }
+    JSON_FILE.parent.mkdir(parents=True, exist_ok=True)
+    JSON_FILE.write_text(json.dumps(figures, indent=2) + "\n")
 
 
 if __name__ == "__main__":

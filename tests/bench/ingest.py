@@ -9,6 +9,7 @@ from rich.console import Console
 
 from tests.bench import catalog_files, ingest_cases
 from tests.bench.ingest_cases import SEEDED, Figures
+from tests.bench.ingest_more import measure_peers, measure_readers, measure_reruns, measure_two_feeds
 from tests.bench.ingest_report import Results, report
 from tests.bench.server import Server, own_server
 from tests.support.sftp_server import SftpServer
@@ -35,6 +36,9 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--offers", type=int, default=1_000_000, help="offers of other sources (1,000,000)")
     parser.add_argument("--prices", type=int, default=10, help="prices of each of them (10)")
     parser.add_argument("--sizes", default="50,5,1", help="by what the rows are divided for each size (50,5,1)")
+    parser.add_argument("--peer-rounds", type=int, help="rounds of the peers (as many as of the cases)")
+    parser.add_argument("--reruns", type=int, default=100, help="earlier runs of the same feed (100)")
+    parser.add_argument("--parts", default="cases,peers,two,readers,reruns", help="what to measure (everything)")
     parser.add_argument("--home", type=Path, help="seed once and keep the server here, for the next time")
     parser.add_argument("--quick", action="store_true", help="writes no page of the docs")
     return parser.parse_args()
@@ -55,7 +59,20 @@ def _seed(server: Server, options: argparse.Namespace) -> None:
 
 def _measure(server: Server, sftp: SftpServer, options: argparse.Namespace) -> Results:
     sizes = [options.rows // int(part) for part in options.sizes.split(",")]
-    return Results(sizes=[_size(server, sftp, rows, options.rounds) for rows in sizes])
+    parts, tell = options.parts.split(","), console.print
+    results = Results()
+    if "cases" in parts:
+        results.sizes = [_size(server, sftp, rows, options.rounds) for rows in sizes]
+    files = catalog_files.write_all(sftp.root, options.rows)
+    if "peers" in parts:
+        results.peers = measure_peers(server, files, options.peer_rounds or options.rounds, tell)
+    if "two" in parts:
+        results.two_feeds = measure_two_feeds(server, sftp, options.rows // 2, options.rounds, tell)
+    if "readers" in parts:
+        results.readers = measure_readers(server, sftp, files, tell)
+    if "reruns" in parts:
+        results.rerun_s = measure_reruns(server, sftp, files, runs=options.reruns, rounds=options.rounds, tell=tell)
+    return results
 
 
 def _size(server: Server, sftp: SftpServer, rows: int, rounds: int) -> Figures:

@@ -141,9 +141,9 @@ def write_page(speed: Sequence[Sequence[str]], asked: Sequence[Bar], server: str
     parts = [
         "# How fast the engine is",
         INTRODUCTION,
-        f"Measured {datetime.now(UTC):%Y-%m-%d} with `{_command()}` on {_machine()}; {_versions(server)}.",
-        _markdown(SPEED_HEAD, speed),
-        _markdown(BAR_HEAD, [bar.cells() for bar in asked]),
+        f"Measured {datetime.now(UTC):%Y-%m-%d} with `{command()}` on {machine()}; {versions(server)}.",
+        markdown(SPEED_HEAD, speed),
+        markdown(BAR_HEAD, [bar.cells() for bar in asked]),
         "## How it is measured",
         NOTES.strip(),
     ]
@@ -151,16 +151,16 @@ def write_page(speed: Sequence[Sequence[str]], asked: Sequence[Bar], server: str
     PAGE.write_text("\n\n".join(parts) + "\n")
 
 
-def _markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
-def _command() -> str:
-    return " ".join(["make bench-engine", *([f'ARGS="{" ".join(sys.argv[1:])}"'] if sys.argv[1:] else [])])
+def command(target: str = "bench-engine") -> str:
+    return " ".join([f"make {target}", *([f'ARGS="{" ".join(sys.argv[1:])}"'] if sys.argv[1:] else [])])
 
 
-def _machine() -> str:
+def machine() -> str:
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / (1 << 30)
     return f"{os.cpu_count()} cores ({_processor()}), {memory:.0f} GB of memory, {platform.system()}"
 
@@ -171,6 +171,6 @@ def _processor() -> str:
     return models[0] if models else platform.machine()
 
 
-def _versions(server: str) -> str:
-    packages = [f"{name} {version(name)}" for name in PACKAGES]
+def versions(server: str, names: Sequence[str] = PACKAGES) -> str:
+    packages = [f"{name} {version(name)}" for name in names]
     return ", ".join([f"Python {platform.python_version()}", f"PostgreSQL {server}", *packages])

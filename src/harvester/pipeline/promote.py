@@ -85,12 +85,16 @@ UPDATE hidden_offers SET seen_until = seen_until + %(lost)s, last_promoted_at = 
 WHERE source_id = %(source)s
 """
 
-_PRICES = """
+_ALL_PRICES = """
 INSERT INTO prices (source_id, source_product_id, observed_at, run_no, signature, run_type, amount, currency,
     original_amount, promotion, in_stock, created_at)
 SELECT %(source)s, c.product_id, %(observed)s, %(run)s, c.signature, %(run_type)s, c.amount, c.currency,
     c.original_amount, c.promotion, c.in_stock, %(moment)s
 FROM {changes} c WHERE c.is_price
+"""
+# A product whose number this run drew has no price, and to ask for each whether it has costs more than to write it.
+_NEW_PRICES = f"{_ALL_PRICES} AND c.is_new"
+_PRICES = f"""{_ALL_PRICES} AND NOT c.is_new
 ON CONFLICT (source_id, source_product_id, observed_at, run_no, signature) DO NOTHING
 """
 
@@ -198,7 +202,7 @@ def promote(cursor: Any, difference: Difference, baseline: Baseline, promotion: 
     if baseline.lost_time:
         run(_SHIFT)
         run(_SHIFT_HIDDEN)
-    prices = run(_PRICES)
+    prices = run(_NEW_PRICES) + run(_PRICES)
     run(_FORGET_REPLACED)
     run(_KEEP_REPLACED)
     changed = run(_CONTENTS)

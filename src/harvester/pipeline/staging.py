@@ -7,6 +7,7 @@ server drops with the session, whatever happens to the process.
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from io import BytesIO
 from typing import Any, Final
 
 import numpy as np
@@ -101,7 +102,9 @@ def copy_in(cursor: Any, table: str, columns: Iterable[str], frames: Iterable[pl
     with cursor.copy(f"COPY {table} ({', '.join(names)}) FROM STDIN (FORMAT csv)") as copy:
         for frame in frames:
             # What is missing is null, never the empty text, so that a field without quotes is unambiguous.
-            copy.write(frame.select(names).write_csv(include_header=False, null_value="").encode())
+            lines = BytesIO()
+            frame.select(names).write_csv(lines, include_header=False, null_value="")
+            copy.write(lines.getbuffer())
             count += frame.height
     return count
 
@@ -115,7 +118,11 @@ _TRAILER_BYTES: Final = 2
 def lines_and_ids(cursor: Any, slot: Slot, condition: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Lines, ascending, and product ids of the changes that a condition (a constant of this house) picks."""
     query = f"SELECT line, product_id FROM {slot.changes} WHERE {condition} ORDER BY line"  # noqa: S608 - constants
+    # The server sends each row by itself; half a million of them are not kept as so many objects.
+    data = bytearray()
     with cursor.copy(f"COPY ({query}) TO STDOUT (FORMAT binary)") as copy:
-        data = b"".join(bytes(part) for part in copy)
-    pairs = np.frombuffer(data[_HEADER_BYTES : len(data) - _TRAILER_BYTES], _PAIR)
+        for part in copy:
+            data += part
+    count = (len(data) - _HEADER_BYTES - _TRAILER_BYTES) // _PAIR.itemsize
+    pairs = np.frombuffer(data, _PAIR, count, _HEADER_BYTES)
     return pairs["line"].astype(np.int64), pairs["id"].astype(np.int64)

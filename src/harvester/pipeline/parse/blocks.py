@@ -16,7 +16,8 @@ from harvester.pipeline.parse.findings import Findings
 from harvester.pipeline.parse.mending import Mender
 from harvester.pipeline.parse.survey import Positions, lines_alone, survey
 
-BLOCK_BYTES = 4 * 1024 * 1024
+#: Larger ones are no faster, and every thread holds several times as much of each.
+BLOCK_BYTES = 2 * 1024 * 1024
 LONGEST_RECORD_BYTES = 1024 * 1024
 _RETURN = 13
 

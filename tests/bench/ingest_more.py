@@ -1,0 +1,164 @@
+"""Beside the cases: the peers, two feeds at once, a feed after a hundred runs, and readers during a promotion."""
+
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import median, quantiles
+from types import ModuleType
+from typing import Any
+
+from tests.bench import api, floor, peer_chunked, peer_dlt
+from tests.bench.catalog_files import Catalog, write
+from tests.bench.ingest_cases import SEEDED, Tell, settle
+from tests.bench.server import Server
+from tests.bench.shop import Shop, work
+from tests.support.portal_server import portal_server
+from tests.support.sftp_server import SftpServer
+
+PEERS: dict[str, ModuleType] = {"dlt": peer_dlt, "chunked": peer_chunked}
+_LEAST_READ_SECONDS = 10.0
+#: Milliseconds that no query may wait for a lock.
+LOCK_WAIT_MS = 100
+
+
+def measure_peers(server: Server, files: dict[str, Path], rounds: int, tell: Tell) -> dict[str, list[float]]:
+    """Seconds of each peer, with a new file and with the same content again; floors are shown beside them."""
+    took: dict[str, list[float]] = {f"{name}_{case}": [] for name in PEERS for case in ("cold", "unchanged")}
+    for _ in range(rounds):
+        server.restore(SEEDED)
+        with server.connect() as connection:
+            for name, peer in PEERS.items():
+                peer.prepare(connection, server.address)
+                for case in ("cold", "unchanged"):
+                    connection.execute("CHECKPOINT")
+                    least = floor.measure(connection, files[case])
+                    seconds = peer.measure(connection, server.address, files[case])
+                    took[f"{name}_{case}"].append(seconds)
+                    tell(f"{name}, {case}: {seconds:.1f} s = {seconds / least:.2f} of the floor")
+    return took
+
+
+def measure_two_feeds(
+    server: Server, sftp: SftpServer, rows: int, rounds: int, tell: Tell
+) -> tuple[list[float], list[float]]:
+    """Two new catalogs at once on two workers, and the same two one after the other."""
+    names = ("left", "right")
+    files = [
+        write(Catalog(rows, seed).frame, sftp.root / f"{name}-{rows}.gz") for seed, name in enumerate(names, start=2)
+    ]
+    took: dict[int, list[float]] = {2: [], 1: []}
+    for workers in [2, 1] * rounds:
+        server.restore(SEEDED)
+        shops = [Shop(sftp, name) for name in names]
+        for shop, file in zip(shops, files, strict=True):
+            shop.put(file)
+        with server.connect() as connection:
+            settle(connection)
+            took[workers].append(work(connection, [shop.ask() for shop in shops], workers=workers).seconds)
+        tell(f"two feeds of {rows:,} rows on {workers} worker(s): {took[workers][-1]:.1f} s")
+    return took[2], took[1]
+
+
+def measure_reruns(
+    server: Server, sftp: SftpServer, files: dict[str, Path], *, runs: int, rounds: int, tell: Tell
+) -> float:
+    """Seconds of an unchanged run after so many others of the same feed."""
+    server.restore(SEEDED)
+    shop = Shop(sftp, "again")
+    turns = [files["cold"], *[files["unchanged"], files["cold"]] * runs]
+    with server.connect() as connection:
+        for number, file in enumerate(turns[:runs], start=1):
+            shop.put(file)
+            seconds = work(connection, [shop.ask()]).seconds
+            if number % 10 == 1:
+                tell(f"run {number} of the same feed: {seconds:.1f} s")
+        last = []
+        for file in turns[runs : runs + rounds]:
+            settle(connection)
+            shop.put(file)
+            last.append(work(connection, [shop.ask()]).seconds)
+    return median(last)
+
+
+@dataclass
+class Readers:
+    """How long searches took over the API, in milliseconds, idle and while a run promoted.
+
+    Attributes:
+        waits: how often a query waited for a lock longer than allowed.
+    """
+
+    idle: list[float] = field(default_factory=list)
+    promoting: list[float] = field(default_factory=list)
+    waits: int = 0
+
+    @staticmethod
+    def p95(taken: list[float]) -> float:
+        return quantiles(taken, n=20)[-1]
+
+
+def measure_readers(server: Server, sftp: SftpServer, files: dict[str, Path], tell: Tell) -> Readers:
+    """Search all the time: first with nothing else going on, then while every price of a catalog changes."""
+    server.restore(SEEDED)
+    from harvester.kernel.actor import system
+    from harvester.ops import api_keys
+
+    _, token = api_keys.create(system("bench"), "bench", ["offers:read"])
+    shop = Shop(sftp, "busy")
+    found = Readers()
+    with server.connect() as connection, portal_server(HARVESTER_API_RATE_PER_MINUTE="10000000") as address:
+        shop.put(files["cold"])
+        work(connection, [shop.ask()])
+        settle(connection)
+        asks = [api.asking(address, token, case) for case in api.cases()]
+        _read_for(asks, [], _LEAST_READ_SECONDS / 2)
+        _read_for(asks, found.idle, _LEAST_READ_SECONDS)
+        shop.put(files["changed100"])
+        found.waits = _read_while(asks, found.promoting, server, shop)
+    tell(f"{len(found.idle):,} searches idle, {len(found.promoting):,} during a promotion")
+    return found
+
+
+def _read_for(asks: list[Callable[[], None]], taken: list[float], seconds: float) -> None:
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        for ask in asks:
+            began = time.perf_counter()
+            ask()
+            taken.append((time.perf_counter() - began) * 1000)
+
+
+def _read_while(asks: list[Callable[[], None]], taken: list[float], server: Server, shop: Shop) -> int:
+    """Only searches that began while the run was promoting count."""
+    job, waits = shop.ask(), 0
+    with ThreadPoolExecutor(1) as pool, server.connect() as watching, server.connect() as connection:
+        running = pool.submit(work, connection, [job])
+        while not running.done():
+            for ask in asks:
+                is_promoting = _stage(watching) == "promote"
+                waits += _waiting(watching)
+                began = time.perf_counter()
+                ask()
+                if is_promoting:
+                    taken.append((time.perf_counter() - began) * 1000)
+        running.result()
+    return waits
+
+
+def _stage(connection: Any) -> str | None:
+    row = connection.execute("SELECT stage FROM runs WHERE status = 'RUNNING' AND job_id IS NOT NULL ORDER BY no DESC")
+    found = row.fetchone()
+    return found[0] if found else None
+
+
+_WAITING = """
+SELECT count(*) FROM pg_stat_activity a JOIN pg_locks l ON l.pid = a.pid
+WHERE a.wait_event_type = 'Lock' AND NOT l.granted AND l.waitstart < clock_timestamp() - %s * interval '1 millisecond'
+"""
+
+
+def _waiting(connection: Any) -> int:
+    """Queries that wait for a lock too long, at this moment."""
+    return int(connection.execute(_WAITING, [LOCK_WAIT_MS]).fetchone()[0])
