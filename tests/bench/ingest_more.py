@@ -108,7 +108,7 @@ def measure_readers(server: Server, sftp: SftpServer, files: dict[str, Path], te
     _, token = api_keys.create(system("bench"), "bench", ["offers:read"])
     shop = Shop(sftp, "busy")
     found = Readers()
-    with server.connect() as connection, portal_server(HARVESTER_API_RATE_PER_MINUTE="10000000") as address:
+    with server.connect() as connection, portal_server(HARVESTER_API_RATE_PER_MINUTE="1000000") as address:
         shop.put(files["cold"])
         work(connection, [shop.ask()])
         settle(connection)

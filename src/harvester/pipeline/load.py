@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from harvester.engine.job import RunningJob
 from harvester.kernel.identity import NUMBERS, IdentityType
+from harvester.pipeline.ahead import ahead
 from harvester.pipeline.baseline import Baseline
 from harvester.pipeline.parse import Parsing
 from harvester.pipeline.spool import Spool
@@ -25,6 +26,7 @@ from harvester.pipeline.staging import (
     lines_and_ids,
     prepare_session,
 )
+from harvester.pipeline.tokens import made_tokens
 
 _IS_NEW = "is_new"
 _IS_CONTENT = "is_content"
@@ -104,19 +106,31 @@ def add_new_products(
     with connection.cursor() as cursor:
         lines, ids = lines_and_ids(cursor, slot, _IS_NEW)
     columns = ["identity_type", "identity_value", "content_hash", *CONTENT_COLUMNS]
-    for block in spool.rows(lines, columns):
+    blocks = (_as_products(block, ids, baseline, run_no) for block in spool.rows(lines, columns))
+    done = 0
+    for products, tokens in ahead(blocks):
         job.check()
-        product = block.with_columns(
-            pl.lit(str(baseline.source_id)).alias("source_id"),
-            pl.Series("id", ids[block["place"].to_numpy()]),
-            pl.lit(run_no).alias("created_run_no"),
-            pl.lit(run_no).alias("updated_run_no"),
-            pl.lit(baseline.moment.isoformat()).alias("created_at"),
-            pl.lit(baseline.moment.isoformat()).alias("updated_at"),
-        ).drop("line", "place")
-        with around_block(block.height), job.transaction(), connection.cursor() as cursor:
-            copy_in(cursor, "source_products", product.columns, [product])
-        job.progress(int(block["place"][-1]) + 1, len(lines), "new products")
+        with around_block(products.height), job.transaction(), connection.cursor() as cursor:
+            copy_in(cursor, "source_products", products.columns, [products])
+            copy_in(cursor, slot.tokens, tokens.columns, [tokens])
+        done += products.height
+        job.progress(done, len(lines), "new products")
+
+
+def _as_products(
+    block: pl.DataFrame, ids: NDArray[np.int64], baseline: Baseline, run_no: int
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The rows of new products, and the search tokens of those whose titles are plain."""
+    products = block.with_columns(
+        pl.lit(str(baseline.source_id)).alias("source_id"),
+        pl.Series("id", ids[block["place"].to_numpy()]),
+        pl.lit(run_no).alias("created_run_no"),
+        pl.lit(run_no).alias("updated_run_no"),
+        pl.lit(baseline.moment.isoformat()).alias("created_at"),
+        pl.lit(baseline.moment.isoformat()).alias("updated_at"),
+    ).drop("line", "place")
+    tokens = pl.DataFrame([products["id"].alias("product_id"), made_tokens(products, baseline.source_id)])
+    return products, tokens.drop_nulls()
 
 
 def stage_contents(job: RunningJob, slot: Slot, spool: Spool, *, with_new: bool) -> None:

@@ -20,20 +20,23 @@ class Difference:
     Attributes:
         changes: what is to be done with each product; SQL that can stand behind FROM.
         contents: the new content of products, by line; the same.
+        tokens: by what new products are found, by product, as far as that was made beforehand; the same.
     """
 
     changes: str
     contents: str
+    tokens: str
 
     @classmethod
     def staged(cls, slot: Slot) -> "Difference":
-        return cls(changes=slot.changes, contents=slot.contents)
+        return cls(changes=slot.changes, contents=slot.contents, tokens=slot.tokens)
 
 
 #: What a person approved. Names of parameters are those of `_values`.
 HELD = Difference(
     changes="(SELECT * FROM held_changes WHERE source_id = %(source)s AND run_no = %(run)s)",
     contents="(SELECT * FROM held_changes WHERE source_id = %(source)s AND run_no = %(run)s)",
+    tokens="(SELECT NULL::bigint AS product_id, NULL::tsvector AS tsv WHERE false)",
 )
 
 
@@ -113,14 +116,13 @@ WHERE p.source_id = %(source)s AND p.id = c.product_id AND c.is_content
 """
 
 # A correction may have been revoked since the difference was found: then an offer is there that was not.
-_NEW_OFFERS = """
+_OFFERS = """
 INSERT INTO offers (source_id, product_id, currency, amount, original_amount, in_stock, observed_at, run_no,
     last_run_type, last_signature, last_amount, last_currency, last_priced_at, tsv)
 SELECT %(source)s, c.product_id, c.currency, c.amount, c.original_amount, c.in_stock, %(observed)s, %(run)s,
-    %(run_type)s, c.signature, c.amount, c.currency, %(moment)s,
-    offer_tokens(p.source_id, p.title, p.brand, p.category)
-FROM {changes} c JOIN source_products p ON p.source_id = %(source)s AND p.id = c.product_id
-WHERE c.is_price AND NOT c.has_offer
+    %(run_type)s, c.signature, c.amount, c.currency, %(moment)s, {tsv}
+FROM {{changes}} c {found_by}
+WHERE c.is_price AND NOT c.has_offer {which}
 ON CONFLICT (source_id, product_id) DO UPDATE SET
     currency = excluded.currency, amount = excluded.amount, original_amount = excluded.original_amount,
     in_stock = excluded.in_stock, observed_at = excluded.observed_at, run_no = excluded.run_no,
@@ -128,6 +130,13 @@ ON CONFLICT (source_id, product_id) DO UPDATE SET
     last_amount = excluded.last_amount, last_currency = excluded.last_currency,
     last_priced_at = excluded.last_priced_at, tsv = excluded.tsv, seen_until = NULL, absence_accepted = false
 """
+_READY_OFFERS = _OFFERS.format(tsv="t.tsv", found_by="JOIN {tokens} t ON t.product_id = c.product_id", which="")
+_NEW_OFFERS = _OFFERS.format(
+    tsv="offer_tokens(p.source_id, p.title, p.brand, p.category)",
+    found_by="JOIN source_products p ON p.source_id = %(source)s AND p.id = c.product_id",
+    which="AND NOT EXISTS (SELECT FROM {tokens} t WHERE t.product_id = c.product_id)",
+)
+_OFFERS_DUE = "SELECT count(*) FROM {changes} c WHERE c.is_price AND NOT c.has_offer"
 _KNOWN_OFFERS = """
 UPDATE offers o SET
     currency = CASE WHEN c.is_price THEN c.currency ELSE o.currency END,
@@ -195,7 +204,7 @@ def promote(cursor: Any, difference: Difference, baseline: Baseline, promotion: 
     values = _values(baseline, promotion)
 
     def run(statement: str) -> int:
-        cursor.execute(statement.format(changes=difference.changes, contents=difference.contents), values)
+        cursor.execute(statement.format(**vars(difference)), values)
         return int(cursor.rowcount)
 
     prepare_session(cursor)
@@ -206,7 +215,10 @@ def promote(cursor: Any, difference: Difference, baseline: Baseline, promotion: 
     run(_FORGET_REPLACED)
     run(_KEEP_REPLACED)
     changed = run(_CONTENTS)
-    run(_NEW_OFFERS)
+    run(_OFFERS_DUE)
+    due = int(cursor.fetchone()[0])
+    if due and run(_READY_OFFERS) < due:
+        run(_NEW_OFFERS)
     run(_KNOWN_OFFERS)
     missing = run(_MISSING_OFFERS)
     run(_ABSENCES)

@@ -15,9 +15,9 @@ from harvester.pipeline.parse.errors import UniqueProductLimitExceeded
 from harvester.pipeline.parse.findings import MOST_SAMPLES
 from harvester.pipeline.parse.lookup import collected
 
-#: Two numbers of 64 bits stand for an identity. With one alone, two of a million products would be taken for the same
-#: in every forty millionth file.
-_SEEDS = (0, 1)
+#: Two numbers stand for an identity, of 64 and of 32 bits. With the first alone, two of a million products would be
+#: taken for the same in every forty millionth file.
+_SEEDS = {0: np.uint64, 1: np.uint32}
 _BY_URL = NUMBERS[IdentityType.URL_HASH]
 
 
@@ -57,14 +57,14 @@ class ProductTracker:
         self._most = most_products
         self._lines: list[NDArray[np.uint32]] = []
         self._by_url: list[NDArray[np.bool_]] = []
-        self._keys: list[list[NDArray[np.uint64]]] = [[] for _ in _SEEDS]
+        self._keys: list[list[NDArray[Any]]] = [[] for _ in _SEEDS]
 
     def add(self, rows: pl.DataFrame) -> None:
         """Note the valid rows of a block; blocks come in the order of the file."""
         identity = pl.struct("identity_type", "identity_value")
         hashes = collected(rows.lazy().select(identity.hash(seed).alias(str(seed)) for seed in _SEEDS))
-        for kept, column in zip(self._keys, hashes.iter_columns(), strict=True):
-            kept.append(column.to_numpy())
+        for kept, column, dtype in zip(self._keys, hashes.iter_columns(), _SEEDS.values(), strict=True):
+            kept.append(column.to_numpy().astype(dtype))
         self._lines.append(rows["line"].to_numpy().astype(np.uint32))
         self._by_url.append((rows["identity_type"] == _BY_URL).to_numpy())
 
@@ -74,13 +74,12 @@ class ProductTracker:
         Raises:
             UniqueProductLimitExceeded: there are too many products.
         """
-        order, is_lost = self._compared()
+        key = _joined(self._keys[0], np.uint64)
+        if not _equals_next(np.sort(key)).any():
+            return self._all_different(len(key))
+        order, is_lost = self._compared(key)
         products = len(order) - int(is_lost.sum())
-        if products > self._most:
-            raise UniqueProductLimitExceeded(
-                f"The file has {products:,} products, and the feed may have {self._most:,} (max_products). Nothing of "
-                "it is used. Check that it is the right file; if it is, raise the limit."
-            )
+        self._refuse_more_than_allowed(products)
         lines = _joined(self._lines, np.uint32)[order]
         return Duplicates(
             products=products,
@@ -89,15 +88,27 @@ class ProductTracker:
             samples=_samples(lines, is_lost),
         )
 
-    def _compared(self) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    def _all_different(self, products: int) -> Duplicates:
+        """Most files name no product twice, and for those nothing has to be put in order."""
+        self._refuse_more_than_allowed(products)
+        by_url = sum(int(part.sum()) for part in self._by_url)
+        none = pl.Series([], dtype=pl.Int64)
+        return Duplicates(products=products, url_hash_products=by_url, superseded=none, samples=[])
+
+    def _refuse_more_than_allowed(self, products: int) -> None:
+        if products > self._most:
+            raise UniqueProductLimitExceeded(
+                f"The file has {products:,} products, and the feed may have {self._most:,} (max_products). Nothing of "
+                "it is used. Check that it is the right file; if it is, raise the limit."
+            )
+
+    def _compared(self, key: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
         """An order in which the rows of a product stand together, the last one behind, and which of them lost."""
-        first, *others = self._keys
-        key = _joined(first, np.uint64)
         # A stable sort leaves the rows of a product in the order of the file.
         order = np.argsort(key, kind="stable")
         is_lost = _equals_next(key[order])
-        for other in others:
-            is_lost &= _equals_next(_joined(other, np.uint64)[order])
+        for other in self._keys[1:]:
+            is_lost &= _equals_next(_joined(other, np.uint32)[order])
         return order, is_lost
 
 
