@@ -9,7 +9,7 @@ import http.client
 import json
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from statistics import quantiles
 from typing import Any
 from urllib.parse import urlencode

@@ -6,6 +6,6 @@ from django.db import migrations
 
 
 class Migration(migrations.Migration):
-    dependencies = [("catalog", "0002_run_differences")]
+    dependencies = [("catalog", "0004_staged_tokens")]
 
     operations = [migrations.RunSQL(Path(__file__).with_suffix(".sql").read_text(), "DROP INDEX offers_missing")]
