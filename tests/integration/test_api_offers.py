@@ -132,6 +132,16 @@ def test_a_page_that_ends_with_the_last_offer_has_no_next(application, shop):
     assert application.read("/offers", page_size=2)["next_cursor"] is None
 
 
+@pytest.mark.parametrize("other", [{"q": "b"}, {"currency": "EUR"}, {"sort": "-price"}, {"max_price": "9"}])
+def test_a_cursor_of_another_search_is_refused(application, shop, other):
+    put(shop, "a", "5"), put(shop, "a b", "6")
+    wanted = {"q": "a", "currency": "USD", "sort": "price", "page_size": 1}
+    cursor = application.read("/offers", **wanted)["next_cursor"]
+    assert titles(application.read("/offers", **{**wanted, "page_size": 50}, cursor=cursor)) == ["a b"]
+    answer = application.get("/api/v1/offers", {**wanted, **other, "cursor": cursor})
+    assert refused(answer) == (422, "INVALID_CURSOR")
+
+
 @pytest.mark.parametrize(
     ("parameters", "code", "told"),
     [

@@ -148,6 +148,8 @@ def test_a_body_that_is_no_json_or_too_large_is_refused(world, application):
         assert refused(application.post(path, body, content_type="application/json")) == (400, "BAD_REQUEST")
     large = application.post(path, "x" * 70_000, content_type="application/json")
     assert refused(large) == (413, "REQUEST_TOO_LARGE")
+    in_chunks = application.post(path, "{}", content_type="application/json", headers={"Transfer-Encoding": "chunked"})
+    assert refused(in_chunks) == (411, "LENGTH_REQUIRED")
 
 
 def test_another_host_is_refused(application):

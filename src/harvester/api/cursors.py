@@ -2,17 +2,19 @@
 
 import base64
 import binascii
+import hashlib
 import json
 from decimal import Decimal, InvalidOperation
 
 from harvester.api.problems import Refused
-from harvester.catalog.search import Place, Sort
+from harvester.catalog.search import Place, Query, Sort
 from harvester.kernel.text import is_encodable
 
 LONGEST = 400
 _HIGHEST = 2**63 - 1
 #: Ranks have the more digits, behind the point.
 _MOST_DIGITS = 45
+_OF_A_PAGE = ("after", "page", "page_size")
 
 
 def encode(*parts: object) -> str:
@@ -32,15 +34,16 @@ def decode(cursor: str, *kinds: type) -> list[object]:
     return parts
 
 
-def of_place(order: Sort, place: Place) -> str:
-    value = {Sort.RELEVANCE: place.rank, Sort.NEWEST: None}.get(order, place.amount)
-    return encode(order.value, str(value), place.product_id)
+def of_place(query: Query, place: Place) -> str:
+    value = {Sort.RELEVANCE: place.rank, Sort.NEWEST: None}.get(query.order, place.amount)
+    return encode(_mark(query), str(value), place.product_id)
 
 
-def to_place(cursor: str, order: Sort) -> Place:
-    """A cursor belongs to the order that it was made in."""
-    sort, value, product_id = decode(cursor, str, str, int)
-    if sort != order.value or not isinstance(product_id, int) or not 0 < product_id <= _HIGHEST:
+def to_place(cursor: str, query: Query) -> Place:
+    """A cursor belongs to the search that it was made for; another one would lose or repeat offers without a word."""
+    order = query.order
+    mark, value, product_id = decode(cursor, str, str, int)
+    if mark != _mark(query) or not isinstance(product_id, int) or not 0 < product_id <= _HIGHEST:
         raise invalid()
     if order is Sort.NEWEST:
         return Place(product_id=product_id)
@@ -51,6 +54,13 @@ def to_place(cursor: str, order: Sort) -> Place:
     if not number.is_finite() or abs(number.adjusted()) > _MOST_DIGITS:
         raise invalid()
     return Place(product_id=product_id, amount=number, rank=float(number))
+
+
+def _mark(query: Query) -> str:
+    """What tells one search from another: everything but how much of it is asked for at once."""
+    asked = {name: value for name, value in vars(query).items() if name not in _OF_A_PAGE}
+    told = json.dumps({**asked, "sort": query.order}, default=str, sort_keys=True)
+    return hashlib.sha256(told.encode("utf-8", "backslashreplace")).hexdigest()[:16]
 
 
 def number(cursor: str) -> int:
@@ -70,5 +80,5 @@ def text(cursor: str) -> str:
 
 
 def invalid() -> Refused:
-    detail = "cursor: it is not one that this address gave out for this order; begin without a cursor."
+    detail = "cursor: it is not one that this address gave out for this search; begin without a cursor."
     return Refused(422, "INVALID_CURSOR", detail)

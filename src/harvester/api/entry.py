@@ -34,6 +34,9 @@ def _answer(request: HttpRequest) -> HttpResponseBase:
     length = request.META.get("CONTENT_LENGTH") or "0"
     if length.isdigit() and int(length) > MOST_BYTES:
         return problems.too_large(MOST_BYTES)
+    if "Transfer-Encoding" in request.headers:
+        # Without a length Django reads nothing of it, and would complain of what was sent as missing.
+        return problems.length_required()
     response = _without_head(request)
     if response.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
         return problems.not_allowed(response.headers["Allow"])

@@ -74,7 +74,7 @@ def search_offers(request: HttpRequest, filters: Query[OfferFilters]) -> HttpRes
     """Offers that consumers see now. Pages are followed by `next_cursor`, with the same parameters."""
     query = to_query(filters)
     page = search.search(query)
-    cursor = cursors.of_place(query.order, page.end) if page.has_more and page.end else None
+    cursor = cursors.of_place(query, page.end) if page.has_more and page.end else None
     return answers.read(request, {"items": [offer_shape(item) for item in page.offers], "next_cursor": cursor})
 
 
@@ -165,7 +165,7 @@ def _query(filters: OfferFilters) -> search.Query:
     )
     if not filters.cursor:
         return query
-    return search.Query(**{**vars(query), "after": cursors.to_place(filters.cursor, query.order)})
+    return search.Query(**{**vars(query), "after": cursors.to_place(filters.cursor, query)})
 
 
 def _parts(offer_id: str) -> tuple[UUID, int]:

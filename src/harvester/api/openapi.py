@@ -18,6 +18,7 @@ COMMON = {
     400: "The request cannot be read, or its host is not one of ours.",
     401: "No key, or one that is unknown, expired or revoked: KEY_MISSING, KEY_INVALID, KEY_EXPIRED, KEY_REVOKED.",
     403: "The key lacks the scope: SCOPE_MISSING.",
+    411: "The body came in chunks, without a Content-Length: LENGTH_REQUIRED.",
     413: "The body is larger than 64 KiB: REQUEST_TOO_LARGE.",
     422: "A parameter or a field of the body cannot be used: INVALID_INPUT, with `errors`.",
     429: "The key asks too often: RATE_LIMITED. `Retry-After` has the seconds to wait.",

@@ -111,6 +111,10 @@ def too_large(limit: int) -> HttpResponse:
     return problem(413, "REQUEST_TOO_LARGE", f"The body is too large; allowed are {limit:,} bytes. Nothing was done.")
 
 
+def length_required() -> HttpResponse:
+    return problem(411, "LENGTH_REQUIRED", "Send the body with a Content-Length, not in chunks. Nothing was done.")
+
+
 def _of_ours(request: HttpRequest, error: HarvesterError) -> HttpResponse:
     status = next((status for kind, status in _STATUS if isinstance(error, kind)), None)
     if status is None:

@@ -14,7 +14,7 @@ Made from the description that the API serves at `/api/v1/openapi.json`; `make a
 
 """
 #: Answers that every address may give; told once.
-_EVERYWHERE = ("400", "401", "403", "413", "422", "429", "500", "503")
+_EVERYWHERE = ("400", "401", "403", "411", "413", "422", "429", "500", "503")
 
 
 def markdown(schema: dict[str, Any]) -> str:

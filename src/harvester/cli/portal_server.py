@@ -26,6 +26,8 @@ GRACE_SECONDS = 10
 SILENCE_SECONDS = 60
 #: Connections that may wait to be accepted.
 BACKLOG = 1024
+#: The most that gunicorn allows: filters of a search may be long, and longer still when they are encoded.
+LONGEST_REQUEST_LINE = 8190
 #: Asked all the time by machines.
 QUIET_PATHS = ("/healthz", "/readyz", "/metrics", "/static/")
 
@@ -104,6 +106,7 @@ class PortalServer(BaseApplication):
             "loglevel": "debug" if self._config.log_level == "debug" else "warning",
             "logger_class": PortalLogger,
             "control_socket_disable": True,
+            "limit_request_line": LONGEST_REQUEST_LINE,
             "when_ready": self._ready,
             "post_fork": _end_with_arbiter,
         }
