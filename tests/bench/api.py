@@ -10,6 +10,7 @@ import json
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from statistics import quantiles
 from typing import Any
 from urllib.parse import urlencode
@@ -18,6 +19,7 @@ from rich.console import Console
 from rich.table import Table
 
 from tests.bench.contender import ROOT
+from tests.bench.seeded import seed
 from tests.bench.server import own_server
 from tests.support.portal_server import portal_server
 
@@ -25,13 +27,16 @@ JSON_FILE = ROOT / "build" / "bench" / "search.json"
 #: How many times the 95th percentile of the bare SQL a search may take.
 BAR = 3.0
 WARM_UP = 20
+#: Of each offer.
+PRICES = 2
 _BUSY = "1000000"
 
 
 def main() -> int:
     options = _options()
-    with own_server():
-        token = _prepare(options.offers)
+    with own_server(options.home) as server:
+        seed(server, offers=options.offers, prices=PRICES, tell=print)
+        token = _key()
         with portal_server(HARVESTER_API_RATE_PER_MINUTE=_BUSY) as address:
             rows = [_measure(address, token, case, options.requests) for case in cases()]
     return _report(rows, options.offers)
@@ -41,17 +46,14 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.bench.api", description=__doc__)
     parser.add_argument("--offers", type=int, default=1_000_000, help="offers in the database (1,000,000)")
     parser.add_argument("--requests", type=int, default=200, help="requests for each search (200)")
+    parser.add_argument("--home", type=Path, help="seed once and keep the server here, for the next time")
     return parser.parse_args()
 
 
-def _prepare(offers: int) -> str:
-    """Fill the database; answers a key."""
-    from harvester.cli.seeding.fill import fill
-    from harvester.cli.seeding.plan import Plan
+def _key() -> str:
     from harvester.kernel.actor import system
     from harvester.ops import api_keys
 
-    fill(Plan(feeds=100, runs=1_000, offers=offers))
     _, token = api_keys.create(system("bench"), "bench", ["offers:read"])
     return token
 

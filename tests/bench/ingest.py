@@ -8,9 +8,10 @@ from pathlib import Path
 from rich.console import Console
 
 from tests.bench import catalog_files, ingest_cases
-from tests.bench.ingest_cases import SEEDED, Figures
+from tests.bench.ingest_cases import Figures
 from tests.bench.ingest_more import measure_peers, measure_readers, measure_reruns, measure_two_feeds
 from tests.bench.ingest_report import Results, report
+from tests.bench.seeded import seed
 from tests.bench.server import Server, own_server
 from tests.support.sftp_server import SftpServer
 
@@ -22,7 +23,7 @@ def main() -> int:
     os.umask(0o022)
     with own_server(options.home) as server, tempfile.TemporaryDirectory(prefix="harvester-bench-files-") as directory:
         os.environ["HARVESTER_EGRESS_ALLOW"] = "127.0.0.0/8"
-        _seed(server, options)
+        seed(server, offers=options.offers, prices=options.prices, tell=console.print)
         with SftpServer(Path(directory)) as sftp:
             results = _measure(server, sftp, options)
         results.server = server.version()
@@ -42,19 +43,6 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--home", type=Path, help="seed once and keep the server here, for the next time")
     parser.add_argument("--quick", action="store_true", help="writes no page of the docs")
     return parser.parse_args()
-
-
-def _seed(server: Server, options: argparse.Namespace) -> None:
-    from harvester.cli.seeding.fill import fill, has_data
-    from harvester.cli.seeding.plan import Plan
-
-    if server.keeps(SEEDED):
-        return
-    if not has_data():
-        console.print(f"making {options.offers:,} offers of other sources ...")
-        plan = Plan(feeds=100, runs=5_000, offers=options.offers, prices_per_offer=options.prices)
-        fill(plan)
-    server.keep(SEEDED)
 
 
 def _measure(server: Server, sftp: SftpServer, options: argparse.Namespace) -> Results:

@@ -11,12 +11,11 @@ import psycopg
 
 from tests.bench import floor
 from tests.bench.catalog_files import CHANGES
+from tests.bench.seeded import SEEDED
 from tests.bench.server import Server
 from tests.bench.shop import Shop, Took, work
 from tests.support.sftp_server import SftpServer
 
-#: The database with the offers of others in it.
-SEEDED = "seeded"
 APPROVE = "approve"
 STEPS = (*CHANGES, APPROVE)
 #: How each file must end; the others are promoted.

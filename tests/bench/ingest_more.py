@@ -11,7 +11,8 @@ from typing import Any
 
 from tests.bench import api, floor, peer_chunked, peer_dlt
 from tests.bench.catalog_files import Catalog, write
-from tests.bench.ingest_cases import SEEDED, Tell, settle
+from tests.bench.ingest_cases import Tell, settle
+from tests.bench.seeded import SEEDED
 from tests.bench.server import Server
 from tests.bench.shop import Shop, work
 from tests.support.portal_server import portal_server

@@ -111,6 +111,8 @@ def add_new_products(
     for products, tokens in ahead(blocks):
         job.check()
         with around_block(products.height), job.transaction(), connection.cursor() as cursor:
+            # The promotion's commit makes what was logged before it durable too; until then nobody relies on it.
+            cursor.execute("SET LOCAL synchronous_commit = off")
             copy_in(cursor, "source_products", products.columns, [products])
             copy_in(cursor, slot.tokens, tokens.columns, [tokens])
         done += products.height

@@ -1,0 +1,22 @@
+"""A database with the offers and prices of other sources in it, made once for a server and copied for every round."""
+
+from collections.abc import Callable
+
+from tests.bench.server import Server
+
+#: The name under which it is kept.
+SEEDED = "seeded"
+
+
+def seed(server: Server, *, offers: int, prices: int, tell: Callable[[str], None]) -> None:
+    """Make it unless the server keeps it already, and work on a copy."""
+    from harvester.cli.seeding.fill import fill, has_data
+    from harvester.cli.seeding.plan import Plan
+
+    if server.keeps(SEEDED):
+        server.restore(SEEDED)
+        return
+    if not has_data():
+        tell(f"making {offers:,} offers of other sources ...")
+        fill(Plan(feeds=100, runs=5_000, offers=offers, prices_per_offer=prices))
+    server.keep(SEEDED)
