@@ -50,9 +50,14 @@ def world(database, settings, tmp_path):
 
 
 def catalog(chance):
-    """Dirty rows, most of them products of their own."""
+    """Dirty rows, most of them products of their own, some a product that stood above already."""
     made = [dirty_row(chance, HEADER) for _ in range(ROWS)]
-    return [[f"N-{n}", *row[1:]] if chance.random() < 0.8 else row for n, row in enumerate(made)]
+    return [[_sku(chance, number) or row[SKU], *row[1:]] for number, row in enumerate(made)]
+
+
+def _sku(chance, number):
+    kind = chance.random()
+    return f"N-{number}" if kind < 0.7 else f"N-{chance.randint(0, number)}" if kind < 0.85 else None
 
 
 def dearer(cells):
