@@ -1,6 +1,7 @@
 """What was measured of catalogs: tables, bars, one JSON object and a page of the documentation."""
 
 import json
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -27,6 +28,8 @@ WHAT = {
     "missing20": "20 % missing: held",
     "approve": "20 % missing: approved",
 }
+#: Fewer are no ground for a claim: the floor alone varies by a third.
+LEAST_ROUNDS = 5
 #: Times the floor.
 MOST = {"cold": 6.0, "unchanged": 2.5, "changed5": 3.0, "changed100": 7.0, "heartbeat": 7.0, "approve": 1.5}
 CASE_HEAD = ("rows", "case", "seconds", "of the floor", "slowest to fastest", "logged MB", "memory MB")
@@ -203,6 +206,18 @@ def _range(seconds: list[float]) -> str:
     return f"{max(seconds):.2f} to {min(seconds):.2f}"
 
 
+def _caution(results: Results) -> str:
+    """What a reader must know before believing a figure."""
+    rounds = len(results.large.steps["cold"]) if results.large else 0
+    if rounds >= LEAST_ROUNDS:
+        return ""
+    load = os.getloadavg()[2]
+    return (
+        f"**{rounds} of {LEAST_ROUNDS} rounds, at a load of {load:.1f} over the last 15 minutes**: an indication. "
+        "A claim needs the median of five on a machine that does nothing else."
+    )
+
+
 def _write_page(
     results: Results, cases: Sequence[Sequence[str]], more: Sequence[Sequence[str]], asked: Sequence[Bar]
 ) -> None:
@@ -211,6 +226,7 @@ def _write_page(
         "# How fast catalogs come in",
         INTRODUCTION,
         f"{measured}{versions(results.server, PACKAGES)}.",
+        _caution(results),
         markdown(CASE_HEAD, cases),
         markdown(MORE_HEAD, more) if more else "",
         markdown(BAR_HEAD, [bar.cells() for bar in asked]),
