@@ -12,11 +12,14 @@ def seed(server: Server, *, offers: int, prices: int, tell: Callable[[str], None
     """Make it unless the server keeps it already, and work on a copy."""
     from harvester.cli.seeding.fill import fill, has_data
     from harvester.cli.seeding.plan import Plan
+    from harvester.ops.database import migrate
 
     if server.keeps(SEEDED):
+        # It may have been made before the newest migration.
         server.restore(SEEDED)
-        return
-    if not has_data():
+        migrate()
+        server.forget(SEEDED)
+    elif not has_data():
         tell(f"making {offers:,} offers of other sources ...")
         fill(Plan(feeds=100, runs=5_000, offers=offers, prices_per_offer=prices))
     server.keep(SEEDED)

@@ -39,6 +39,9 @@ class Server:
         found = self._admin.execute("SELECT count(*) FROM pg_database WHERE datname = %s", [name]).fetchone()
         return bool(found[0])
 
+    def forget(self, name: str) -> None:
+        self._admin.execute(f"DROP DATABASE {name}")
+
     def restore(self, name: str) -> None:
         """Make the working database a copy of a kept one. Large ones are copied as files, past the log."""
         self._disconnect()
