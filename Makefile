@@ -54,7 +54,7 @@ format: $(VENV)/.dev ## Put the code in the house's form
 	@$(BIN)/ruff format .
 
 test: $(VENV)/.dev parts lint ## Everything that must pass: lint and all tests
-	@$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)  # tests/conftest.py orders them
+	@$(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder $(ARGS)  # much of the time they wait; tests/conftest.py orders them
 
 test-fast: $(VENV)/.dev ## The tests without the slow ones and the browser
 	@$(BIN)/python -m pytest -m "not slow and not browser" $(ARGS)
