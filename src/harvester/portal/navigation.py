@@ -1,55 +1,50 @@
 """The menu, and the tabs that belong together."""
 
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 from django.http import HttpRequest
 from django.urls import reverse
 
+#: Headings, and under each of them title, icon and address of an item. Only what operators need; everybody who is
+#: logged in may look at all of it.
+_MENU: Final = (
+    (
+        "",
+        ("Dashboard", "space_dashboard", "index"),
+        ("Affiliate feeds", "rss_feed", "feeds_feed_changelist"),
+        ("Runs", "sync", "catalog_run_changelist"),
+        ("Jobs", "stacks", "engine_job_changelist"),
+    ),
+    (
+        "Catalog",
+        ("Offers", "sell", "catalog_offer_changelist"),
+        ("Retailers", "storefront", "catalog_retailer_changelist"),
+        ("Sources", "conversion_path", "catalog_source_changelist"),
+        ("Corrections", "build", "catalog_pricecorrection_changelist"),
+        ("Review queue", "rule", "catalog_review_changelist"),
+    ),
+    (
+        "Operations",
+        ("Alerts", "notifications", "ops_alert_changelist"),
+        ("Periodic jobs", "event_repeat", "engine_periodicjob_changelist"),
+        ("Audit trail", "policy", "ops_auditevent_changelist"),
+        ("Users", "group", "ops_user_changelist"),
+        ("API keys", "key", "ops_apikey_changelist"),
+    ),
+)
 
-def _item(title: str, icon: str, name: str) -> dict[str, Any]:
-    """An item is marked on its page and on those below it; Unfold would also mark it on /feeds/<id>/runs/."""
+
+def menu(request: HttpRequest) -> list[dict[str, Any]]:
+    """The menu's groups, with the item of this page marked."""
+    return [{"title": title, "items": [_item(request.path, *item) for item in items]} for title, *items in _MENU]
+
+
+def _item(path: str, title: str, icon: str, name: str) -> dict[str, Any]:
+    """An item is marked on its page and on those below it."""
     link = reverse(f"admin:{name}")
-    is_below = link != reverse("admin:index")
-
-    def is_active(request: HttpRequest) -> bool:
-        return request.path.startswith(link) if is_below else request.path == link
-
+    is_active = path == link if name == "index" else path.startswith(link)
     return {"title": title, "icon": icon, "link": link, "active": is_active}
-
-
-def menu(_request: HttpRequest) -> list[dict[str, Any]]:
-    """Only what operators need; everybody who is logged in may look at all of it."""
-    return [
-        {
-            "items": [
-                _item("Dashboard", "space_dashboard", "index"),
-                _item("Affiliate feeds", "rss_feed", "feeds_feed_changelist"),
-                _item("Runs", "sync", "catalog_run_changelist"),
-                _item("Jobs", "stacks", "engine_job_changelist"),
-            ]
-        },
-        {
-            "title": "Catalog",
-            "items": [
-                _item("Offers", "sell", "catalog_offer_changelist"),
-                _item("Retailers", "storefront", "catalog_retailer_changelist"),
-                _item("Sources", "conversion_path", "catalog_source_changelist"),
-                _item("Corrections", "build", "catalog_pricecorrection_changelist"),
-                _item("Review queue", "rule", "catalog_review_changelist"),
-            ],
-        },
-        {
-            "title": "Operations",
-            "items": [
-                _item("Alerts", "notifications", "ops_alert_changelist"),
-                _item("Periodic jobs", "event_repeat", "engine_periodicjob_changelist"),
-                _item("Audit trail", "policy", "ops_auditevent_changelist"),
-                _item("Users", "group", "ops_user_changelist"),
-                _item("API keys", "key", "ops_apikey_changelist"),
-            ],
-        },
-    ]
 
 
 def job_tabs(request: HttpRequest) -> list[dict[str, Any]]:

@@ -110,17 +110,3 @@ CONTENT_SECURITY_POLICY = {
         "upgrade-insecure-requests": CONFIG.https,
     }
 }
-
-UNFOLD = {
-    "SITE_TITLE": "Harvester",
-    "SITE_HEADER": "Harvester",
-    "SITE_URL": None,
-    "SITE_SYMBOL": "potted_plant",
-    "SHOW_HISTORY": False,
-    "SHOW_VIEW_ON_SITE": False,
-    "SIDEBAR": {
-        "show_search": False,
-        "show_all_applications": False,
-        "navigation": "harvester.portal.navigation.menu",
-    },
-}

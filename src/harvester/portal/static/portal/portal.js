@@ -5,10 +5,8 @@ document.addEventListener("alpine:init", () => {
   // Set by theme.js before the first paint. Alpine only ever removes what it added itself, so it has to add it anew.
   document.documentElement.classList.remove("dark");
   Alpine.data("theme", theme);
-  Alpine.data("shell", (activeTab) => ({
-    activeTab,
+  Alpine.data("shell", () => ({
     sidebarMobileOpen: false,
-    sidebarDesktopOpen: true,
     toggleMenu() {
       this.sidebarMobileOpen = !this.sidebarMobileOpen;
     },
