@@ -8,7 +8,7 @@ from django import forms
 
 from harvester.catalog.states import CorrectionAction, CorrectionScope, SourceKind, Visibility
 from harvester.kernel.errors import Conflict, InvalidInput, NotFound
-from harvester.portal.forms import Choice, Text
+from harvester.portal.forms import Choice, DrawnInput, Text, Tick
 
 Result = TypeVar("Result")
 LARGEST = 2**63 - 1
@@ -30,17 +30,12 @@ def _choices(words: Any) -> list[tuple[str, str]]:
     return [(word.value, word.value.replace("_", " ").capitalize()) for word in words]
 
 
-class Check(forms.CheckboxInput):
-    def __init__(self) -> None:
-        super().__init__({"class": "hv-tick"})
-
-
-class Number(forms.NumberInput):
+class Number(DrawnInput, forms.NumberInput):
     def __init__(self) -> None:
         super().__init__({"class": "hv-input"})
 
 
-class Moment(forms.DateTimeInput):
+class Moment(DrawnInput, forms.DateTimeInput):
     input_type = "datetime-local"
 
     def __init__(self) -> None:
@@ -69,7 +64,7 @@ class SourceForm(forms.Form):
         help_text="An address with {url}, {url_raw}, {sku}, {item_id} or {source}; empty for the feed's own links.",
     )
     upc_trusted = forms.BooleanField(
-        label="Trust its trade item numbers", required=False, widget=Check(), help_text="They then link products."
+        label="Trust its trade item numbers", required=False, widget=Tick(), help_text="They then link products."
     )
     visibility = forms.ChoiceField(
         label="Scraped prices", choices=_choices(Visibility), widget=Choice(), help_text="Whether they count."

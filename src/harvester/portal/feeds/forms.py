@@ -5,6 +5,10 @@ from typing import Any, Final, NamedTuple
 
 from django import forms
 from django.conf import settings
+from django.db.models import TextField
+from django.db.models.functions import Cast
+from django.utils.choices import BaseChoiceIterator
+from django.utils.safestring import SafeString
 
 from harvester.catalog.models import Retailer, Source
 from harvester.catalog.states import SourceKind
@@ -15,8 +19,9 @@ from harvester.feeds.states import SCHEDULES, Compression, FeedStatus, Transport
 from harvester.feeds.validation import THRESHOLDS
 from harvester.feeds.verbs.configuring import DEFAULT_EXPIRY_HOURS
 from harvester.pipeline.parse import ParseLimits
+from harvester.portal.feeds.drawing import drawn
 from harvester.portal.feeds.facts import MEGABYTE, THRESHOLD_WORDS
-from harvester.portal.forms import Password, QuickChoice, SecretText, Text, Tick
+from harvester.portal.forms import Choice, Password, SecretText, Text, Tick
 
 THRESHOLD: Final = "threshold_"
 KEPT: Final = "Leave blank to keep existing password."
@@ -36,6 +41,20 @@ _ENCODINGS: Final = (
     ("utf-16-le", "UTF-16 LE"),
     ("utf-16-be", "UTF-16 BE"),
 )
+
+
+#: As text from the database: there may be thousands of options.
+_KEY: Final = Cast("pk", TextField())
+
+
+class _Known(BaseChoiceIterator):
+    """Choices that are pairs already; Django would look at each of thousands whether it is a group."""
+
+    def __init__(self, pairs: list[tuple[str, str]]) -> None:
+        self._pairs = pairs
+
+    def __iter__(self) -> Iterator[tuple[str, str]]:
+        return iter(self._pairs)
 
 
 class Section(NamedTuple):
@@ -99,7 +118,7 @@ def _number(label: str, hint: str = "", help_text: str = "") -> forms.CharField:
 
 
 def _choice(label: str, choices: Iterable[tuple[str, str]], help_text: str = "") -> forms.ChoiceField:
-    return forms.ChoiceField(label=label, choices=choices, required=False, help_text=help_text, widget=QuickChoice())
+    return forms.ChoiceField(label=label, choices=choices, required=False, help_text=help_text, widget=Choice())
 
 
 def _tick(label: str, help_text: str = "") -> forms.BooleanField:
@@ -177,7 +196,7 @@ class FeedForm(forms.Form):
     def _choices(self, name: str, choices: list[tuple[str, str]]) -> None:
         field = self.fields[name]
         assert isinstance(field, forms.ChoiceField)  # noqa: S101 - says so above
-        field.choices = choices
+        field.choices = _Known(choices)
 
     def _tell_what_is_stored(self, feed: Feed) -> None:
         if feed.status == FeedStatus.ENABLED:
@@ -188,12 +207,12 @@ class FeedForm(forms.Form):
             kept = KEPT if name == "password" else f"Leave blank to keep the existing {name.replace('_', ' ')}."
             field.help_text = f"{field.help_text} {kept}".strip()
 
-    def shown(self) -> Iterator[tuple[Section, list[forms.BoundField]]]:
-        """The sections with their fields; one with an error in it is not folded."""
+    def shown(self) -> Iterator[tuple[Section, SafeString]]:
+        """The sections with their fields, drawn; one with an error in it is not folded."""
         for section in self.sections:
             fields = [self[name] for name in section.names if name in self.fields]
             is_folded = section.is_folded and not any(field.errors for field in fields)
-            yield section._replace(is_folded=is_folded), fields
+            yield section._replace(is_folded=is_folded), drawn(fields)
 
 
 def _transports(feed: Feed | None) -> list[tuple[str, str]]:
@@ -217,22 +236,20 @@ class NewFeedForm(FeedForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        free = Source.objects.filter(kind=SourceKind.AFFILIATE_FEED, feed__isnull=True).select_related("retailer")
-        self._choices(
-            "source",
-            [
-                (NEW, "A new source"),
-                *((str(item.pk), f"{item.name} ({item.retailer})") for item in free.order_by("name")),
-            ],
-        )
-        known = Retailer.objects.order_by("name", "pk").values_list("pk", "name", "domain")
-        self._choices(
-            "retailer",
-            [
-                (NEW, "A new retailer"),
-                *((str(pk), f"{name} ({domain})" if domain else name) for pk, name, domain in known),
-            ],
-        )
+        self._choices("source", [(NEW, "A new source"), *_free_sources()])
+        self._choices("retailer", [(NEW, "A new retailer"), *_known_retailers()])
+
+
+def _free_sources() -> Iterator[tuple[str, str]]:
+    free = Source.objects.filter(kind=SourceKind.AFFILIATE_FEED, feed__isnull=True).order_by("name")
+    for key, name, retailer in free.annotate(key=_KEY).values_list("key", "name", "retailer__name"):
+        yield key, f"{name} ({retailer})"
+
+
+def _known_retailers() -> Iterator[tuple[str, str]]:
+    known = Retailer.objects.order_by("name", "pk").annotate(key=_KEY)
+    for key, name, domain in known.values_list("key", "name", "domain"):
+        yield key, f"{name} ({domain})" if domain else name
 
 
 def initial_of(feed: Feed) -> dict[str, Any]:
