@@ -43,7 +43,7 @@ def some_work(database):
 
 
 def test_a_queue_tells_depth_age_rate_and_failures(some_work):
-    feeds, pages = figures.queues()
+    feeds, pages = figures.tally().queues
     assert (feeds.queue, feeds.waiting, feeds.scheduled, feeds.running) == ("feeds", 4, 1, 1)
     assert 600 <= feeds.oldest_waiting_seconds < 900
     assert (feeds.finished_per_second, feeds.failed_last_hour) == (0, 0)
@@ -53,14 +53,14 @@ def test_a_queue_tells_depth_age_rate_and_failures(some_work):
 
 def test_failures_and_rates_forget_what_is_long_past(some_work):
     rows("UPDATE jobs SET finished_at = finished_at - interval '30 minutes' WHERE queue = 'pages' RETURNING id")
-    [pages] = [queue for queue in figures.queues() if queue.queue == "pages"]
+    [pages] = [queue for queue in figures.tally().queues if queue.queue == "pages"]
     assert (pages.finished_per_second, pages.failed_last_hour) == (0, 2)
     rows("UPDATE jobs SET finished_at = finished_at - interval '40 minutes' WHERE queue = 'pages' RETURNING id")
-    assert [queue.queue for queue in figures.queues()] == ["feeds"]
+    assert [queue.queue for queue in figures.tally().queues] == ["feeds"]
 
 
 def test_states_are_counted_with_their_zeros(some_work):
-    assert figures.by_state() == {
+    assert figures.tally().states == {
         "pending": 5,
         "running": 1,
         "retryable": 0,

@@ -227,9 +227,10 @@ def _trouble(job: dict[str, Any]) -> RenderableType | None:
 
 
 def stats() -> dict[str, Any]:
+    tally = figures.tally()
     return {
-        "states": figures.by_state(),
-        "queues": [queue.as_dict() for queue in figures.queues()],
+        "states": tally.states,
+        "queues": [queue.as_dict() for queue in tally.queues],
         "oldest_snapshot_seconds": round(figures.oldest_snapshot_seconds(), 3),
     }
 

@@ -22,14 +22,14 @@ class EngineCollector(Collector):
     """The engine in numbers."""
 
     def collect(self) -> Iterator[Metric]:
-        queues = figures.queues()
+        tally = figures.tally()
         for name, meaning in _PER_QUEUE:
             gauge = GaugeMetricFamily(f"harvester_queue_{name}", meaning, labels=["queue"])
-            for queue in queues:
+            for queue in tally.queues:
                 gauge.add_metric([queue.queue], getattr(queue, name))
             yield gauge
         states = GaugeMetricFamily("harvester_jobs", "Jobs in each state.", labels=["state"])
-        for state, count in figures.by_state().items():
+        for state, count in tally.states.items():
             states.add_metric([state], count)
         yield states
         yield GaugeMetricFamily(

@@ -27,16 +27,14 @@ class Snapshot:
     """The engine at a moment.
 
     Attributes:
-        states: number of jobs in each state.
-        queues: figures of each queue.
+        tally: number of jobs in each state, and figures of each queue.
         hours: what ended in each of the last 24 hours.
         failures: the latest failed jobs.
         stuck: running jobs without a sign of life, silent ones first.
         snapshot_seconds: age of the oldest open transaction.
     """
 
-    states: dict[str, int]
-    queues: list[figures.QueueFigures]
+    tally: figures.Tally
     hours: list[dict[str, Any]]
     failures: list[Job]
     stuck: list[Job]
@@ -45,8 +43,7 @@ class Snapshot:
 
 def take() -> Snapshot:
     return Snapshot(
-        states=figures.by_state(),
-        queues=figures.queues(),
+        tally=figures.tally(),
         hours=figures.last_day(),
         failures=_failures(),
         stuck=figures.stuck(settings.CONFIG.stuck_seconds),
@@ -72,14 +69,15 @@ def page(site: AdminSite, request: HttpRequest, extra: dict[str, Any]) -> HttpRe
 
 
 def _words(now: Snapshot) -> dict[str, Any]:
-    waited = max((queue.oldest_waiting_seconds for queue in now.queues), default=0.0)
+    states, queues = now.tally.states, now.tally.queues
+    waited = max((queue.oldest_waiting_seconds for queue in queues), default=0.0)
     slow = now.snapshot_seconds > figures.OLD_SNAPSHOT_SECONDS
     return {
-        "no_jobs": not any(now.states.values()),
-        "tiles": [{"state": state, "count": count} for state, count in now.states.items()],
-        "queues": now.queues,
-        "waiting": sum(queue.waiting for queue in now.queues),
-        "oldest_waiting": duration(waited) if any(queue.waiting for queue in now.queues) else None,
+        "no_jobs": not any(states.values()),
+        "tiles": [{"state": state, "count": count} for state, count in states.items()],
+        "queues": queues,
+        "waiting": sum(queue.waiting for queue in queues),
+        "oldest_waiting": duration(waited) if any(queue.waiting for queue in queues) else None,
         "failures": now.failures,
         "stuck": now.stuck[:STUCK],
         "stuck_count": len(now.stuck),
