@@ -100,14 +100,14 @@ WHERE f.status = 'ENABLED' AND w.is_shown AND s.held_run_no IS NULL AND s.last_p
 ORDER BY s.last_promoted_at, s.name LIMIT %(named)s
 """
 _LATE = """
-SELECT f.id, s.name, NULL, 'It is due, and nobody has begun. Are a scheduler and a worker running?', f.next_run_at,
-       count(*) OVER ()
+SELECT f.id, s.name, NULL::bigint, 'It is due, and nobody has begun. Are a scheduler and a worker running?',
+       f.next_run_at, count(*) OVER ()
 FROM feeds f JOIN sources s ON s.id = f.source_id
 WHERE f.status = 'ENABLED' AND f.next_run_at < statement_timestamp() - %(late)s * interval '1 minute'
 ORDER BY f.next_run_at, s.name LIMIT %(named)s
 """
 _HOST_KEYS = f"""
-SELECT f.id, s.name, NULL, f.seen_host_key, NULL, count(*) OVER ()
+SELECT f.id, s.name, NULL::bigint, f.seen_host_key, NULL::timestamptz, count(*) OVER ()
 FROM feeds f JOIN sources s ON s.id = f.source_id WHERE {_PENDING_KEY} ORDER BY s.name LIMIT %(named)s
 """  # noqa: S608 - put together from constants
 _NEEDS = {
@@ -118,6 +118,12 @@ _NEEDS = {
     NeedKind.LATE: _LATE,
     NeedKind.HOST_KEY: _HOST_KEYS,
 }
+# Together, because the way to the database and back takes longer than each of them.
+_ALL_NEEDS = " UNION ALL ".join(
+    f"SELECT '{kind}' AS kind, row_number() OVER () AS place, x.* FROM ({query}) x"  # noqa: S608 - of constants
+    for kind, query in _NEEDS.items()
+)
+_ALL_NEEDS += " ORDER BY kind, place"
 
 
 def feeds_by_status() -> dict[str, int]:
@@ -128,12 +134,12 @@ def feeds_by_status() -> dict[str, int]:
 
 def needs(named: int = NAMED) -> list[Needs]:
     """What somebody should look at, by urgency; sorts of which there is nothing are left out."""
-    found = [_needs(kind, query, named) for kind, query in _NEEDS.items()]
+    rows = _rows(_ALL_NEEDS, {"named": named, "late": LATE_MINUTES})
+    found = [_needs(kind, [row[2:] for row in rows if row[0] == kind]) for kind in NeedKind]
     return [each for each in found if each.total]
 
 
-def _needs(kind: NeedKind, query: str, named: int) -> Needs:
-    rows = _rows(query, {"named": named, "late": LATE_MINUTES})
+def _needs(kind: NeedKind, rows: list[tuple[Any, ...]]) -> Needs:
     items = [
         Need(kind=kind, feed_id=feed_id, feed=name, run_no=run_no, reason=_reason(kind, reason), at=at)
         for feed_id, name, run_no, reason, at, _ in rows

@@ -11,6 +11,7 @@ from harvester.engine.models import Job
 from harvester.feeds import days, overview
 from harvester.feeds.overview import AtWork, Need, NeedKind, Needs
 from harvester.ops.models import Alert
+from harvester.portal.lines import Line, drawn
 from harvester.portal.links import address
 from harvester.portal.sharing import shared
 
@@ -45,26 +46,6 @@ class Glance:
     days: list[days.Day]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Line:
-    """One line of what needs somebody.
-
-    Attributes:
-        word: the badge.
-        title: of which thing.
-        reason: why.
-        link: where to look, if there is such a page.
-        happens: what happened or will happen at `at`.
-    """
-
-    word: str
-    title: str
-    reason: str
-    link: str | None
-    happens: str
-    at: datetime | None
-
-
 def latest() -> Glance:
     return shared("portal.dashboard.feeds", FRESH_SECONDS, take)
 
@@ -91,8 +72,8 @@ def _month() -> list[days.Day]:
 def words(now: Glance) -> dict[str, Any]:
     total = sum(each.total for each in now.needs) + now.alert_count
     return {
-        "needs": [{"lines": [_line(need) for need in each.named], **_rest(each)} for each in now.needs],
-        "alert_lines": [_alert_line(alert) for alert in now.alerts],
+        "needs": [{"lines": [drawn(_line(need)) for need in each.named], **_rest(each)} for each in now.needs],
+        "alert_lines": [drawn(_alert_line(alert)) for alert in now.alerts],
         "more_alerts": now.alert_count - len(now.alerts),
         "needs_count": total,
         "feed_count": sum(now.statuses.values()),
