@@ -75,6 +75,13 @@ def test_a_number_finds_its_product_even_without_an_offer(tools, shop):
     assert titles(text="04006381333931", source_id=shop.pk) == []
 
 
+def test_what_looks_like_a_word_is_a_number_only_where_no_word_is_found(tools, shop):
+    catalog.product(shop, title="Numbered saw", identity_value="hammer")
+    catalog.product(shop, title="Numbered too", identity_value="BLKHMR")
+    assert titles(text="hammer") == ["Old hammer", "Red hammer"]
+    assert titles(text="BLKHMR") == ["Numbered too"]
+
+
 @pytest.mark.parametrize("sort", [Sort.NEWEST, Sort.PRICE, Sort.PRICE_DESCENDING])
 @pytest.mark.parametrize("narrowed", [{}, {"source": True}, {"in_stock": True}, {"state": "VISIBLE"}], ids=str)
 def test_pages_forth_and_back_hold_every_offer_once(shop, sort, narrowed, monkeypatch):

@@ -13,7 +13,7 @@ from typing import Any
 from uuid import UUID
 
 from harvester.catalog import explaining
-from harvester.catalog.browsing_sql import by_number, narrow, ranked, without_offer
+from harvester.catalog.browsing_sql import by_number, is_like_a_number, narrow, ranked, without_offer
 from harvester.catalog.explaining import Key, Standing
 from harvester.catalog.rows import fetch
 from harvester.catalog.search import Query, Sort
@@ -149,11 +149,20 @@ def lines(keys: Sequence[Key]) -> list[Line]:
 def browse(query: Browse) -> Listing:
     """One page of the offers that fit."""
     sources = _sources(query)
-    if numbered := by_number(query, sources):
-        return Listing(lines=lines(numbered), by_number=True)
-    if query.order is Sort.RELEVANCE:
-        return _best(query, sources)
-    return _page(query, sources)
+    if is_like_a_number(query.text):
+        return _numbered(query, sources) or _listed(query, sources)
+    found = _listed(query, sources)
+    return found if found.lines else _numbered(query, sources) or found
+
+
+def _numbered(query: Browse, sources: list[UUID] | None) -> Listing | None:
+    """To look for a number in every source takes as long as to look for a word in all of them."""
+    found = by_number(query, sources)
+    return Listing(lines=lines(found), by_number=True) if found else None
+
+
+def _listed(query: Browse, sources: list[UUID] | None) -> Listing:
+    return _best(query, sources) if query.order is Sort.RELEVANCE else _page(query, sources)
 
 
 def _sources(query: Browse) -> list[UUID] | None:
@@ -164,7 +173,7 @@ def _sources(query: Browse) -> list[UUID] | None:
 
 
 def _best(query: Browse, sources: list[UUID] | None) -> Listing:
-    found = [row for row in fetch(ranked(query, sources), _values(query, sources)) if row["fits"]]
+    found = fetch(ranked(query, sources), {**_values(query, sources), "window": query.page_size + 1})
     keys = [_key(row) for row in found[: query.page_size]]
     return Listing(lines=lines(keys), is_cut=len(found) > query.page_size)
 

@@ -28,11 +28,12 @@ SELECT x.* FROM unnest(%(sources)s::uuid[]) AS each (id) CROSS JOIN LATERAL (
     WHERE o.source_id = each.id AND {where} {order}
 ) x {outer}
 """
+# Only the page leaves the database: to hand over all that was ranked takes as long as to rank it.
 _RANKED = """
 SELECT source_id, product_id, amount, fits FROM (
     SELECT o.source_id, o.product_id, o.amount, {fits} AS fits, ts_rank(o.tsv, {text}) AS rank
     FROM {offers} o WHERE {where} LIMIT {candidates}
-) c ORDER BY fits DESC, rank DESC, product_id DESC
+) c WHERE fits ORDER BY rank DESC, product_id DESC LIMIT %(window)s
 """
 _WITHOUT_OFFER = """
 SELECT x.* FROM unnest(%(sources)s::uuid[]) AS each (id) CROSS JOIN LATERAL (
@@ -69,6 +70,11 @@ def by_number(query: "Browse", sources: list[UUID] | None) -> list[Key]:
     return [(row["source_id"], row["id"]) for row in fetch(_BY_NUMBER.format(most=MOST_BY_NUMBER), values)]
 
 
+def is_like_a_number(text: str) -> bool:
+    """Nearly all numbers of shops and of the trade have a digit, and nearly no word does."""
+    return any(letter.isdigit() for letter in text)
+
+
 def narrow(query: "Browse", sources: list[UUID] | None, *, backwards: bool) -> str:
     """A window of offers in the order asked for."""
     order = _order(query.order, backwards=backwards)
@@ -82,7 +88,7 @@ def narrow(query: "Browse", sources: list[UUID] | None, *, backwards: bool) -> s
 
 
 def ranked(query: "Browse", sources: list[UUID] | None) -> str:
-    """The offers that fit a text best, of as many as can be ranked."""
+    """The offers that fit a text best, of as many as can be ranked; as many of them as are asked for."""
     where = [*_conditions(query), *(["o.source_id = ANY (%(sources)s)"] if sources is not None else [])]
     return _RANKED.format(
         fits=_fits(query), offers=_offers(query), text=WORDS["text"], where=_all_of(where), candidates=CANDIDATES

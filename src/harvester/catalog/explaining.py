@@ -87,15 +87,12 @@ CONCERNS = """
                      ELSE c.source_id = s.id AND c.run_no = n.run_no END
 """
 # Whether an offer is active and visible is asked of the views that everybody asks; the rest are the facts behind it.
-# Of a product without an offer the newest price tells why no price of it may be read.
-_STANDINGS = f"""
+_STANDINGS = """
 SELECT p.source_id, p.id, o.product_id IS NOT NULL AS has_offer, w.is_shown, s.name AS source, r.name AS retailer,
        EXISTS (SELECT FROM active_offers a WHERE a.source_id = p.source_id AND a.product_id = p.id) AS is_active,
        EXISTS (SELECT FROM visible_offers v WHERE v.source_id = p.source_id AND v.product_id = p.id) AS is_visible,
        k.name AS display_primary, coalesce(o.seen_until, s.last_promoted_at) AS last_seen_at,
-       o.seen_until IS NOT NULL AS is_missing, s.expiry_hours, s.frozen, s.held_since, s.max_hold_hours,
-       n.run_no, i.ignored_at, i.ignored_reason, c.id AS correction_id, c.created_at AS corrected_at,
-       c.reason AS correction_reason
+       o.seen_until IS NOT NULL AS is_missing, s.expiry_hours, s.frozen, s.held_since, s.max_hold_hours
 FROM unnest(%(sources)s::uuid[], %(products)s::bigint[]) AS x (source_id, id)
 JOIN source_products p ON p.source_id = x.source_id AND p.id = x.id
 JOIN sources s ON s.id = p.source_id
@@ -103,8 +100,16 @@ JOIN retailers r ON r.id = s.retailer_id
 JOIN source_windows w ON w.source_id = p.source_id
 LEFT JOIN sources k ON k.retailer_id = s.retailer_id AND k.is_display_primary
 LEFT JOIN offers o ON o.source_id = p.source_id AND o.product_id = p.id
+"""
+# Of a product without an offer the newest price tells why no price of it may be read. Asked only where there are such
+# products: the partitions of prices make it dear to plan.
+_WITHOUT_OFFER = f"""
+SELECT x.source_id, x.id, n.run_no, i.ignored_at, i.ignored_reason, c.id AS correction_id,
+       c.created_at AS corrected_at, c.reason AS correction_reason
+FROM unnest(%(sources)s::uuid[], %(products)s::bigint[]) AS x (source_id, id)
+LEFT JOIN sources s ON s.id = x.source_id
 LEFT JOIN LATERAL (
-    SELECT l.* FROM prices l WHERE l.source_id = p.source_id AND l.source_product_id = p.id AND o.product_id IS NULL
+    SELECT l.* FROM prices l WHERE l.source_id = x.source_id AND l.source_product_id = x.id
     ORDER BY l.observed_at DESC, l.run_no DESC LIMIT 1) n ON true
 LEFT JOIN runs i ON i.no = n.run_no AND i.ignored_at IS NOT NULL
 LEFT JOIN LATERAL (
@@ -124,9 +129,15 @@ def standing(source_id: UUID, product_id: int) -> Standing:
 
 def standings(keys: Iterable[Key]) -> dict[Key, Standing]:
     """How the offers of these products stand; products that do not exist are left out."""
-    wanted = list(keys)
-    values = {"sources": [source for source, _ in wanted], "products": [product for _, product in wanted]}
-    return {(row["source_id"], row["id"]): _standing(row) for row in fetch(_STANDINGS, values)}
+    rows = _read(_STANDINGS, list(keys))
+    without = [key for key, row in rows.items() if not row["has_offer"]]
+    reasons = _read(_WITHOUT_OFFER, without) if without else {}
+    return {key: _standing(row | reasons.get(key, {})) for key, row in rows.items()}
+
+
+def _read(statement: str, keys: list[Key]) -> dict[Key, dict[str, Any]]:
+    values = {"sources": [source for source, _ in keys], "products": [product for _, product in keys]}
+    return {(row["source_id"], row["id"]): row for row in fetch(statement, values)}
 
 
 def _standing(row: dict[str, Any]) -> Standing:
