@@ -14,6 +14,7 @@ from harvester.catalog.history import PricePoint
 from harvester.kernel.errors import NotFound
 from harvester.ops.models import Role
 from harvester.portal.catalog import offer_filters
+from harvester.portal.catalog.offer_rows import rows
 from harvester.portal.catalog.words import outside
 from harvester.portal.pages import Pages
 from harvester.portal.requests import may
@@ -42,6 +43,7 @@ class OfferPages(Pages):
             "kept": {name: value for name, value in chosen.items() if name != "q"},
             "pills": offer_filters.pills(chosen),
             "listing": listing,
+            "rows": rows(listing.lines) if listing else "",
             "problem": problem,
             "is_first": not (request.GET.get("after") or request.GET.get("before")),
             "first": offer_filters.address(chosen),
