@@ -2,6 +2,8 @@
 
 import json
 from datetime import datetime
+from functools import lru_cache
+from html import escape
 from typing import Any
 
 from django.utils import timezone
@@ -52,12 +54,16 @@ TONES = {
 }
 
 
+@lru_cache
 def badge(word: str) -> SafeString:
     """The state of a job, a feed, a run or an alert, by word and colour."""
     name = word.lower()
-    return format_html(
-        '<span class="hv-badge hv-{}">{}</span>', TONES.get(name, name), name.replace("_", " ").capitalize()
-    )
+    tone, words = escape(TONES.get(name, name)), escape(name.replace("_", " ").capitalize())
+    return SafeString(f'<span class="hv-badge hv-{tone}">{words}</span>')
+
+
+def number(count: int) -> SafeString:
+    return SafeString(f'<span class="hv-num">{count:,}</span>')
 
 
 def worker(name: str | None) -> SafeString:
@@ -69,14 +75,9 @@ def when(moment: datetime | None) -> SafeString:
     """How long ago, or how soon; the exact moment on hover. The page's script keeps the words true."""
     if moment is None:
         return NOTHING
-    exact = f"{moment:%Y-%m-%d %H:%M:%S} UTC"
+    exact = moment.isoformat(timespec="milliseconds")
     words = distance((moment - timezone.now()).total_seconds())
-    return format_html(
-        '<time datetime="{}" title="{}" data-relative>{}</time>',
-        moment.isoformat(timespec="milliseconds"),
-        exact,
-        words,
-    )
+    return SafeString(f'<time datetime="{exact}" title="{moment:%Y-%m-%d %H:%M:%S} UTC" data-relative>{words}</time>')
 
 
 def distance(seconds: float) -> str:

@@ -1,9 +1,9 @@
 """Where the page of a thing is, by the name that the audit trail, alerts and other pages give it."""
 
+from html import escape
 from typing import Any
 
 from django.urls import NoReverseMatch, reverse
-from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 #: What a thing is called -> the name of its page's address.
@@ -33,7 +33,7 @@ def address(kind: str, *ids: Any) -> str | None:
 
 def link(kind: str, *ids: Any, text: str) -> SafeString:
     """The text as a link to the thing's page, or the bare text where it has none."""
-    where = address(kind, *ids)
+    where, words = address(kind, *ids), escape(str(text))
     if where is None:
-        return format_html('<span class="hv-object" title="{0}">{0}</span>', text)
-    return format_html('<a class="hv-object" href="{0}" title="{1}">{1}</a>', where, text)
+        return SafeString(f'<span class="hv-object" title="{words}">{words}</span>')
+    return SafeString(f'<a class="hv-object" href="{escape(where)}" title="{words}">{words}</a>')

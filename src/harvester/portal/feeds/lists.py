@@ -2,13 +2,14 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache, partial
+from html import escape
 from typing import Any
 
 from django.contrib.admin import display
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponseBase
 from django.urls import URLPattern, reverse
-from django.utils.html import format_html, format_html_join
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
@@ -17,7 +18,7 @@ from harvester.feeds.models import Feed
 from harvester.feeds.networks import networks
 from harvester.feeds.states import FeedStatus
 from harvester.ops.models import Role
-from harvester.portal.display import NOTHING, badge, when
+from harvester.portal.display import NOTHING, badge, number, when
 from harvester.portal.feeds import actions, editing, figures, page, runs, trial, words
 from harvester.portal.feeds.buttons import NAMED
 from harvester.portal.filters import ChoicePill
@@ -173,19 +174,16 @@ class FeedAdmin(PortalAdmin):
 
     @display(description="Visible offers")
     def offers(self, feed: Any) -> SafeString:
-        return format_html('<span class="hv-num">{}</span>', f"{feed.visible:,}") if feed.visible else NOTHING
+        return number(feed.visible) if feed.visible else NOTHING
 
     @display(description="Actions")
     def buttons(self, feed: Feed) -> SafeString:
         """They belong to the one form of the page, which has the token."""
-        parts = format_html_join(
-            " ",
-            '<button type="submit" class="hv-button hv-small" form="row-action" formaction="{}" aria-label="{}: {}">'
-            "{}</button>",
-            (
-                (f"{_list_address()}{feed.pk}/{action.name}/", action.words, str(feed), action.words)
-                for action in ROW_ACTIONS
-                if feed.status in action.states
-            ),
+        where, name = escape(f"{_list_address()}{feed.pk}"), escape(str(feed))
+        parts = " ".join(
+            f'<button type="submit" class="hv-button hv-small" form="row-action" formaction="{where}/{action.name}/" '
+            f'aria-label="{escape(action.words)}: {name}">{escape(action.words)}</button>'
+            for action in ROW_ACTIONS
+            if feed.status in action.states
         )
-        return format_html('<span class="hv-row-buttons">{}</span>', parts) if parts else NOTHING
+        return SafeString(f'<span class="hv-row-buttons">{parts}</span>') if parts else NOTHING

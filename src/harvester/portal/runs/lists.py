@@ -16,7 +16,7 @@ from django.views.decorators.http import require_POST, require_safe
 from harvester.catalog.models import Run, Source
 from harvester.catalog.states import RunOutcome, RunStatus
 from harvester.feeds.states import Trigger
-from harvester.portal.display import NOTHING, badge, span, verb, when
+from harvester.portal.display import NOTHING, badge, number, span, verb, when
 from harvester.portal.filters import ChoicePill, Pill, TextPill
 from harvester.portal.links import link
 from harvester.portal.model_admin import PortalAdmin
@@ -174,4 +174,4 @@ class RunAdmin(PortalAdmin):
 
 def _figure(run: Run, name: str) -> str | SafeString:
     value: Any = getattr(getattr(run, "feed_run", None), name, None)
-    return format_html('<span class="hv-num">{}</span>', f"{value:,}") if value is not None else NOTHING
+    return number(value) if value is not None else NOTHING
