@@ -44,7 +44,7 @@ def test_the_list_is_by_name_and_tells_what_matters(viewer):
     failed = run(shown, "FAILED", error_code="AUTH_FAILED", error="no")
     answer = viewer.get("/feeds/")
     assert listed(answer) == ["A", "B", "C"]
-    for words in ("Enabled", f"#{failed.no}", "1 h ago", "Every 6 h", "1,234", "When asked"):
+    for words in ("Enabled", f"#{failed.no}", "60 min ago", "Every 6 h", "1,234", "When asked"):
         assert words in text(answer), words
     assert "77" not in text(answer), "nobody sees the products of a source that is not the primary"
 

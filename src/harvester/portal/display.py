@@ -89,9 +89,9 @@ def distance(seconds: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """A length of time in its largest unit, as far as anybody cares."""
+    """A length of time in the largest unit of which there are two: 47 hours are no day."""
     for unit, name in ((DAY, "d"), (HOUR, "h"), (MINUTE, "min")):
-        if seconds >= unit:
+        if seconds >= 2 * unit:
             return f"{int(seconds // unit)} {name}"
     return f"{int(seconds)} s"
 

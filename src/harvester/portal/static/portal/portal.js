@@ -22,7 +22,7 @@ let clockOffset = 0;
 function relativeTime(seconds) {
   const away = Math.abs(seconds);
   if (away < 1) return "just now";
-  const [unit, name] = [[86400, "d"], [3600, "h"], [60, "min"], [1, "s"]].find(([size]) => away >= size);
+  const [unit, name] = [[86400, "d"], [3600, "h"], [60, "min"]].find(([size]) => away >= 2 * size) ?? [1, "s"];
   const size = `${Math.floor(away / unit)} ${name}`;
   return seconds > 0 ? `in ${size}` : `${size} ago`;
 }
