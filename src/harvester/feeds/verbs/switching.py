@@ -66,6 +66,8 @@ def require_status(feed: Feed, wanted: FeedStatus, done: str) -> None:
 
 def _switch(actor: Actor, feed_id: UUID, before: FeedStatus, after: FeedStatus, done: str) -> Feed:
     feed = locked(feed_id)
+    if feed.status == after:
+        raise WrongStatus(f"The feed {feed} is {feed.status} already. Nothing was changed.")
     require_status(feed, before, done)
     if after is FeedStatus.ENABLED and (problems := missing_for_a_run(feed)):
         raise InvalidSettings(problems)
