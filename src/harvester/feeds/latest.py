@@ -43,8 +43,11 @@ SELECT count(*), count(*) FILTER (WHERE r.status = 'FAILED'),
 FROM runs r JOIN feed_runs f ON f.run_id = r.id
 WHERE r.source_id = %(source)s AND r.started_at >= clock_timestamp() - %(days)s * interval '1 day'
 """
-#: Columns that may be large, and that no chart shows.
-_HEAVY = ("verdict", "rejects", "warnings", "dialect", "timings")
+#: What charts show of a run.
+_DRAWN = (
+    *("rows_read", "prices_written", "products_rejected"),
+    *("run__no", "run__started_at", "run__duration_ms"),
+)
 
 
 def latest_runs(source_ids: Collection[UUID]) -> dict[UUID, Run]:
@@ -62,10 +65,10 @@ def visible_products(source_ids: Collection[UUID]) -> dict[UUID, int]:
 
 
 def figures_since(feed: Feed, *, days: int = HISTORY_DAYS, most: int) -> list[FeedRun]:
-    """The newest runs of these days with their figures, oldest first."""
+    """The newest runs of these days with the figures that charts show, oldest first."""
     since = database_now() - timedelta(days=days)
     found = FeedRun.objects.filter(run__source_id=feed.source_id, run__started_at__gte=since)
-    newest = found.select_related("run").defer(*_HEAVY).order_by("-run__started_at", "-run__no")[:most]
+    newest = found.select_related("run").only(*_DRAWN).order_by("-run__started_at", "-run__no")[:most]
     return list(newest)[::-1]
 
 

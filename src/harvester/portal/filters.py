@@ -7,8 +7,10 @@ from typing import Any
 from django.contrib.admin import ListFilter
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest
+from django.utils.safestring import SafeString
 
 from harvester.portal.listing import AFTER, BEFORE
+from harvester.portal.pills import Choice, Field, choice_pill, form_pill, text_field
 
 #: A changed filter begins at the first page.
 PAGE = [AFTER, BEFORE]
@@ -21,11 +23,9 @@ class Pill(ListFilter):
 
     Attributes:
         parameters: names in the query string.
-        template: how it opens.
     """
 
     parameters: tuple[str, ...]
-    template: str
 
     def __init__(self, request: HttpRequest, params: dict[str, Any], model: type[Model], model_admin: Any) -> None:
         super().__init__(request, params, model, model_admin)
@@ -49,11 +49,24 @@ class Pill(ListFilter):
         """What is chosen, for the pill itself."""
         return " ".join(filter(None, (self.get(name) for name in self.parameters)))
 
-    def choices(self, changelist: Any) -> Iterator[dict[str, Any]]:
-        """The address that drops this filter, and the other filters that a form must carry along."""
+    def clear(self, changelist: Any) -> str:
+        """The address that drops this filter."""
+        return str(changelist.get_query_string(remove=[*self.parameters, *PAGE]))
+
+    def drawn(self, changelist: Any) -> SafeString:
+        raise NotImplementedError
+
+
+class FormPill(Pill):
+    """Fields to type into."""
+
+    def fields(self) -> Iterable[Field]:
+        raise NotImplementedError
+
+    def drawn(self, changelist: Any) -> SafeString:
         gone = [*self.parameters, *PAGE]
         kept = {name: value for name, value in changelist.params.items() if name not in gone}
-        yield {"clear": changelist.get_query_string(remove=gone), "kept": kept}
+        return form_pill(str(self.title), self.summary, self.clear(changelist), kept, self.fields())
 
 
 class ChoicePill(Pill):
@@ -64,7 +77,6 @@ class ChoicePill(Pill):
     """
 
     field: str
-    template = "portal/filters/choice.html"
 
     def __init_subclass__(cls) -> None:
         cls.parameters = (cls.field,)
@@ -77,21 +89,22 @@ class ChoicePill(Pill):
         chosen = self.get(self.field)
         return queryset.filter(**{self.field: chosen}) if chosen else queryset
 
-    def choices(self, changelist: Any) -> Iterator[dict[str, Any]]:
-        yield from super().choices(changelist)
+    def drawn(self, changelist: Any) -> SafeString:
+        return choice_pill(str(self.title), self.summary, self.clear(changelist), self._choices(changelist))
+
+    def _choices(self, changelist: Any) -> Iterator[Choice]:
         chosen, offered = self.get(self.field), list(self.values())
         if chosen and chosen not in dict(offered):
             offered.append((chosen, chosen))
         for value, words in offered:
             link = changelist.get_query_string({self.field: value}, remove=PAGE)
-            yield {"link": link, "words": words, "selected": value == chosen}
+            yield Choice(link, words, value == chosen)
 
 
-class TextPill(Pill):
+class TextPill(FormPill):
     """A text that a field must be equal to."""
 
     field: str
-    template = "portal/filters/text.html"
     hint = ""
 
     def __init_subclass__(cls) -> None:
@@ -101,18 +114,24 @@ class TextPill(Pill):
         wanted = self.get(self.field)
         return queryset.filter(**{self.field: wanted}) if wanted else queryset
 
+    def fields(self) -> Iterable[Field]:
+        return [text_field(str(self.title), self.field, self.summary, self.hint)]
 
-class DaysPill(Pill):
+
+class DaysPill(FormPill):
     """From one day to another, both included, in UTC."""
 
     field: str
-    template = "portal/filters/days.html"
     parameters = ("from", "to")
 
     @property
     def summary(self) -> str:
         first, last = self.get("from"), self.get("to")
         return f"{first or '…'} to {last or '…'}" if first or last else ""
+
+    def fields(self) -> Iterable[Field]:
+        labels = {"from": "From (UTC)", "to": "To (UTC)"}
+        return [Field(words, {"type": "date", "name": name, "value": self.get(name)}) for name, words in labels.items()]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:  # noqa: ARG002
         first, last = _day(self.get("from")), _day(self.get("to"))

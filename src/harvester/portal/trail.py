@@ -14,9 +14,10 @@ from django.views.decorators.http import require_safe
 
 from harvester.ops.models import AuditEvent
 from harvester.portal.display import NOTHING, pretty, verb, when
-from harvester.portal.filters import ChoicePill, DaysPill, Pill, TextPill
+from harvester.portal.filters import ChoicePill, DaysPill, FormPill, TextPill
 from harvester.portal.links import address
 from harvester.portal.model_admin import PortalAdmin
+from harvester.portal.pills import Field, text_field
 
 #: The beginning of an id tells it apart well enough in a list.
 UUID_TAIL = re.compile(r"(?<=\A[0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\Z")
@@ -90,10 +91,13 @@ class VerbPill(ChoicePill):
         return [(name, verb(name)) for name in VERBS]
 
 
-class ObjectPill(Pill):
+class ObjectPill(FormPill):
     title = "Object"
     parameters = ("object_type", "object_id")
-    template = "portal/filters/object.html"
+
+    def fields(self) -> Iterable[Field]:
+        kind, number = (self.get(name) for name in self.parameters)
+        return [text_field("Type", "object_type", kind, "job, user"), text_field("Id", "object_id", number)]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[AuditEvent]) -> QuerySet[AuditEvent]:  # noqa: ARG002
         for name in self.parameters:

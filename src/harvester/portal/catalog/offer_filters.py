@@ -5,11 +5,14 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 from urllib.parse import urlencode
 
+from django.utils.safestring import SafeString
+
 from harvester.catalog import retailers, sources
 from harvester.catalog.browsing import Browse, Shown
 from harvester.catalog.search import Sort
 from harvester.kernel.errors import InvalidInput, NotFound
 from harvester.portal.display import verb
+from harvester.portal.pills import Choice, Field, choice_pill, form_pill, text_field
 
 STATES = [(state.value, verb(state.value)) for state in Shown]
 STOCK = [("yes", "In stock"), ("no", "Out of stock")]
@@ -59,8 +62,8 @@ def _amount(field: str, chosen: Mapping[str, str]) -> Decimal | None:
         raise InvalidInput(f"{field}: {chosen[field][:40]!r} is no amount; write it like 19.99.") from None
 
 
-def pills(chosen: Mapping[str, str]) -> list[dict[str, Any]]:
-    """The filters as the shared templates of pills draw them."""
+def pills(chosen: Mapping[str, str]) -> list[SafeString]:
+    """The filters above the list."""
     return [
         _choice(chosen, "State", "state", STATES),
         _text(chosen, "Retailer", "retailer", "domain, name or id"),
@@ -81,38 +84,28 @@ def _without(chosen: Mapping[str, str], *fields: str) -> dict[str, str]:
     return {name: value for name, value in chosen.items() if name not in fields}
 
 
-def _pill(
-    chosen: Mapping[str, str], title: str, template: str, fields: tuple[str, ...], summary: str
-) -> dict[str, Any]:
-    kept = _without(chosen, *fields)
-    spec = {"summary": summary, "used_parameters": chosen, "field": fields[0]}
-    first = {"clear": address(kept), "kept": kept}
-    return {"title": title, "template": template, "spec": spec, "choices": [first]}
+def _choice(chosen: Mapping[str, str], title: str, field: str, words: Iterable[tuple[str, str]]) -> SafeString:
+    known, now = dict(words), chosen.get(field, "")
+    choices = [Choice(address({**chosen, field: value}), text, value == now) for value, text in known.items()]
+    return choice_pill(title, known.get(now, now), address(_without(chosen, field)), choices)
 
 
-def _choice(chosen: Mapping[str, str], title: str, field: str, words: Iterable[tuple[str, str]]) -> dict[str, Any]:
-    known = dict(words)
-    now = chosen.get(field, "")
-    made = _pill(chosen, title, "portal/filters/choice.html", (field,), known.get(now, now))
-    made["choices"] += [
-        {"link": address({**chosen, field: value}), "words": text, "selected": value == now}
-        for value, text in known.items()
-    ]
-    return made
+def _text(chosen: Mapping[str, str], title: str, field: str, hint: str) -> SafeString:
+    kept, now = _without(chosen, field), chosen.get(field, "")
+    return form_pill(title, now, address(kept), kept, [text_field(title, field, now, hint)])
 
 
-def _text(chosen: Mapping[str, str], title: str, field: str, hint: str) -> dict[str, Any]:
-    made = _pill(chosen, title, "portal/filters/text.html", (field,), chosen.get(field, ""))
-    made["spec"]["hint"] = hint
-    return made
-
-
-def _price(chosen: Mapping[str, str]) -> dict[str, Any]:
-    fields = ("currency", "min", "max")
-    low, high = chosen.get("min"), chosen.get("max")
+def _price(chosen: Mapping[str, str]) -> SafeString:
+    names = ("currency", "min", "max")
+    kept, (currency, low, high) = _without(chosen, *names), (chosen.get(name, "") for name in names)
     spread = f"{low or '0'} to {high or '…'}" if low or high else ""
-    summary = " ".join(filter(None, (chosen.get("currency", "").upper(), spread)))
-    return _pill(chosen, "Price", "portal/catalog/price_pill.html", fields, summary)
+    summary = " ".join(filter(None, (currency.upper(), spread)))
+    fields = [
+        Field("Currency", {"name": "currency", "value": currency, "placeholder": "USD", "spellcheck": "false"}),
+        Field("From", {"name": "min", "inputmode": "decimal", "value": low, "placeholder": "0.00"}),
+        Field("To", {"name": "max", "inputmode": "decimal", "value": high, "placeholder": "any"}),
+    ]
+    return form_pill("Price", summary, address(kept), kept, fields)
 
 
 def found(read: Callable[[], Any]) -> tuple[Any, str]:

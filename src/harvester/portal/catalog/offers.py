@@ -9,7 +9,7 @@ from django.urls import URLPattern
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
-from harvester.catalog import browsing, explaining, history, inspecting
+from harvester.catalog import browsing, history, inspecting
 from harvester.catalog.history import PricePoint
 from harvester.kernel.errors import NotFound
 from harvester.ops.models import Role
@@ -63,7 +63,7 @@ class OfferPages(Pages):
             "product": product,
             "facts": product.facts,
             "line": line,
-            "standing": explaining.standing(source_id, product_id),
+            "standing": line.standing,
             "prices": prices[:MOST_LISTED],
             "hidden": history.hidden_prices(source_id, product_id, most=MOST_LISTED),
             "is_cut": len(prices) > MOST_LISTED,

@@ -12,6 +12,7 @@ from django.utils.text import capfirst
 
 from harvester.engine.models import Job
 from harvester.portal import display, links
+from harvester.portal.filters import Pill
 from harvester.portal.listing import KeysetChangeList
 
 register = template.Library()
@@ -32,6 +33,12 @@ def rows(changelist: KeysetChangeList) -> SafeString:
     cells = list(zip(starts, readers, strict=True))
     lines = ("".join(f"{start}{_cell(read(row))}</td>" for start, read in cells) for row in changelist.result_list)
     return mark_safe("".join(f"<tr>{line}</tr>\n" for line in lines))  # noqa: S308 - each part is escaped
+
+
+@register.simple_tag
+def pill(spec: Pill, changelist: KeysetChangeList) -> SafeString:
+    """A filter above a list."""
+    return spec.drawn(changelist)
 
 
 def _cell(value: Any) -> str:
