@@ -236,6 +236,9 @@ def test_rejecting_needs_a_reason(world):
     for reason in ("  ", "x" * 1_001):
         with pytest.raises(InvalidInput, match="A reason is needed, of at most 1,000 characters"):
             decisions.request_rejection(OLGA, run.id, reason)
+    for reason in ("half\x00a file", "half \ud800"):
+        with pytest.raises(InvalidInput, match=r"^reason: it has a NUL or a broken character"):
+            decisions.request_rejection(OLGA, run.id, reason)
     assert outcome(run) == "HELD"
     assert world.reject(run, "x" * 1_000).state == "succeeded"
 

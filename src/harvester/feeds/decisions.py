@@ -26,6 +26,7 @@ from harvester.feeds.models import Feed
 from harvester.guards.redaction import redact_text
 from harvester.kernel.actor import Actor
 from harvester.kernel.errors import InvalidInput
+from harvester.kernel.text import is_encodable
 from harvester.ops import audit
 
 LONGEST_REASON = 1_000
@@ -122,6 +123,8 @@ def _judge_anew(feed: Feed) -> None:
 
 
 def _reason(text: str) -> str:
+    if "\x00" in text or not is_encodable(text):
+        raise InvalidInput("reason: it has a NUL or a broken character, which no text here can hold; leave it out.")
     reason = redact_text(text.strip())
     if not reason or len(reason) > LONGEST_REASON:
         raise InvalidInput(f"A reason is needed, of at most {LONGEST_REASON:,} characters: others will ask why.")
