@@ -39,8 +39,14 @@ def _answer(request: HttpRequest) -> HttpResponseBase:
         return problems.length_required()
     response = _without_head(request)
     if response.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
-        return problems.not_allowed(response.headers["Allow"])
+        return problems.not_allowed(_with_head(response.headers["Allow"]))
     return response
+
+
+def _with_head(allowed: str) -> str:
+    """What an address allows; where it has a GET it has a HEAD, of which the framework does not know."""
+    methods = allowed.split(", ")
+    return ", ".join([*methods, "HEAD"]) if "GET" in methods and "HEAD" not in methods else allowed
 
 
 def _without_head(request: HttpRequest) -> HttpResponseBase:
