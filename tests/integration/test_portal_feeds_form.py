@@ -184,7 +184,8 @@ def test_plain_ftp_is_not_offered_where_it_is_off(admin):
 
 def test_plain_ftp_needs_its_box_ticked(admin, ftp):
     assert "readable to anybody on the way" in admin.get("/feeds/add/").content.decode()
-    assert list(wrong(admin.post("/feeds/add/", {**NEW, "transport": "FTP"}))) == ["transport"]
+    refused = wrong(admin.post("/feeds/add/", {**NEW, "transport": "FTP"}))
+    assert refused == {"accept_insecure": "Tick this box if plain FTP is really meant, or choose SFTP."}
     admin.post("/feeds/add/", {**NEW, "transport": "FTP", "accept_insecure": "on"})
     assert Feed.objects.get().transport == "FTP"
     assert "INSECURE_TRANSPORT_SELECTED" in verbs()

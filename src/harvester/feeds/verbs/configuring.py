@@ -153,7 +153,7 @@ def _require_ready(feed: Feed) -> None:
 
 def _require_acceptance(accepted: bool) -> None:
     if accepted is not True:
-        raise InvalidSettings({"transport": _INSECURE})
+        raise InvalidSettings({"accept_insecure": _INSECURE})
 
 
 def _tell_if_insecure(actor: Actor, feed: Feed, changed: Mapping[str, Any]) -> None:

@@ -19,6 +19,8 @@ from harvester.portal.feeds.facts import MEGABYTE
 from harvester.portal.feeds.forms import PLAIN, SECRETS, THRESHOLD, FeedForm
 
 _THRESHOLD: Final = re.compile(r"thresholds\.(\w+)")
+#: Said at a box of the form, which has no name that people could type.
+_WORDS: Final = {"accept_insecure": "Tick this box if plain FTP is really meant, or choose SFTP."}
 _WHOLE: Final = re.compile(r"[0-9]{1,12}")
 
 
@@ -129,7 +131,7 @@ def _pointing(fields: Mapping[str, str]) -> Iterator[None]:
     try:
         yield
     except InvalidSettings as problem:
-        raise Refused({_field(name, told): told for name, told in problem.problems.items()}) from None
+        raise Refused({_field(name, told): _WORDS.get(name, told) for name, told in problem.problems.items()}) from None
     except (InvalidInput, Conflict, NotFound) as problem:
         told = str(problem)
         word = next((word for word in fields if word and told.startswith(word)), "")
