@@ -10,8 +10,11 @@ from django.utils import timezone
 from tests.support.portal import job, person, verbs
 from tests.support.portal_feeds import COMPLETE, FOUND, KEY, READY, SCRIPT, UNKNOWN, feed, run
 
+from harvester.catalog.models import Source
 from harvester.feeds.models import Feed
+from harvester.guards.host_keys import HostKey
 from harvester.ops.models import Role
+from harvester.portal.display import distance
 
 pytestmark = pytest.mark.django_db
 
@@ -323,3 +326,47 @@ def test_the_steps_of_a_draft_lead_to_its_first_run(admin):
     assert following() == "Enable"
     Feed.objects.update(updated_at=timezone.now() + timezone.timedelta(hours=1))
     assert following() == "Test", "a test of other settings proves nothing"
+
+
+def test_what_a_run_made_of_the_catalog_is_told_without_a_reload(admin):
+    one = feed(status="ENABLED", **READY)
+    ask = {"headers": {"HX-Request": "true"}}
+    fresh = admin.get(f"/feeds/{one.pk}/?part=catalog", **ask).content.decode()
+    assert f'href="/sources/{one.source_id}/primary/"' in fresh
+    Source.objects.filter(pk=one.source_id).update(is_display_primary=True, last_promoted_at=timezone.now())
+    fresh = text(admin.get(f"/feeds/{one.pk}/?part=catalog", **ask))
+    assert "Promoted just now" in fresh
+    assert "Consumers do not see" not in fresh
+    assert "Enabled" not in fresh, "only its own part"
+
+
+def test_a_changed_host_key_is_shown_beside_the_one_approved_before(admin):
+    other = UNKNOWN["seen_host_key"]["line"].replace("GKJl", "GKJm")
+    one = feed(status="ENABLED", **READY, seen_host_key=other)
+    [dialog] = re.findall(
+        '<dialog [^>]*id="ask-host-key".*?</dialog>', admin.get(f"/feeds/{one.pk}/").content.decode(), re.DOTALL
+    )
+    assert "has changed" in dialog
+    assert KEY.fingerprint in dialog
+    assert HostKey.parse(other).fingerprint in dialog
+
+
+def test_a_feed_by_ftp_shows_no_private_key(admin):
+    page = text(admin.get(f"/feeds/{feed(**{**READY, 'transport': 'FTP', 'host_keys': ''}).pk}/"))
+    assert "Password Set" in page
+    assert "Private key" not in page
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (59, "in 59 s"),
+        (3599, "in 59 min"),
+        (86_399, "in 23 h"),
+        (172_799, "in 47 h"),
+        (172_800, "in 2 d"),
+        (-90_000, "25 h ago"),
+    ],
+)
+def test_a_deadline_is_not_rounded_from_two_days_to_one(seconds, words):
+    assert distance(seconds) == words

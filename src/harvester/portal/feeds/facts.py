@@ -123,8 +123,9 @@ def _point(style: str) -> str:
 
 
 def secrets(feed: Feed) -> list[tuple[str, bool]]:
-    """What the credentials may hold, and whether it is there."""
-    return [(words, name in feed.secret_fields) for name, words in SECRETS.items()]
+    """What the credentials may hold, and whether it is there; FTP knows no keys."""
+    usable = [name for name in SECRETS if feed.transport == Transport.SFTP or name == "password"]
+    return [(SECRETS[name], name in feed.secret_fields) for name in usable]
 
 
 def host_keys(feed: Feed) -> dict[str, Any] | None:

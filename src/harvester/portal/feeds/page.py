@@ -32,6 +32,9 @@ def find(feed_id: UUID) -> Feed:
 
 def show(site: AdminSite, request: HttpRequest, feed_id: UUID) -> HttpResponse:
     feed = find(feed_id)
+    if is_fragment(request) and request.GET.get("part") == "catalog":
+        context = {"feed": feed, "may_edit": may(request, Role.ADMIN), **_catalog(feed)}
+        return TemplateResponse(request, "portal/feeds/catalog.html", context)
     if is_fragment(request):
         return TemplateResponse(request, "portal/feeds/headline.html", headline(request, feed))
     return TemplateResponse(request, "portal/feeds/feed.html", {**shell(site, request, feed), **_facts(request, feed)})
@@ -75,7 +78,7 @@ def _job_at_work(run: Run | None) -> Job | None:
 def _facts(request: HttpRequest, feed: Feed) -> dict[str, Any]:
     problems, test = missing_for_a_run(feed), latest_test(feed)
     return {
-        "network": words.network(feed.network),
+        **_catalog(feed),
         "sections": facts.sections(feed),
         "secrets": facts.secrets(feed),
         "keys": facts.host_keys(feed),
@@ -84,9 +87,16 @@ def _facts(request: HttpRequest, feed: Feed) -> dict[str, Any]:
         "problems": problems.values(),
         "steps": steps(request, feed, problems, test),
         "test": test,
+        "events": _events(feed),
+    }
+
+
+def _catalog(feed: Feed) -> dict[str, Any]:
+    """What its runs made of the catalog, which changes while somebody looks."""
+    return {
+        "network": words.network(feed.network),
         "visible": visible_products([feed.source_id])[feed.source_id],
         "is_shown": _is_shown(feed),
-        "events": _events(feed),
     }
 
 
