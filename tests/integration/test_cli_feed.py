@@ -123,7 +123,7 @@ def test_a_feed_is_switched_by_commands():
     assert states == ["ENABLED", "PAUSED", "ENABLED"]
     Feed.objects.filter(pk=made.pk).update(status="DISABLED", consecutive_failures=3)
     refused = feed("re-enable", NAME, code=2)
-    assert "acknowledged is missing" in refused.err
+    assert "--acknowledge" in refused.err
     feed("re-enable", NAME, "--acknowledge")
     assert Feed.objects.get().consecutive_failures == 0
 

@@ -137,6 +137,14 @@ def test_a_host_key_that_nobody_approved_is_told_by_its_fingerprint(viewer):
     assert "nobody has approved: SHA256:" in words(viewer)
 
 
+def test_a_host_key_that_changed_is_told_as_such_and_a_feed_that_it_stopped_too(viewer):
+    changed = enabled("Changed", seen_host_key=KEY, host_keys=f"{KEY[:-4]}AAAA\n", consecutive_failures=3)
+    assert "another host key than the approved one" in words(viewer)
+    assert "The feed is disabled." not in words(viewer)
+    Feed.objects.filter(pk=changed.pk).update(status="DISABLED")
+    assert "The feed is disabled." in " ".join(need.reason for each in overview.needs() for need in each.named)
+
+
 def test_of_many_needs_some_are_named_and_all_are_counted(viewer):
     for number in range(overview.NAMED + 3):
         enabled(f"Shop {number}", consecutive_failures=1)

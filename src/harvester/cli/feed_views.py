@@ -216,5 +216,9 @@ def _mapped_rows(rows: list[dict[str, Any]]) -> RenderableType | None:
 def _problem(found: dict[str, Any], name: str) -> RenderableType | None:
     error, seen = found.get("error"), found.get("seen_host_key")
     told = Text.assemble((f"{error['code']}: ", "bold red"), cell(error["message"])) if error else None
-    hint = Text(f"Approve it: {run_views.command_line('host-key', name, seen['fingerprint'])}") if seen else None
+    hint = (
+        Text(f"If the partner confirms it: {run_views.command_line('host-key', name, seen['fingerprint'])}")
+        if seen
+        else None
+    )
     return stacked(told, hint) if told or hint else None

@@ -107,7 +107,8 @@ WHERE f.status = 'ENABLED' AND f.next_run_at < statement_timestamp() - %(late)s 
 ORDER BY f.next_run_at, s.name LIMIT %(named)s
 """
 _HOST_KEYS = f"""
-SELECT f.id, s.name, NULL::bigint, f.seen_host_key, NULL::timestamptz, count(*) OVER ()
+SELECT f.id, s.name, NULL::bigint, concat_ws(' ', f.status, CASE f.host_keys WHEN '' THEN 'FIRST' ELSE 'CHANGED' END,
+       f.seen_host_key), NULL::timestamptz, count(*) OVER ()
 FROM feeds f JOIN sources s ON s.id = f.source_id WHERE {_PENDING_KEY} ORDER BY s.name LIMIT %(named)s
 """  # noqa: S608 - put together from constants
 _NEEDS = {
@@ -148,13 +149,19 @@ def _needs(kind: NeedKind, rows: list[tuple[Any, ...]]) -> Needs:
 
 
 def _reason(kind: NeedKind, text: str) -> str:
-    if kind is not NeedKind.HOST_KEY:
-        return text
+    return _about_key(*text.split(" ", 2)) if kind is NeedKind.HOST_KEY else text
+
+
+def _about_key(status: str, sight: str, line: str) -> str:
+    """A first key is part of setting a feed up; one that changed may be somebody in between."""
     try:
-        key = HostKey.parse(text).fingerprint
+        key = HostKey.parse(line).fingerprint
     except InvalidInput:
         key = "one that cannot be read"
-    return f"Its server shows a host key that nobody has approved: {key}"
+    if sight == "FIRST":
+        return f"Its server shows a host key that nobody has approved: {key}"
+    stopped = " The feed is disabled." if status == FeedStatus.DISABLED else ""
+    return f"Its server shows another host key than the approved one, and every run fails: {key}.{stopped}"
 
 
 @dataclass(frozen=True, kw_only=True)

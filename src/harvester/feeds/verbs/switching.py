@@ -51,8 +51,8 @@ def re_enable(actor: Actor, feed_id: UUID, *, acknowledged: bool) -> Feed:
     """Let a feed run again that three failures stopped. Somebody has to say that they looked at the cause."""
     if acknowledged is not True:
         raise InvalidInput(
-            "acknowledged is missing; it must be true: the feed was stopped by repeated failures, and it will be "
-            "again unless their cause was looked at."
+            "acknowledged is missing; it must be true (on the command line --acknowledge): the feed was stopped by "
+            "repeated failures, and it will be again unless their cause was looked at."
         )
     return _switch(actor, feed_id, FeedStatus.DISABLED, FeedStatus.ENABLED, "re-enabled")
 
