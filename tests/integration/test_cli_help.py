@@ -29,6 +29,7 @@ COMMANDS = (
     "keys",
     "api-keys",
     "jobs",
+    "audit",
 )
 
 

@@ -9,6 +9,7 @@ import typer
 from harvester.cli import (
     alerts,
     api_keys,
+    audit,
     corrections,
     doctor,
     feed_runs,
@@ -85,6 +86,7 @@ app.add_typer(review.app, rich_help_panel="Catalog")
 import_shops.declare(app)
 app.add_typer(jobs.app, rich_help_panel="Operate")
 app.add_typer(alerts.app, rich_help_panel="Operate")
+app.add_typer(audit.app, rich_help_panel="Operate")
 app.add_typer(users.app, rich_help_panel="Set up and look after")
 app.add_typer(api_keys.app, rich_help_panel="Set up and look after")
 app.add_typer(keys.app, rich_help_panel="Set up and look after")

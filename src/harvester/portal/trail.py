@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 
 from django.contrib.admin import display
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, reverse
@@ -13,6 +13,7 @@ from django.utils.safestring import SafeString
 from django.views.decorators.http import require_safe
 
 from harvester.ops.models import AuditEvent
+from harvester.ops.trail import ORDER, VERBS, narrowed
 from harvester.portal.display import NOTHING, pretty, verb, when
 from harvester.portal.filters import ChoicePill, DaysPill, FormPill, TextPill
 from harvester.portal.links import address
@@ -21,56 +22,6 @@ from harvester.portal.pills import Field, text_field
 
 #: The beginning of an id tells it apart well enough in a list.
 UUID_TAIL = re.compile(r"(?<=\A[0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\Z")
-#: What people and the system do; a test finds every verb that the code records. Others can be asked for by address.
-VERBS = (
-    "ACTIVATION_APPROVAL_REQUESTED",
-    "ACTIVATION_APPROVED",
-    "ACTIVATION_REJECTED",
-    "ACTIVATION_REJECTION_REQUESTED",
-    "API_KEY_CREATED",
-    "API_KEY_REVOKED",
-    "CORRECTION_CREATED",
-    "CORRECTION_REVOKED",
-    "CREDENTIAL_CHANGED",
-    "DISPLAY_PRIMARY_SET",
-    "DISPLAY_PRIMARY_UNSET",
-    "EXPIRY_HOURS_CHANGED",
-    "FEED_AUTO_DISABLED",
-    "FEED_CREATED",
-    "FEED_DELETED",
-    "FEED_STATUS_CHANGED",
-    "FEED_TEST_REQUESTED",
-    "FEED_UPDATED",
-    "HOST_KEY_APPROVED",
-    "INSECURE_TRANSPORT_SELECTED",
-    "JOB_CANCELLED",
-    "JOB_ENQUEUED",
-    "JOB_RETRIED",
-    "KEYS_ROTATED",
-    "MANUAL_RUN_REQUESTED",
-    "PRODUCT_CREATED",
-    "PRODUCT_LINKED",
-    "PRODUCT_REOPENED",
-    "PRODUCT_SKIPPED",
-    "RETAILER_CREATED",
-    "RETAILER_UPDATED",
-    "RUN_FILE_DOWNLOADED",
-    "RUN_HELD",
-    "RUN_HELD_ANEW",
-    "RUN_IGNORED",
-    "RUN_IGNORE_UNDONE",
-    "RUN_PROMOTED",
-    "SOURCE_CREATED",
-    "SOURCE_UPDATED",
-    "USER_ACTIVATED",
-    "USER_CREATED",
-    "USER_DEACTIVATED",
-    "USER_LOGGED_IN",
-    "USER_LOGGED_OUT",
-    "USER_LOGIN_FAILED",
-    "USER_PASSWORD_CHANGED",
-    "USER_ROLE_CHANGED",
-)
 
 
 class ActorPill(TextPill):
@@ -79,8 +30,7 @@ class ActorPill(TextPill):
     hint = "name or id"
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[AuditEvent]) -> QuerySet[AuditEvent]:  # noqa: ARG002
-        wanted = self.get(self.field)
-        return queryset.filter(Q(actor_name=wanted) | Q(actor_id=wanted)) if wanted else queryset
+        return narrowed(queryset, actor=self.get(self.field))
 
 
 class VerbPill(ChoicePill):
@@ -100,10 +50,7 @@ class ObjectPill(FormPill):
         return [text_field("Type", "object_type", kind, "job, user"), text_field("Id", "object_id", number)]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[AuditEvent]) -> QuerySet[AuditEvent]:  # noqa: ARG002
-        for name in self.parameters:
-            if wanted := self.get(name):
-                queryset = queryset.filter(**{name: wanted})
-        return queryset
+        return narrowed(queryset, object_type=self.get("object_type"), object_id=self.get("object_id"))
 
 
 class WhenPill(DaysPill):
@@ -114,7 +61,7 @@ class WhenPill(DaysPill):
 class AuditEventAdmin(PortalAdmin):
     mount = "audit"
     title = "Audit trail"
-    page_keys = ("-at", "-id")
+    page_keys = ORDER
     empty = "Nobody has done anything yet."
     list_display = ("moment", "who", "what", "object", "how")
     list_display_links = None
