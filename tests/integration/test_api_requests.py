@@ -10,7 +10,9 @@ from tests.support.api import BASE, Application, refused
 from tests.support.log_lines import logged
 
 from harvester.api import offers as offers_module
+from harvester.api.keys import WRONG_KEYS
 from harvester.engine.models import Job
+from harvester.kernel.ids import uuid7
 from harvester.ops import api_answers
 
 
@@ -122,6 +124,68 @@ def test_a_key_that_asks_too_often_is_told_when_to_come_back(application, settin
     assert refused(answer) == (429, "RATE_LIMITED")
     assert 1 <= int(answer.headers["Retry-After"]) <= 15
     assert Application().get(f"{BASE}/offers").status_code == 200
+
+
+def test_an_address_with_many_wrong_keys_is_told_to_wait_and_a_valid_key_from_there_is_not(application):
+    stranger = Application(token="hvk_" + "x" * 43)
+    for _ in range(WRONG_KEYS.burst):
+        assert refused(stranger.get(f"{BASE}/offers")) == (401, "KEY_INVALID")
+    answer = stranger.get(f"{BASE}/offers")
+    assert refused(answer) == (429, "RATE_LIMITED")
+    assert int(answer.headers["Retry-After"]) >= 1
+    assert refused(stranger.get(f"{BASE}/offers", REMOTE_ADDR="192.0.2.7")) == (401, "KEY_INVALID")
+    assert application.get(f"{BASE}/offers").status_code == 200
+
+
+def test_addresses_of_one_network_of_ipv6_count_as_one(database):
+    stranger = Application(token="no key at all")
+    asked = [stranger.get(f"{BASE}/feeds", REMOTE_ADDR=f"2001:db8::{number:x}") for number in range(1, 32)]
+    assert [answer.status_code for answer in asked] == [401] * 30 + [429]
+    assert refused(stranger.get(f"{BASE}/feeds", REMOTE_ADDR="2001:db8:0:1::1"))[0] == 401
+
+
+def test_a_read_that_takes_too_long_is_stopped_and_told(application, monkeypatch, settings):
+    usual = settings.CONFIG
+    settings.CONFIG = replace(usual, api_read_seconds=0.2)
+
+    def slow(*_args, **_kwargs):
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_sleep(60)")
+
+    monkeypatch.setattr(offers_module.search, "search", slow)
+    answer = application.get(f"{BASE}/offers")
+    assert refused(answer) == (503, "READ_TIMEOUT")
+    assert int(answer.headers["Retry-After"]) > 0
+    with connection.cursor() as cursor:
+        cursor.execute("SHOW statement_timeout")
+        assert cursor.fetchone() == ("0",), "whoever comes next may take their time"
+    settings.CONFIG = usual
+    assert application.get(f"{BASE}/feeds").status_code == 200
+
+
+def counted(client) -> dict[str, float]:
+    lines = client.get("/metrics").content.decode().splitlines()
+    found = [line.rpartition(" ") for line in lines if line.startswith("harvester_api_request")]
+    return {name: float(value) for name, _, value in found}
+
+
+def test_requests_are_counted_by_route_method_and_status(application, client):
+    before = counted(client)
+    application.get(f"{BASE}/offers")
+    application.get(f"{BASE}/feeds/{uuid7()}")
+    application.get(f"{BASE}/feeds/{uuid7()}")
+    client.get(f"{BASE}/offers")
+    application.generic("BREW", f"{BASE}/{uuid7()}")
+    after = counted(client)
+    grown = {name: value - before.get(name, 0) for name, value in after.items() if value != before.get(name, 0)}
+    total = "harvester_api_requests_total"
+    assert {name: value for name, value in grown.items() if name.startswith(total)} == {
+        f'{total}{{method="GET",route="/api/v1/offers",status="2xx"}}': 1,
+        f'{total}{{method="GET",route="/api/v1/offers",status="4xx"}}': 1,
+        f'{total}{{method="GET",route="/api/v1/feeds/{{feed_id}}",status="4xx"}}': 2,
+        f'{total}{{method="other",route="other",status="4xx"}}': 1,
+    }
+    assert grown['harvester_api_request_seconds_count{method="GET",route="/api/v1/offers"}'] == 2
 
 
 @pytest.mark.parametrize(

@@ -1,32 +1,53 @@
 """Where requests to the API come in: before sessions, cookies and forged forms are looked at, because it has none."""
 
+import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from http import HTTPStatus
 
+from django.conf import settings
 from django.http import HttpRequest, HttpResponseBase
 from django.urls import resolve
 
-from harvester.api import problems
+from harvester.api import problems, traffic
+from harvester.ops.statements import statements_within
 
 Handler = Callable[[HttpRequest], HttpResponseBase]
 
 PREFIX = "/api/"
+READS = ("GET", "HEAD")
 #: No request needs more; the longest is a reason.
 MOST_BYTES = 64 * 1024
 
 
 def answer_api(get_response: Handler) -> Handler:
     """A middleware that answers the API's addresses itself, each error as a problem, and passes on all others."""
+    traffic.register()
 
     def answer(request: HttpRequest) -> HttpResponseBase:
         if not request.path_info.startswith(PREFIX):
             return get_response(request)
-        try:
-            return _answer(request)
-        except Exception as error:  # noqa: BLE001 - whatever it is, the caller gets a problem
-            return problems.of_exception(request, error)
+        began = time.monotonic()
+        response = _answer_anyhow(request)
+        traffic.note(request, response.status_code, time.monotonic() - began)
+        return response
 
     return answer
+
+
+def _answer_anyhow(request: HttpRequest) -> HttpResponseBase:
+    try:
+        with _patience(request):
+            return _answer(request)
+    except Exception as error:  # noqa: BLE001 - whatever it is, the caller gets a problem
+        return problems.of_exception(request, error)
+
+
+def _patience(request: HttpRequest) -> AbstractContextManager[None]:
+    """Only reads are stopped; who shows no key asks nothing of the database."""
+    if request.method in READS and "Authorization" in request.headers:
+        return statements_within(settings.CONFIG.api_read_seconds)
+    return nullcontext()
 
 
 def _answer(request: HttpRequest) -> HttpResponseBase:

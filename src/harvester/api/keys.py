@@ -9,6 +9,7 @@ from ninja.security import HttpBearer
 
 from harvester.api.problems import Refused
 from harvester.guards import limits
+from harvester.guards.clients import client_network
 from harvester.guards.limits import Grant, Pace
 from harvester.ops import api_keys
 from harvester.ops.models import ApiKey
@@ -17,6 +18,8 @@ from harvester.ops.scopes import Scope
 _CHALLENGE = {"WWW-Authenticate": 'Bearer realm="harvester"'}
 #: The part of a minute's requests that may come at once.
 _BURST = 4
+#: Requests with keys that are not valid, for each address. A key is not to be guessed; this spares database and log.
+WRONG_KEYS = Pace(count=30, seconds=60.0, burst=30)
 
 
 class BearerKey(HttpBearer):
@@ -35,6 +38,7 @@ class BearerKey(HttpBearer):
     def authenticate(self, request: HttpRequest, token: str) -> ApiKey:
         key = api_keys.of_token(token)
         if key is None or key.state != "valid":
+            _count_refusal(request)
             raise _refusal(key)
         grant = _take(key)
         _note_on(request, key, grant)
@@ -65,13 +69,24 @@ def _refusal(key: ApiKey | None) -> Refused:
     return Refused(401, code, detail, _CHALLENGE)
 
 
+def _count_refusal(request: HttpRequest) -> None:
+    """Valid keys from the same address are let in all the same: many applications may share one."""
+    grant = limits.take(f"api-refused:{client_network(request)}", WRONG_KEYS)
+    if not grant.granted:
+        detail = "Too many requests with API keys that are not valid came from this address"
+        raise _too_often(detail, grant)
+
+
+def _too_often(why: str, grant: Grant) -> Refused:
+    seconds = max(math.ceil(grant.wait), 1)
+    return Refused(429, "RATE_LIMITED", f"{why}; try again in {seconds} s.", {"Retry-After": str(seconds)})
+
+
 def _take(key: ApiKey) -> Grant:
     grant = limits.take(f"api:{key.pk}", pace())
     if grant.granted:
         return grant
-    seconds = max(math.ceil(grant.wait), 1)
-    detail = f"The key {key.name!r} asks more often than {pace().count} times a minute; try again in {seconds} s."
-    raise Refused(429, "RATE_LIMITED", detail, {"Retry-After": str(seconds)})
+    raise _too_often(f"The key {key.name!r} asks more often than {pace().count} times a minute", grant)
 
 
 def _note_on(request: HttpRequest, key: ApiKey, grant: Grant) -> None:

@@ -21,9 +21,11 @@ COMMON = {
     411: "The body came in chunks, without a Content-Length: LENGTH_REQUIRED.",
     413: "The body is larger than 64 KiB: REQUEST_TOO_LARGE.",
     422: "A parameter or a field of the body cannot be used: INVALID_INPUT, with `errors`.",
-    429: "The key asks too often: RATE_LIMITED. `Retry-After` has the seconds to wait.",
+    429: "The key asks too often, or its address with keys that are not valid: RATE_LIMITED. `Retry-After` has the "
+    "seconds to wait.",
     500: "Something went wrong on our side: INTERNAL_ERROR.",
-    503: "The database, or what keeps the rate limits, does not answer. `Retry-After` has the seconds to wait.",
+    503: "The database, or what keeps the rate limits, does not answer, or took too long over a read: READ_TIMEOUT. "
+    "`Retry-After` has the seconds to wait.",
 }
 NOT_FOUND = {404: "There is no such thing, or consumers do not see it: NOT_FOUND, RUN_NOT_FOUND."}
 CONFLICT = {409: "The thing is in a state that forbids this; the code says which."}

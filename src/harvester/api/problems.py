@@ -13,12 +13,15 @@ from pydantic import BaseModel, Field
 
 from harvester.guards.redaction import redact_text
 from harvester.kernel.errors import Conflict, HarvesterError, InvalidInput, NotFound, TransientError
+from harvester.ops.statements import is_timeout
 
 log = structlog.get_logger(__name__)
 
 MEDIA_TYPE = "application/problem+json"
 #: Seconds after which whoever met an outage may try again.
 OUTAGE_SECONDS = 5
+#: Seconds after which whoever asked for too much may try again; at once would make it worse.
+SLOW_SECONDS = 30
 #: What a validator puts in front of the message that a model gave.
 _PREFIXES = ("Value error, ", "Assertion failed, ")
 
@@ -92,6 +95,8 @@ def of_exception(request: HttpRequest, error: Exception) -> HttpResponse:
         return _of_ours(request, error)
     if isinstance(error, ValidationError):
         return _of_validation(error.errors)
+    if is_timeout(error):
+        return _too_slow()
     for kinds, answer in _OTHERS:
         if isinstance(error, kinds):
             return answer()
@@ -152,6 +157,14 @@ def _unreadable() -> HttpResponse:
 def _outage() -> HttpResponse:
     detail = "The database does not answer. Nothing was done; try again in a moment."
     return problem(503, "DATABASE_UNAVAILABLE", detail, headers={"Retry-After": str(OUTAGE_SECONDS)})
+
+
+def _too_slow() -> HttpResponse:
+    detail = (
+        "The database took too long over this and was stopped. Narrow the search by a filter, or try again later; "
+        "nothing was changed."
+    )
+    return problem(503, "READ_TIMEOUT", detail, headers={"Retry-After": str(SLOW_SECONDS)})
 
 
 def _unexpected(request: HttpRequest, error: Exception) -> HttpResponse:

@@ -98,6 +98,13 @@ class Config:
         low=1,
         high=1_000_000,
     )
+    api_read_seconds: float = setting(
+        "HARVESTER_API_READ_SECONDS",
+        "how long the database may work on one statement of a read over the API; then it is stopped and answered 503",
+        10.0,
+        low=0.05,
+        high=300,
+    )
     log_level: str = setting(
         "HARVESTER_LOG_LEVEL",
         "the least severe event that is logged",

@@ -2,13 +2,13 @@
 
 from typing import Any
 
-from django.conf import settings
 from django.contrib.auth.signals import user_logged_in, user_logged_out, user_login_failed
 from django.contrib.sessions.models import Session
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 
+from harvester.guards.clients import client_address
 from harvester.kernel.actor import system
 from harvester.ops import audit
 from harvester.ops.models import User
@@ -21,15 +21,6 @@ def listen() -> None:
     user_logged_in.connect(_logged_in, dispatch_uid="portal.access")
     user_logged_out.connect(_logged_out, dispatch_uid="portal.access")
     user_login_failed.connect(_login_failed, dispatch_uid="portal.access")
-
-
-def client_address(request: HttpRequest) -> str:
-    """The peer's address; behind a proxy that the operator told of, the one that this proxy saw."""
-    peer = request.META.get("REMOTE_ADDR", "")
-    if not settings.CONFIG.https:
-        return peer
-    # Whatever stands further left was written by whoever sent the request.
-    return request.headers.get("X-Forwarded-For", "").rpartition(",")[2].strip() or peer
 
 
 def tried_username(request: HttpRequest, credentials: dict[str, Any] | None = None) -> str:
