@@ -62,7 +62,12 @@ def _data(runs: Sequence[FeedRun]) -> dict[str, Any]:
     return {
         "labels": [f"#{figures.run.no}, {figures.run.started_at:%d %b %H:%M}" for figures in runs],
         "charts": {
-            name: {"label": f"{title} {about}", "tone": tone, "values": [value(figures) for figures in runs]}
+            name: {
+                "label": f"{title} {about}",
+                "tone": tone,
+                "whole": value is not _seconds,
+                "values": [value(figures) for figures in runs],
+            }
             for name, title, about, tone, value in CHARTS
         },
     }
