@@ -1,9 +1,12 @@
 """Feeds, runs and jobs over the API: what operators read, what they set off, and what is refused by which code."""
 
+import base64
+
 import pytest
 from tests.support.api import BASE, Application, refused
 from tests.support.catalog import fetch
 
+from harvester.api import cursors
 from harvester.catalog.models import Source
 from harvester.engine.models import Job
 from harvester.feeds.models import Feed
@@ -35,13 +38,17 @@ def test_feeds_are_paged_by_name_and_filtered_by_state(world, operator):
     for name in ("B", "A", "C"):
         source = Source.objects.create(retailer=world.source.retailer, name=name, kind="AFFILIATE_FEED")
         Feed.objects.create(source=source, network="impact", created_by="test")
+    first = operator.read("/feeds", page_size=3)["next_cursor"]
     names, cursor = [], None
     while cursor != "":
         page = operator.read("/feeds", page_size=3, **({"cursor": cursor} if cursor else {}))
         names, cursor = [*names, *(feed["name"] for feed in page["items"])], page["next_cursor"] or ""
     assert names == ["A", "B", "C", "Shop by Impact"]
     assert [feed["name"] for feed in operator.read("/feeds", status="ENABLED")["items"]] == ["Shop by Impact"]
-    assert refused(operator.get(f"{BASE}/feeds?cursor=WyJcdWQ4MDAiXQ")) == (422, "INVALID_CURSOR")
+    mark, _ = cursors.decode(first, str, str)
+    for wrong in (cursors.encode(mark, "\x00"), base64.b64encode(f'["{mark}","\\ud800"]'.encode()).decode(), "WyJBIl0"):
+        assert refused(operator.get(f"{BASE}/feeds", {"cursor": wrong})) == (422, "INVALID_CURSOR")
+    assert refused(operator.get(f"{BASE}/feeds", {"cursor": first, "status": "DRAFT"})) == (422, "INVALID_CURSOR")
 
 
 def test_a_run_is_asked_for_watched_and_read(world, operator):
@@ -73,6 +80,8 @@ def test_runs_are_paged_newest_first(world, operator):
     assert numbers == sorted(numbers, reverse=True)
     assert len(numbers) == 3
     assert rest["next_cursor"] is None
+    changed = operator.get(f"{BASE}/runs", {"cursor": page["next_cursor"], "outcome": "PROMOTED"})
+    assert refused(changed) == (422, "INVALID_CURSOR"), "it would leave out the first page of what is asked for now"
 
 
 def test_a_test_tells_what_it_found_in_its_job(world, operator):

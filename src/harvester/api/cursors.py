@@ -6,6 +6,8 @@ import hashlib
 import json
 from decimal import Decimal, InvalidOperation
 
+from pydantic import BaseModel
+
 from harvester.api.problems import Refused
 from harvester.catalog.search import Place, Query, Sort
 from harvester.kernel.text import is_encodable
@@ -63,17 +65,29 @@ def _mark(query: Query) -> str:
     return hashlib.sha256(told.encode("utf-8", "backslashreplace")).hexdigest()[:16]
 
 
-def number(cursor: str) -> int:
+def after(filters: BaseModel, end: int | str) -> str:
+    """Where a page of what these filters find ended."""
+    return encode(_filters(filters), end)
+
+
+def number(cursor: str, filters: BaseModel) -> int:
     """A cursor that is a number."""
-    [value] = decode(cursor, int)
-    if not isinstance(value, int) or not 0 < value <= _HIGHEST:
+    mark, value = decode(cursor, str, int)
+    if mark != _filters(filters) or not isinstance(value, int) or not 0 < value <= _HIGHEST:
         raise invalid()
     return value
 
 
-def text(cursor: str) -> str:
-    [value] = decode(cursor, str)
+def _filters(filters: BaseModel) -> str:
+    asked = filters.model_dump_json(exclude={"cursor", "page_size"})
+    return hashlib.sha256(asked.encode()).hexdigest()[:16]
+
+
+def text(cursor: str, filters: BaseModel) -> str:
+    mark, value = decode(cursor, str, str)
     name = str(value)
+    if mark != _filters(filters):
+        raise invalid()
     if "\x00" in name or not is_encodable(name):
         raise invalid()
     return name

@@ -40,10 +40,10 @@ class FeedFilters(Filters):
 @router.get("/feeds", response=Feeds, operation_id="list_feeds", summary="List feeds")
 def list_feeds(request: HttpRequest, filters: Query[FeedFilters]) -> HttpResponse:
     """Feeds in the order of their names."""
-    after = cursors.text(filters.cursor) if filters.cursor else ""
+    after = cursors.text(filters.cursor, filters) if filters.cursor else ""
     found = reading.feeds(status=filters.status, after=after, most=filters.page_size + 1)
     shown = found[: filters.page_size]
-    cursor = cursors.encode(str(shown[-1])) if len(found) > len(shown) else None
+    cursor = cursors.after(filters, str(shown[-1])) if len(found) > len(shown) else None
     items = [FeedSummary.model_validate(_summary(feed)) for feed in shown]
     return answers.read(request, Feeds(items=items, next_cursor=cursor))
 

@@ -52,12 +52,12 @@ def list_runs(request: HttpRequest, filters: Query[RunFilters]) -> HttpResponse:
         status=filters.status,
         outcome=filters.outcome,
         trigger=filters.trigger,
-        before=cursors.number(filters.cursor) if filters.cursor else None,
+        before=cursors.number(filters.cursor, filters) if filters.cursor else None,
         most=filters.page_size + 1,
     )
     found = reading.runs(query)
     shown = found[: filters.page_size]
-    cursor = cursors.encode(shown[-1].run.no) if len(found) > len(shown) else None
+    cursor = cursors.after(filters, shown[-1].run.no) if len(found) > len(shown) else None
     items = [RunSummary.model_validate(_summary(run)) for run in shown]
     return answers.read(request, Runs(items=items, next_cursor=cursor))
 
