@@ -199,6 +199,19 @@ def test_the_queue_is_worked_off_one_by_one(client, shop):
     assert verbs(object_type="offer") == ["PRODUCT_CREATED", "PRODUCT_LINKED", "PRODUCT_SKIPPED", "PRODUCT_REOPENED"]
 
 
+def test_whoever_begins_in_the_middle_of_the_queue_goes_on_from_there_and_finds_the_way_back(client, shop):
+    numbers = [catalog.product(shop, title=f"<Nameless> {n}") for n in range(4)]
+    for number in numbers:
+        catalog.insert("product_links", source_id=shop.pk, source_product_id=number, status="NEEDS_REVIEW")
+    first, _, third, fourth = (f"/review/{shop.pk}/{number}/" for number in numbers)
+    assert client.post(f"{third}skip/", {"reason": "a gift card"}).headers["Location"] == fourth
+    assert f'<a href="{third}">&lt;Nameless&gt; 2</a> is skipped' in client.get(fourth).content.decode()
+    assert client.post(f"{fourth}skip/", {"reason": "a gift card"}).headers["Location"] == first
+    decided = client.get(third).content.decode()
+    assert f'href="{first}">Next that waits' in decided
+    assert "Link it to a product" not in decided
+
+
 def test_no_page_asks_the_database_more_than_thirty_times(client, shop, hammer, django_assert_max_num_queries):
     for number in range(60):
         catalog.insert("retailers", id=catalog.uuid7(), name=f"other ~ {number}", domain=None)

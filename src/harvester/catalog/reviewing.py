@@ -112,6 +112,18 @@ def waiting(*, source_id: UUID | None = None, after: str = "", most: int = 50) -
     return [Waiting(**row) for row in fetch(_QUEUE, values)]
 
 
+def next_after(source_id: UUID, product_id: int) -> Waiting | None:
+    """The next that waits: of the same source behind this one, else from its beginning, else the first of all.
+
+    Going on from where one is keeps two people apart who began at different places.
+    """
+    for place in (product_id, None):
+        found = fetch(_OF_SOURCE, {"source": source_id, "product": place, "most": 1})
+        if found:
+            return Waiting(**found[0])
+    return next(iter(waiting(most=1)), None)
+
+
 def find_products(text: str) -> list[Canonical]:
     """Canonical products by their id, their trade item number or words of what is sold as them."""
     words = text.strip()

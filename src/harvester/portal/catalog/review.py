@@ -5,7 +5,9 @@ from uuid import UUID
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.urls import URLPattern
+from django.urls import URLPattern, reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 from django.views.decorators.http import require_POST, require_safe
 
 from harvester.catalog import browsing, inspecting, reviewing, sources
@@ -73,6 +75,7 @@ class ReviewPages(Pages):
             "same_number": [one for one in same_number if one.gtin],
             "found": [one for one in by_words if one not in same_number],
             "waits": product.link_status == "NEEDS_REVIEW",
+            "following": reviewing.next_after(source_id, product_id) if product.link_status != "NEEDS_REVIEW" else None,
             "decided": product.match_type == "MANUAL" or product.link_status == "SKIPPED",
             "operator": may(request, Role.OPERATOR),
         }
@@ -83,7 +86,7 @@ class ReviewPages(Pages):
 
         def act() -> str:
             reviewing.link(actor, source_id, product_id, _chosen(request))
-            return "It is linked; no run will change that."
+            return _told(source_id, product_id, "is linked; no run will change that.")
 
         return self._next(request, source_id, product_id, act)
 
@@ -93,7 +96,7 @@ class ReviewPages(Pages):
         def act() -> str:
             title, brand = request.POST.get("title", ""), request.POST.get("brand")
             reviewing.create(actor, source_id, product_id, title=title, brand=brand)
-            return "A new product was made for it."
+            return _told(source_id, product_id, "is a new product now.")
 
         return self._next(request, source_id, product_id, act)
 
@@ -102,7 +105,7 @@ class ReviewPages(Pages):
 
         def act() -> str:
             reviewing.skip(actor, source_id, product_id, request.POST.get("reason", ""))
-            return "It is skipped: it stays without a product."
+            return _told(source_id, product_id, "is skipped: it stays without a product.")
 
         return self._next(request, source_id, product_id, act)
 
@@ -120,10 +123,16 @@ class ReviewPages(Pages):
         """After a decision the next that waits; after a refusal the same again."""
         if not attempt(request, act):
             return redirect("admin:catalog_review_change", source_id, product_id)
-        waiting = reviewing.waiting(most=1)
-        if not waiting:
+        following = reviewing.next_after(source_id, product_id)
+        if following is None:
             return redirect("admin:catalog_review_changelist")
-        return redirect("admin:catalog_review_change", waiting[0].source_id, waiting[0].product_id)
+        return redirect("admin:catalog_review_change", following.source_id, following.product_id)
+
+
+def _told(source_id: UUID, product_id: int, what: str) -> SafeString:
+    """What was decided about which product, with the way back to it."""
+    link = reverse("admin:catalog_review_change", args=[source_id, product_id])
+    return format_html('<a href="{}">{}</a> {}', link, inspecting.product(source_id, product_id).title, what)
 
 
 def _first_words(product: inspecting.Product) -> str:
