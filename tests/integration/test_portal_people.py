@@ -54,6 +54,7 @@ def test_an_admin_adds_a_user_who_may_then_log_in(admin):
     ("change", "said"),
     [
         ({"username": "ada"}, "already"),
+        ({"username": "ADA"}, "There is a user named ada already."),
         ({"username": "two words"}, "valid username"),
         ({"password": "short"}, "too short"),
         ({"password": "password123"}, "too common"),
@@ -67,6 +68,15 @@ def test_a_user_that_cannot_be_is_not_made(admin, change, said):
     assert NEW["password"] not in answer.content.decode()
     assert done() == []
     assert User.objects.count() == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [({"username": "Ada"}, "username"), ({"username": "two words"}, "username"), ({"password": "short"}, "password")],
+)
+def test_what_cannot_be_is_told_at_its_field(admin, change, field):
+    form = admin.post("/users/add/", NEW | change).context["form"]
+    assert list(form.errors) == [field]
 
 
 def test_a_role_is_changed_by_one_verb(admin):

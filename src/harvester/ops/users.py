@@ -10,6 +10,24 @@ from harvester.ops import audit
 from harvester.ops.models import Role, User
 
 
+class WrongField(InvalidInput):
+    """What was given for a login cannot be used.
+
+    Attributes:
+        field: what is wrong, for forms.
+    """
+
+    def __init__(self, field: str, words: str) -> None:
+        super().__init__(words)
+        self.field = field
+
+
+class NameTaken(Conflict):
+    """Somebody has this login already, in the same or other letters: two of them could not be told apart."""
+
+    field = "username"
+
+
 def create(actor: Actor, username: str, password: str, role: Role, *, email: str = "") -> User:
     """Give a person a login."""
     user = User(username=username.strip(), email=email.strip(), role=role, is_staff=True)
@@ -17,13 +35,14 @@ def create(actor: Actor, username: str, password: str, role: Role, *, email: str
     try:
         user.full_clean(exclude=["password"], validate_unique=False)
     except ValidationError as problem:
-        raise InvalidInput(" ".join(problem.messages)) from None
+        raise WrongField(next(iter(problem.message_dict)), " ".join(problem.messages)) from None
     try:
         with transaction.atomic():
+            _require_free(user.username)
             user.save(force_insert=True)
             audit.record(actor, "USER_CREATED", "user", user.pk, detail={"username": user.username, "role": role})
     except IntegrityError:
-        raise Conflict(f"There is a user named {user.username} already.") from None
+        raise _taken(user.username) from None
     return user
 
 
@@ -60,6 +79,16 @@ def set_active(actor: Actor, username: str, *, active: bool) -> User:
     return user
 
 
+def _require_free(username: str) -> None:
+    known = User.objects.filter(username__iexact=username).first()
+    if known is not None:
+        raise _taken(known.username)
+
+
+def _taken(username: str) -> NameTaken:
+    return NameTaken(f"There is a user named {username} already.")
+
+
 def _locked(username: str) -> User:
     user = User.objects.select_for_update().filter(username=username).first()
     if user is None:
@@ -71,7 +100,7 @@ def _set_password(user: User, password: str) -> None:
     try:
         validate_password(password, user)
     except ValidationError as problem:
-        raise InvalidInput(" ".join(problem.messages)) from None
+        raise WrongField("password", " ".join(problem.messages)) from None
     user.set_password(password)
 
 

@@ -72,7 +72,7 @@ class UserAdmin(PortalAdmin):
                     actor, given["username"], given["password"], Role(given["role"]), email=given["email"]
                 )
             except (Conflict, InvalidInput) as problem:
-                form.add_error(None, str(problem))
+                form.add_error(getattr(problem, "field", None), str(problem))
             else:
                 messages.success(request, f"{user.username} may log in now.")
                 return redirect("admin:ops_user_change", user.pk)
