@@ -20,11 +20,13 @@ def external(cluster, django_db_blocker):
     with django_db_blocker.unblock(), connections["owner"].cursor() as cursor:
         cursor.execute("CREATE DATABASE external")
         cursor.execute("CREATE ROLE external_service LOGIN")
+        cursor.execute("CREATE DATABASE restored OWNER external_service")
     host = quote(settings.DATABASES["default"]["HOST"])
     url = f"postgresql://harvester_owner@/external?host={host}&application_name=external"
     yield {"HARVESTER_DATABASE_URL": url, "CREDENTIAL_ENCRYPTION_KEY_B64": KEY, "HARVESTER_HOME": None}
     with django_db_blocker.unblock(), connections["owner"].cursor() as cursor:
         cursor.execute("DROP DATABASE external WITH (FORCE)")
+        cursor.execute("DROP DATABASE restored WITH (FORCE)")
         cursor.execute("DROP ROLE external_service")
 
 
@@ -47,6 +49,14 @@ def test_doctor_knows_the_address_without_the_password_and_advises_two_logins(ex
     assert found["role"]["state"] == "warn"
     assert "HARVESTER_OWNER_DATABASE_URL" in found["role"]["advice"]
     assert found["proxy"]["state"] == "ok"
+
+
+def test_a_login_that_may_not_migrate_is_told_which_right_it_lacks(external):
+    url = external["HARVESTER_DATABASE_URL"].replace("harvester_owner@/external", "external_service@/restored")
+    ran = harvester("migrate", **{**external, "HARVESTER_DATABASE_URL": url})
+    assert ran.code == 78
+    assert "GRANT harvester_app TO" in ran.err
+    assert "is missing" not in ran.err
 
 
 def test_a_login_without_the_application_s_rights_is_told_what_it_lacks(external):

@@ -98,8 +98,9 @@ def _ensure_role(cursor: Any) -> None:
         cursor.execute(_ENSURE_ROLE)
     except ProgrammingError as problem:
         raise ConfigError(
-            "The role harvester_app is missing and this login may not create it. As an administrator run: "
-            "CREATE ROLE harvester_app; GRANT harvester_app TO <the owner's login>; then migrate again."
+            "This login is no member of the role harvester_app and may not make itself one. As an administrator run: "
+            "CREATE ROLE harvester_app (unless it is there); GRANT harvester_app TO <the owner's login>; then migrate "
+            "again."
         ) from problem
 
 
