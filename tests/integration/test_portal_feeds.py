@@ -2,6 +2,7 @@
 
 import json
 import re
+from uuid import UUID
 
 import pytest
 from django.db import connection
@@ -50,6 +51,13 @@ def test_the_list_is_by_name_and_tells_what_matters(viewer):
     for words in ("Enabled", f"#{failed.no}", "60 min ago", "Every 6 h", "1,234", "When asked"):
         assert words in text(answer), words
     assert "77" not in text(answer), "nobody sees the products of a source that is not the primary"
+
+
+@pytest.mark.parametrize("path", ["/feeds/?after=zz", "/offers/?after=1", f"/review/?after=2026-01-01~{UUID(int=1)}~1"])
+def test_a_page_whose_rows_are_gone_does_not_say_that_there_never_were_any(viewer, path):
+    page = text(viewer.get(path))
+    assert "There is nothing further." in page
+    assert "First" in page
 
 
 def test_an_empty_list_says_how_to_begin(viewer):
