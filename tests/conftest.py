@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import sys
 import tempfile
 from pathlib import Path
 
@@ -13,6 +14,9 @@ from hypothesis import settings as hypothesis_settings
 _OURS = ("HARVESTER_", "CREDENTIAL_", "AFFILIATE_FEED_", "WORKER_ID")
 for _name in [name for name in os.environ if name.startswith(_OURS)]:
     del os.environ[_name]
+# A machine may forbid to keep compiled modules; every process that the tests start would compile them all anew.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 # The server's unprivileged user has to reach it, which pytest's own temporary directories do not allow.
 HOME = Path(tempfile.mkdtemp(prefix="harvester-"))
 HOME.chmod(0o755)
