@@ -99,12 +99,12 @@ def thieving_worker(marker, *arguments):
 
 def test_while_the_database_restarts_again_and_again_every_acknowledged_enqueue_runs_once(own_database):
     restarts = ["fast", "immediate", "crash", "immediate"]
-    with worker_processes(2, "threads=3", **own_database.env), enqueuing() as acknowledged:
+    with worker_processes(2, "threads=3"), enqueuing() as acknowledged:
         for how in restarts:
             before = len(acknowledged)
             wait_for(lambda: len(acknowledged) > before + 40, "more jobs")  # noqa: B023
             own_database.restart(how)
-    with worker_processes(2, "threads=3", **own_database.env):
+    with worker_processes(2, "threads=3"):
         wait_until_all_ended()
     effects = dict(rows("SELECT key, count(*) FROM test_effects GROUP BY key"))
     assert set(effects.values()) == {1}

@@ -66,7 +66,7 @@ def test_a_long_fenced_transaction_neither_stops_the_heartbeats_nor_gets_the_job
 
 def test_after_the_database_was_away_for_longer_than_the_stuck_time_no_living_job_is_taken(own_database):
     job_id = enqueue("test.busy", {"key": "k"}).job_id
-    with worker_processes(2, **own_database.env):
+    with worker_processes(2):
         wait_to_hear("started:k:1")
         silent = silent_job()
         own_database.stop()

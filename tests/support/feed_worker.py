@@ -1,10 +1,5 @@
-"""Workers in processes of their own that run feeds and stop at a point, to be killed or frozen there.
+"""Workers in processes of their own that run feeds and stop at a point, to be killed or frozen there."""
 
-They are forked from a process that has everything loaded: a test of twenty points would otherwise load it twenty
-times.
-"""
-
-import multiprocessing
 import os
 import signal
 from collections.abc import Iterator
@@ -12,7 +7,6 @@ from contextlib import contextmanager
 from dataclasses import replace
 from multiprocessing.process import BaseProcess
 from typing import Any
-from unittest.mock import patch
 
 import django
 
@@ -23,8 +17,9 @@ from django.conf import settings  # noqa: E402
 from harvester.engine.worker import Worker, WorkerOptions  # noqa: E402
 from tests.support import feed_points  # noqa: E402
 from tests.support.feed_world import LOOPBACK  # noqa: E402
+from tests.support.forked import fork  # noqa: E402
 from tests.support.signals import VARIABLE, say, wait_to_hear  # noqa: E402
-from tests.support.workers import QUICK, ROOT  # noqa: E402
+from tests.support.workers import QUICK  # noqa: E402
 
 
 @contextmanager
@@ -33,9 +28,7 @@ def feed_worker(*path: str, forever: bool = False, **options: Any) -> Iterator[B
 
     `forever`: instead of stopping, it leaves a statement running.
     """
-    process = _forker().Process(target=_work, args=(os.environ[VARIABLE], path, forever, options), daemon=True)
-    with _modules_found():
-        process.start()
+    process = fork(_work, os.environ[VARIABLE], path, forever, options)
     try:
         yield process
     finally:
@@ -47,19 +40,6 @@ def feed_worker(*path: str, forever: bool = False, **options: Any) -> Iterator[B
 def wait_at_point() -> int:
     """The backend of the worker's session, once the worker is where it stops."""
     return int(wait_to_hear("at"))
-
-
-def _forker() -> Any:
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["tests.support.feed_worker"])
-    return context
-
-
-@contextmanager
-def _modules_found() -> Iterator[None]:
-    """Python 3.11 does not tell the process that forks where modules are; its environment does."""
-    with patch.dict(os.environ, PYTHONPATH=os.pathsep.join([str(ROOT / "src"), str(ROOT)])):
-        yield
 
 
 def _work(signals: str, path: tuple[str, ...], forever: bool, options: dict[str, Any]) -> None:

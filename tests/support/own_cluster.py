@@ -16,7 +16,7 @@ from django.db import connections
 from harvester.engine.embedded import APP_ROLE, Cluster
 from harvester.engine.embedded.processes import Processes
 from harvester.engine.embedded.users import server_user
-from tests.support.tables import close_emptying, make_effects
+from tests.support.tables import close_emptying, database_hosts, make_effects, use_database_hosts
 from tests.support.waiting import wait_for
 
 #: How a server ends: with a checkpoint, at once and to be recovered, or without a word.
@@ -33,11 +33,6 @@ class OwnCluster:
         self.home.chmod(0o755)
         self._cluster = Cluster(self.home, os_user=settings.CONFIG.database_os_user, options=options)
         self._hold = self._cluster.hold()
-
-    @property
-    def env(self) -> dict[str, str]:
-        """What a process needs in its environment to work on this cluster."""
-        return {"HARVESTER_HOME": str(self.home)}
 
     @property
     def socket_dir(self) -> Path:
@@ -80,17 +75,13 @@ class OwnCluster:
 
     @contextmanager
     def in_use(self) -> Iterator[None]:
-        """Django's connections of this process, in every thread, lead here."""
-        before = {alias: connections.settings[alias]["HOST"] for alias in ("default", "owner")}
-        connections.close_all()
-        for alias in before:
-            connections.settings[alias]["HOST"] = str(self.socket_dir)
+        """The connections of this process, in every thread, lead here, and so do those of workers that it starts."""
+        before = database_hosts()
+        use_database_hosts(dict.fromkeys(before, str(self.socket_dir)))
         try:
             yield
         finally:
-            connections.close_all()
-            for alias, host in before.items():
-                connections.settings[alias]["HOST"] = host
+            use_database_hosts(before)
 
     @property
     def _processes(self) -> Processes:

@@ -49,6 +49,18 @@ def close_emptying() -> None:
     _sessions.clear()
 
 
+def database_hosts() -> dict[str, str]:
+    """Where the connections of this process lead, in every thread."""
+    return {alias: connections.settings[alias]["HOST"] for alias in ("default", "owner")}
+
+
+def use_database_hosts(hosts: dict[str, str]) -> None:
+    """Have them lead elsewhere; those that are open are closed."""
+    connections.close_all()
+    for alias, host in hosts.items():
+        connections.settings[alias]["HOST"] = host
+
+
 def make_effects() -> None:
     """The table in which the jobs of tests leave their traces."""
     with connections["owner"].cursor() as cursor:

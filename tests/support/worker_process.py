@@ -31,12 +31,12 @@ def options(arguments: list[str]) -> WorkerOptions:
     return WorkerOptions(**values)
 
 
-def main() -> None:
+def work(arguments: list[str]) -> None:
     if log := os.environ.get("TEST_LOG"):
         descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         os.dup2(descriptor, sys.stdout.fileno())
         os.dup2(descriptor, sys.stderr.fileno())
-    worker = Worker(options(sys.argv[1:]))
+    worker = Worker(options(arguments))
 
     def stop(*_: object) -> None:
         worker.stop()
@@ -49,4 +49,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    work(sys.argv[1:])

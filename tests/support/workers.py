@@ -7,15 +7,16 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 from django.conf import settings
 
 from harvester.engine import listen
 from harvester.engine.embedded.layout import DATABASE, OWNER_ROLE, PORT
 from harvester.engine.worker import Worker, WorkerOptions
+from tests.support.forked import ROOT, Forked
+from tests.support.tables import database_hosts, use_database_hosts
 
-ROOT = Path(__file__).parents[2]
+Process = subprocess.Popen | Forked
 #: Fast enough for tests, slow enough for two busy cores.
 QUICK = {"poll_seconds": 0.2, "heartbeat_seconds": 0.2, "stuck_seconds": 2.0, "stale_check_seconds": 0.5}
 # The end of every worker waits for the breath of its listener, and the tests end thousands.
@@ -50,9 +51,23 @@ def start_process(module: str, *arguments: str, **env: str) -> subprocess.Popen:
     return subprocess.Popen([sys.executable, "-m", module, *arguments], env=environment, cwd=ROOT)
 
 
-def start_worker_process(*arguments: str, **env: str) -> subprocess.Popen:
-    """A worker process with the test kinds; `arguments` are field=value of WorkerOptions."""
+def start_worker_process(*arguments: str, **env: str) -> Process:
+    """A worker process with the test kinds, on the database that this process works on at the moment.
+
+    `arguments` are field=value of WorkerOptions. One with settings of its own is not forked: it has to read them.
+    """
+    if all(name.startswith("TEST_") for name in env):
+        words = {name: value for name, value in os.environ.items() if name.startswith("TEST_")}
+        return Forked(_work_forked, list(arguments), database_hosts(), words | env)
     return start_process("tests.support.worker_process", *arguments, **env)
+
+
+def _work_forked(arguments: list[str], hosts: dict[str, str], env: dict[str, str]) -> None:
+    from tests.support.worker_process import work
+
+    os.environ.update(env)
+    use_database_hosts(hosts)
+    work(arguments)
 
 
 def external_url(host: str | None = None) -> dict[str, str]:
@@ -68,19 +83,19 @@ def external_url(host: str | None = None) -> dict[str, str]:
 
 
 @contextmanager
-def worker_processes(count: int, *arguments: str, **env: str) -> Iterator[list[subprocess.Popen]]:
+def worker_processes(count: int, *arguments: str, **env: str) -> Iterator[list[Process]]:
     with ended_at_last([start_worker_process(*arguments, **env) for _ in range(count)]) as processes:
         yield processes
 
 
 @contextmanager
-def python_process(module: str, *arguments: str, **env: str) -> Iterator[subprocess.Popen]:
+def python_process(module: str, *arguments: str, **env: str) -> Iterator[Process]:
     with ended_at_last([start_process(module, *arguments, **env)]) as [process]:
         yield process
 
 
 @contextmanager
-def ended_at_last(processes: list[subprocess.Popen]) -> Iterator[list[subprocess.Popen]]:
+def ended_at_last(processes: list[Process]) -> Iterator[list[Process]]:
     """Whatever happens, none of these processes outlives the test, frozen ones included."""
     try:
         yield processes

@@ -2,7 +2,6 @@
 
 import random
 import signal
-import subprocess
 import time
 from collections import Counter
 from dataclasses import dataclass, field
@@ -10,7 +9,7 @@ from pathlib import Path
 
 from tests.support.own_cluster import OwnCluster
 from tests.support.waiting import wait_for
-from tests.support.workers import start_worker_process
+from tests.support.workers import Process, start_worker_process
 
 OPTIONS = ("heartbeat_seconds=0.3", "stuck_seconds=3", "stale_check_seconds=0.6", "grace_seconds=2")
 
@@ -22,7 +21,7 @@ MOST_FROZEN = 3
 class Victim:
     """A worker process, and what is going to happen to it."""
 
-    process: subprocess.Popen
+    process: Process
     log: Path
     frozen_until: float | None = None
     thaws: bool = False
@@ -85,7 +84,7 @@ class Storm:
             log = self.logs / f"worker-{number}.log"
             log.touch()
             arguments = (f"name=w{number}", f"threads={self.threads}", *OPTIONS)
-            process = start_worker_process(*arguments, TEST_LOG=str(log), **self.cluster.env)
+            process = start_worker_process(*arguments, TEST_LOG=str(log))
             self._victims.append(Victim(process, log))
 
     def _awake(self) -> list[Victim]:
