@@ -129,12 +129,14 @@ def test_zeros_behind_the_last_member_are_filling():
 
 
 def test_a_full_last_piece_is_not_taken_for_the_end():
-    """zlib may have used all input and still have output of exactly the size that was asked for."""
+    """All input may have been used, and there is still output of exactly the size that was asked for."""
     for size in range(1, 300):
         content = bytes(size * 64)
         packer = zlib.compressobj(9, wbits=31)
         packed = packer.compress(content) + packer.flush()
         assert read([packed], block_bytes=64) == content
+        assert read(cut(packed, 3), block_bytes=64) == content
+        assert b"".join(inflate([packed[:-8]], block_bytes=64, may_be_cut=True)) == content
 
 
 def test_a_file_is_read_only_as_far_as_its_blocks_are_taken():

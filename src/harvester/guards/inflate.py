@@ -11,16 +11,26 @@ TerminalError
 └── InflateLimitExceeded    a bomb, or a file far larger than it may be
 """
 
-import zlib
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+
+from isal import isal_zlib
 
 from harvester.kernel.errors import TerminalError, TransientError
 
 GZIP_MAGIC = b"\x1f\x8b"
-#: gzip's own header and trailer are expected and checked by zlib.
+#: Magic bytes, method, flags.
+_HEADER_BYTES = 4
+#: Bits of the flags that no gzip file has; the library passes over them.
+_RESERVED_FLAGS = 0xE0
+#: gzip's own header and trailer are expected and checked by the library.
 _GZIP_FORMAT = 31
-#: Input is fed in small slices: zlib copies what is left of a slice at the end of each member, and a file of
+#: Its type is declared as a value.
+_LIBRARY_ERROR: type[Exception] = isal_zlib.error  # type: ignore[assignment]
+#: What the library's messages begin with, which says nothing to people.
+_NUMBER = re.compile(r"\AError -?[0-9]+ ")
+#: Input is fed in small slices: the library copies what is left of a slice at the end of each member, and a file of
 #: many empty members would make that quadratic.
 SLICE_BYTES = 16 * 1024
 #: Block-wise writers make one for each 64 KB; more than these serve nothing but to waste time.
@@ -109,7 +119,7 @@ class _Inflater:
         #: What was read and not yet understood: the first bytes of the file, or of what follows a member.
         self._pending = b""
         self._is_plain = False
-        self._member: zlib._Decompress | None = None
+        self._member: isal_zlib.Decompress | None = None
 
     def feed(self, data: bytes, piece_bytes: int) -> Iterator[bytes]:
         self._bytes_in += len(data)
@@ -123,9 +133,10 @@ class _Inflater:
 
     def finish(self, *, may_be_cut: bool) -> bytes:
         """The end of the file: whatever is still open proves that it is not whole."""
-        if self._member is not None and may_be_cut:
+        is_open = self._member is not None or is_gzip(self._pending)
+        if is_open and may_be_cut:
             return b""
-        if self._member is not None:
+        if is_open:
             raise TruncatedGzip("The compressed file ends in the middle. Nothing of it is used; it is fetched anew.")
         if self._members == 0:
             return self._count(self._pending)
@@ -140,34 +151,38 @@ class _Inflater:
         if self._members:
             # Files on tape are filled up with zeros.
             data = data.lstrip(b"\0")
-        if len(data) < len(GZIP_MAGIC):
+        if len(data) < (_HEADER_BYTES if is_gzip(data) else len(GZIP_MAGIC)):
             self._pending = data
             return b""
         if is_gzip(data):
-            self._open_member()
+            self._open_member(flags=data[_HEADER_BYTES - 1])
         elif self._members:
             raise self._bad("something else follows behind its end")
         else:
             self._is_plain = True
         return data
 
-    def _open_member(self) -> None:
+    def _open_member(self, *, flags: int) -> None:
+        if flags & _RESERVED_FLAGS:
+            raise self._bad("its header has flags that nobody knows")
         self._members += 1
         if self._members > MOST_MEMBERS:
             raise self._too_much(f"it has more than {MOST_MEMBERS} parts")
-        self._member = zlib.decompressobj(wbits=_GZIP_FORMAT)
+        self._member = isal_zlib.decompressobj(wbits=_GZIP_FORMAT)
 
-    def _drain(self, member: "zlib._Decompress", data: bytes, piece_bytes: int) -> Iterator[bytes]:
+    def _drain(self, member: isal_zlib.Decompress, data: bytes, piece_bytes: int) -> Iterator[bytes]:
         """Inflate until the data or the member ends, never more than a piece at once."""
-        while data and not member.eof:
+        is_full = False
+        # The library reads ahead: behind a full piece there may be more, although all of the data was taken.
+        while (data or is_full) and not member.eof:
             try:
                 piece = member.decompress(data, piece_bytes)
-            except zlib.error as error:
-                raise self._bad(str(error).partition(": ")[2] or "it cannot be read") from None
+            except _LIBRARY_ERROR as error:
+                raise self._bad(_NUMBER.sub("", str(error)).lower() or "it cannot be read") from None
             yield self._count(piece)
-            data = member.unconsumed_tail
+            data, is_full = member.unconsumed_tail, len(piece) == piece_bytes
 
-    def _left(self, member: "zlib._Decompress") -> bytes:
+    def _left(self, member: isal_zlib.Decompress) -> bytes:
         """What follows a member that has ended."""
         if not member.eof:
             return b""
