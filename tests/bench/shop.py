@@ -16,6 +16,7 @@ from tests.support.sftp_server import SftpServer
 
 QUEUES = "feeds,decisions"
 _TOOK = "SELECT state, error, started_at, finished_at FROM jobs WHERE id = ANY (%s)"
+_WORDS = "SELECT state, error, started_at, finished_at FROM jobs WHERE queue = 'search' AND id > %s"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,11 +25,13 @@ class Took:
 
     Attributes:
         seconds: from its claim to its end, by the database's clock, so that the start of a process does not count.
+        searchable_seconds: with the job behind it that makes its offers found by text.
         wal_mb: what the server logged meanwhile.
         peak_mb: the most memory that the worker process had.
     """
 
     seconds: float
+    searchable_seconds: float
     wal_mb: float
     peak_mb: float
 
@@ -79,9 +82,9 @@ class Shop:
 class WorkerProcess:
     """`harvester worker --once` in a process of its own."""
 
-    def __init__(self) -> None:
+    def __init__(self, queues: str = QUEUES) -> None:
         command = [sys.executable, "-S", "-E", str(ROOT / "tests" / "bench" / "measured.py")]
-        command += [sys.executable, "-m", "tests.bench.warm_worker", "worker", "--once", "--queues", QUEUES]
+        command += [sys.executable, "-m", "tests.bench.warm_worker", "worker", "--once", "--queues", queues]
         environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}", "HARVESTER_LOG_LEVEL": "error"}
         self._process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True)
 
@@ -101,11 +104,19 @@ def work(connection: psycopg.Connection[Any], jobs: list[int], *, workers: int =
     for start in range(0, len(jobs), workers):
         processes = [WorkerProcess() for _ in jobs[start : start + workers]]
         peak = max(peak, *(process.peak_mb() for process in processes))
-    rows = connection.execute(_TOOK, [jobs]).fetchall()
+    seconds = _seconds(_ended(connection.execute(_TOOK, [jobs]).fetchall()), workers)
+    wal_mb = (_wal(connection) - before) / (1 << 20)
+    while connection.execute(_WORDS + " AND state = 'pending'", [max(jobs)]).fetchone():
+        WorkerProcess("search").peak_mb()
+    words = _ended(connection.execute(_WORDS, [max(jobs)]).fetchall())
+    return Took(seconds=seconds, searchable_seconds=seconds + _seconds(words, 1), wal_mb=wal_mb, peak_mb=peak)
+
+
+def _ended(rows: list[Any]) -> list[Any]:
     for state, error, _, _ in rows:
         if state != "succeeded":
             raise RuntimeError(f"a job ended as {state}: {error}")
-    return Took(seconds=_seconds(rows, workers), wal_mb=(_wal(connection) - before) / (1 << 20), peak_mb=peak)
+    return rows
 
 
 def _seconds(rows: list[Any], workers: int) -> float:

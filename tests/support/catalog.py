@@ -112,7 +112,8 @@ def offers_anew(of: Source, numbers: list[int]) -> None:
     """Offers and their words as the prices and contents say; their presence is forgotten."""
     from harvester.catalog import offers
 
-    fetch("DELETE FROM offers WHERE source_id = %s AND product_id = ANY (%s)", of.pk, numbers)
+    for table in ("offers", "offer_words"):
+        fetch(f"DELETE FROM {table} WHERE source_id = %s AND product_id = ANY (%s)", of.pk, numbers)
     offers.recompute(of.pk, numbers)
 
 

@@ -9,7 +9,8 @@ class CatalogConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from harvester.catalog import checking, resolving
+        from harvester.catalog import checking, resolving, words
 
         checking.register()
         resolving.register()
+        words.register()

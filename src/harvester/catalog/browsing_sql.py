@@ -9,7 +9,7 @@ from uuid import UUID
 
 from harvester.catalog.explaining import Key
 from harvester.catalog.rows import fetch
-from harvester.catalog.search import CANDIDATES, CONDITIONS, WORDS, Sort
+from harvester.catalog.search import CANDIDATES, CONDITIONS, WITH_WORDS, WORDS, Sort, asked_words
 
 if TYPE_CHECKING:
     from harvester.catalog.browsing import Browse
@@ -21,18 +21,18 @@ LONGEST_NUMBER = 255
 MOST_DIGITS = 18
 
 # The offers of all sources in the order of an index, or of each source the first ones, merged.
-_ALL = "SELECT o.source_id, o.product_id, o.amount, {fits} AS fits FROM {offers} o WHERE {where} {order}"
+_ALL = "SELECT o.source_id, o.product_id, o.amount, {fits} AS fits FROM {offers} WHERE {where} {order}"
 _EACH = """
 SELECT x.* FROM unnest(%(sources)s::uuid[]) AS each (id) CROSS JOIN LATERAL (
-    SELECT o.source_id, o.product_id, o.amount, {fits} AS fits FROM {offers} o
+    SELECT o.source_id, o.product_id, o.amount, {fits} AS fits FROM {offers}
     WHERE o.source_id = each.id AND {where} {order}
 ) x {outer}
 """
 # Only the page leaves the database: to hand over all that was ranked takes as long as to rank it.
 _RANKED = """
 SELECT source_id, product_id, amount, fits FROM (
-    SELECT o.source_id, o.product_id, o.amount, {fits} AS fits, ts_rank(o.tsv, {text}) AS rank
-    FROM {offers} o WHERE {where} LIMIT {candidates}
+    SELECT o.source_id, o.product_id, o.amount, {fits} AS fits, ts_rank(w.words, {text}) AS rank
+    FROM {offers} WHERE {where} LIMIT {candidates}
 ) c WHERE fits ORDER BY rank DESC, product_id DESC LIMIT %(window)s
 """
 _WITHOUT_OFFER = """
@@ -105,7 +105,8 @@ def without_offer(query: "Browse", sources: list[UUID] | None, *, backwards: boo
 
 
 def _offers(query: "Browse") -> str:
-    return "visible_offers" if query.state == "VISIBLE" else "offers"
+    offers = "visible_offers o" if query.state == "VISIBLE" else "offers o"
+    return f"{offers} {WITH_WORDS.format(offers='o')}" if asked_words(query) else offers
 
 
 def _fits(query: "Browse") -> str:
@@ -123,8 +124,7 @@ def _fits(query: "Browse") -> str:
 def _conditions(query: "Browse") -> list[str]:
     known = ("currency", "min_amount", "max_amount")
     given = [CONDITIONS[field].replace("v.", "o.") for field in known if getattr(query, field) not in (None, "")]
-    words = [text for field, text in WORDS.items() if getattr(query, field).strip()]
-    return [*given, *([f"o.tsv @@ ({' && '.join(words)})"] if words else [])]
+    return [*given, *asked_words(query)]
 
 
 def _order(sort: Sort, *, backwards: bool) -> str:

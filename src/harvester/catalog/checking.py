@@ -2,7 +2,7 @@
 
 import structlog
 
-from harvester.catalog import offers
+from harvester.catalog import offers, words
 from harvester.catalog.models import Source
 from harvester.engine.job import RunningJob
 from harvester.engine.registry import job_kind, periodic
@@ -43,6 +43,9 @@ def check_offers(job: RunningJob) -> dict[str, int]:
 
 
 def _check(job: RunningJob, source: Source) -> int:
+    if words.are_lacking(source.pk):
+        # Its job is late or was cancelled; one that is at work finds nothing left to do.
+        words.ask_for_words(source.pk)
     found = offers.differences(source.pk, most=MOST_NAMED)
     products = [product_id for _, product_id in found]
     key = f"offers_differ:{source.pk}"

@@ -6,6 +6,8 @@ from uuid import UUID
 
 from django.db import connection
 
+from harvester.catalog.words import add_words
+
 #: Whoever writes offers holds the source's row.
 LOCK_SOURCE = "SELECT id FROM sources WHERE id = %(source)s FOR UPDATE"
 
@@ -36,7 +38,7 @@ WITH newest AS MATERIALIZED (
         last_promoted_at = excluded.last_promoted_at
 )
 INSERT INTO offers AS o (source_id, product_id, currency, amount, original_amount, in_stock, observed_at, run_no,
-    last_run_type, last_signature, last_amount, last_currency, last_priced_at, seen_until, absence_accepted, tsv)
+    last_run_type, last_signature, last_amount, last_currency, last_priced_at, seen_until, absence_accepted)
 SELECT t.source_id, t.product_id, t.currency, t.amount, t.original_amount, t.in_stock, t.observed_at, t.run_no,
     n.run_type, CASE WHEN EXISTS (
         SELECT FROM prices i JOIN runs r ON r.no = i.run_no WHERE r.ignored_at IS NOT NULL
@@ -45,11 +47,9 @@ SELECT t.source_id, t.product_id, t.currency, t.amount, t.original_amount, t.in_
     CASE WHEN n.run_no = s.last_promoted_run_no THEN NULL
          WHEN h.last_promoted_run_no = s.last_promoted_run_no THEN h.seen_until
          ELSE greatest(coalesce(h.seen_until, h.last_promoted_at), n.observed_at) END,
-    n.run_no IS DISTINCT FROM s.last_promoted_run_no AND coalesce(h.absence_accepted, false),
-    offer_tokens(p.source_id, p.title, p.brand, p.category)
+    n.run_no IS DISTINCT FROM s.last_promoted_run_no AND coalesce(h.absence_accepted, false)
 FROM newest t
 JOIN sources s ON s.id = t.source_id
-JOIN source_products p ON p.source_id = t.source_id AND p.id = t.product_id
 LEFT JOIN hidden_offers h ON h.source_id = t.source_id AND h.product_id = t.product_id
 CROSS JOIN LATERAL (
     SELECT l.* FROM prices l
@@ -66,21 +66,23 @@ ON CONFLICT (source_id, product_id) DO UPDATE SET
 """
 
 # Rows in which offers and the slow truth differ; none, ever. A missing signature is right: it makes the next run write.
+# Words that are missing come soon.
 _DIFFERENCES = """
 SELECT coalesce(o.source_id, t.source_id), coalesce(o.product_id, t.product_id)
 FROM (SELECT * FROM offers WHERE %(source)s::uuid IS NULL OR source_id = %(source)s) o
 FULL JOIN (SELECT * FROM current_prices WHERE %(source)s::uuid IS NULL OR source_id = %(source)s) t
     ON t.source_id = o.source_id AND t.product_id = o.product_id
 LEFT JOIN source_products p ON p.source_id = o.source_id AND p.id = o.product_id
+LEFT JOIN offer_words w ON w.source_id = o.source_id AND w.product_id = o.product_id
 LEFT JOIN (
     SELECT DISTINCT ON (l.source_id, l.source_product_id) l.* FROM prices l
     WHERE (%(source)s::uuid IS NULL OR l.source_id = %(source)s)
       AND NOT EXISTS (SELECT FROM runs r WHERE r.no = l.run_no AND r.ignored_at IS NOT NULL)
     ORDER BY l.source_id, l.source_product_id, l.observed_at DESC, l.run_no DESC
 ) n ON n.source_id = o.source_id AND n.source_product_id = o.product_id
-WHERE (o.currency, o.amount, o.original_amount, o.in_stock, o.observed_at, o.run_no, o.tsv)
-    IS DISTINCT FROM (t.currency, t.amount, t.original_amount, t.in_stock, t.observed_at, t.run_no,
-                      offer_tokens(p.source_id, p.title, p.brand, p.category))
+WHERE (o.currency, o.amount, o.original_amount, o.in_stock, o.observed_at, o.run_no)
+    IS DISTINCT FROM (t.currency, t.amount, t.original_amount, t.in_stock, t.observed_at, t.run_no)
+   OR p.id IS NULL OR w.words <> words_of(p.title, p.brand, p.category)
    OR (o.last_amount, o.last_currency, coalesce(o.last_signature, n.signature))
     IS DISTINCT FROM (n.amount, n.currency, n.signature)
 ORDER BY 1, 2 LIMIT %(most)s
@@ -99,6 +101,7 @@ def recompute(source_id: UUID, product_ids: Sequence[int], *, forget_comparison:
     with connection.cursor() as cursor:
         cursor.execute(LOCK_SOURCE, values)
         cursor.execute(_RECOMPUTE, values)
+        add_words(cursor, source_id, values["products"])
 
 
 def differences(source_id: UUID | None = None, most: int = 100) -> list[tuple[UUID, int]]:

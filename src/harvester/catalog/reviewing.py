@@ -59,8 +59,8 @@ WHERE source_id = %(source)s AND source_product_id = %(number)s
 # By the words of what is sold as it; of a common word some offers are looked at.
 _BY_WORDS = """
 SELECT k.id, k.title, k.brand, k.gtin, count(*) AS sources FROM (
-    SELECT o.source_id, o.product_id FROM offers o
-    WHERE o.tsv @@ websearch_to_tsquery('simple', %(text)s) LIMIT %(candidates)s) o
+    SELECT w.source_id, w.product_id FROM offer_words w
+    WHERE w.words @@ websearch_to_tsquery('simple', %(text)s) LIMIT %(candidates)s) o
 JOIN product_links l ON l.source_id = o.source_id AND l.source_product_id = o.product_id AND l.status = 'LINKED'
 JOIN products k ON k.id = l.product_id
 GROUP BY k.id ORDER BY count(*) DESC, k.title, k.id LIMIT %(most)s

@@ -160,7 +160,9 @@ _AFTER = {
     Sort.PRICE_DESCENDING: "(v.amount, v.product_id) < (%(after_amount)s, %(after_id)s)",
     Sort.NEWEST: "v.product_id < %(after_id)s",
 }
-_NARROW = "SELECT v.source_id, v.product_id, v.amount, {rank} AS rank FROM visible_offers v WHERE {conditions}"
+# Whoever looks for no word does without them.
+WITH_WORDS = "JOIN offer_words w ON w.source_id = {offers}.source_id AND w.product_id = {offers}.product_id"
+_NARROW = "SELECT v.source_id, v.product_id, v.amount, {rank} AS rank FROM visible_offers v {words} WHERE {conditions}"
 _PAGE = """
 WITH found AS MATERIALIZED ({narrow} {page})
 SELECT {columns}, found.rank
@@ -199,14 +201,15 @@ def statement(query: Query) -> str:
     """First the narrow rows of the page, then what they are called."""
     order = _ORDERS[query.order]
     page = f"ORDER BY {order} LIMIT %(most)s OFFSET %(skipped)s"
+    words = WITH_WORDS.format(offers="v") if asked_words(query) else ""
     if query.order is Sort.RELEVANCE:
         # The rank counts only the words of the text: a filter fits all alike.
-        rank = f"ts_rank(v.tsv, {WORDS['text']})"
-        ranked = _NARROW.format(rank=rank, conditions=_conditions(query))
+        rank = f"ts_rank(w.words, {WORDS['text']})"
+        ranked = _NARROW.format(rank=rank, words=words, conditions=_conditions(query))
         beyond = f" WHERE {_AFTER[query.order]}" if query.after else ""
         narrow = f"SELECT * FROM ({ranked} LIMIT %(candidates)s) c{beyond}"  # noqa: S608 - constants only
     else:
-        narrow = _NARROW.format(rank="NULL::real", conditions=_conditions(query))
+        narrow = _NARROW.format(rank="NULL::real", words=words, conditions=_conditions(query))
         narrow += f" AND {_AFTER[query.order]}" if query.after else ""
     again = order.replace("rank", "found.rank").replace("amount", "found.amount").replace("product_id", "o.product_id")
     return _PAGE.format(narrow=narrow, page=page, columns=OFFER_COLUMNS, joins=OFFER_JOINS, order=again)
@@ -214,7 +217,10 @@ def statement(query: Query) -> str:
 
 def _conditions(query: Query) -> str:
     given = [text for field, text in CONDITIONS.items() if getattr(query, field) not in (None, "")]
+    return " AND ".join([*given, *asked_words(query)]) or "true"
+
+
+def asked_words(query: Any) -> list[str]:
+    """What the words must hold, as one condition; none if no word is looked for."""
     words = [text for field, text in WORDS.items() if getattr(query, field).strip()]
-    if words:
-        given.append(f"v.tsv @@ ({' && '.join(words)})")
-    return " AND ".join(given) or "true"
+    return [f"w.words @@ ({' && '.join(words)})"] if words else []

@@ -16,7 +16,7 @@ from harvester.catalog.states import RunOutcome, RunStatus
 from harvester.engine.errors import Snooze
 from harvester.engine.job import RunningJob
 from harvester.feeds import telling
-from harvester.feeds.ending import figures_of, finish, lock_feed_and_source, resolve_products, tell_promoted
+from harvester.feeds.ending import figures_of, finish, go_on_with_products, lock_feed_and_source, tell_promoted
 from harvester.feeds.errors import (
     AlreadyApproved,
     AlreadyRejected,
@@ -121,7 +121,7 @@ def approve(job: RunningJob, run_id: str, actor: dict[str, str], expected: dict[
         promoted = promote(cursor, HELD, baseline, promotion_of(work, products, accept_absence=True))
         _decided(work, RunOutcome.APPROVED, actor, baseline, observed_at=baseline.next_observed_at)
         work.note(**figures_of(promoted))
-        resolve_products(feed, work.run)
+        go_on_with_products(feed, work.run, promoted)
         tell_promoted(work, promoted)
         _record(actor, "ACTIVATION_APPROVED", work, {"products_promoted": products, **figures_of(promoted)})
         telling.hold_is_over(feed, f"Run {work.run.no} was approved.")
@@ -214,7 +214,7 @@ def _rejudged_promoted(work: Work, feed: Feed, baseline: Baseline, promoted: Pro
         outcome=RunOutcome.PROMOTED, stage=None, decided_at=baseline.moment, observed_at=baseline.next_observed_at
     )
     work.note(**figures_of(promoted))
-    resolve_products(feed, work.run)
+    go_on_with_products(feed, work.run, promoted)
     tell_promoted(work, promoted)
     _record({"kind": "system", "id": "feeds", "name": "feeds"}, "RUN_PROMOTED", work, figures_of(promoted))
     telling.hold_is_over(feed, f"Run {work.run.no} was judged anew and promoted.")

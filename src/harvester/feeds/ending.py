@@ -11,6 +11,7 @@ from django.utils import timezone
 from harvester.catalog.models import Run, Source
 from harvester.catalog.resolving import RESOLVE
 from harvester.catalog.states import RunOutcome, RunStatus
+from harvester.catalog.words import ask_for_words
 from harvester.engine.enqueue import enqueue
 from harvester.feeds import telling
 from harvester.feeds.errors import Abandoned, Superseded
@@ -63,7 +64,7 @@ def end_promoted(work: Work, feed: Feed, baseline: Baseline, promoted: Promoted)
     work.note(**figures)
     remember_ingested(feed, work.run)
     _settle_feed(feed, work.run, failures=0)
-    resolve_products(feed, work.run)
+    go_on_with_products(feed, work.run, promoted)
     audit.record(ACTOR, "RUN_PROMOTED", "run", work.run.id, detail={"feed": str(feed.id), **figures})
     telling.run_is_good(feed)
     if baseline.held_run_no:
@@ -143,8 +144,10 @@ def message_of(error: BaseException) -> str:
     return redact_text(str(error) or type(error).__name__)[:2000]
 
 
-def resolve_products(feed: Feed, run: Run) -> None:
-    """Have what the run brought linked to canonical products."""
+def go_on_with_products(feed: Feed, run: Run, promoted: Promoted) -> None:
+    """Have what the run brought found by its words, and linked to canonical products."""
+    if promoted.lacks_words:
+        ask_for_words(feed.source_id)
     enqueue(RESOLVE, {"source_id": str(feed.source_id), "run_no": run.no})
 
 

@@ -26,7 +26,6 @@ from harvester.pipeline.staging import (
     lines_and_ids,
     prepare_session,
 )
-from harvester.pipeline.tokens import made_tokens
 
 _IS_NEW = "is_new"
 _IS_CONTENT = "is_content"
@@ -108,22 +107,18 @@ def add_new_products(
     columns = ["identity_type", "identity_value", "content_hash", *CONTENT_COLUMNS]
     blocks = (_as_products(block, ids, baseline, run_no) for block in spool.rows(lines, columns))
     done = 0
-    for products, tokens in ahead(blocks):
+    for products in ahead(blocks):
         job.check()
         with around_block(products.height), job.transaction(), connection.cursor() as cursor:
             # The promotion's commit makes what was logged before it durable too; until then nobody relies on it.
             cursor.execute("SET LOCAL synchronous_commit = off")
             copy_in(cursor, "source_products", products.columns, [products])
-            copy_in(cursor, slot.tokens, tokens.columns, [tokens])
         done += products.height
         job.progress(done, len(lines), "new products")
 
 
-def _as_products(
-    block: pl.DataFrame, ids: NDArray[np.int64], baseline: Baseline, run_no: int
-) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The rows of new products, and the search tokens of those whose titles are plain."""
-    products = block.with_columns(
+def _as_products(block: pl.DataFrame, ids: NDArray[np.int64], baseline: Baseline, run_no: int) -> pl.DataFrame:
+    return block.with_columns(
         pl.lit(str(baseline.source_id)).alias("source_id"),
         pl.Series("id", ids[block["place"].to_numpy()]),
         pl.lit(run_no).alias("created_run_no"),
@@ -131,8 +126,6 @@ def _as_products(
         pl.lit(baseline.moment.isoformat()).alias("created_at"),
         pl.lit(baseline.moment.isoformat()).alias("updated_at"),
     ).drop("line", "place")
-    tokens = pl.DataFrame([products["id"].alias("product_id"), made_tokens(products, baseline.source_id)])
-    return products, tokens.drop_nulls()
 
 
 def stage_contents(job: RunningJob, slot: Slot, spool: Spool, *, with_new: bool) -> None:

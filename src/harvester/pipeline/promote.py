@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from harvester.catalog.offers import recompute
+from harvester.catalog.words import AT_ONCE, add_words
 from harvester.kernel.signature import CONTENT_VERSION
 from harvester.pipeline.baseline import Baseline
 from harvester.pipeline.staging import CONTENT_COLUMNS, Slot, prepare_session
@@ -20,23 +21,20 @@ class Difference:
     Attributes:
         changes: what is to be done with each product; SQL that can stand behind FROM.
         contents: the new content of products, by line; the same.
-        tokens: by what new products are found, by product, as far as that was made beforehand; the same.
     """
 
     changes: str
     contents: str
-    tokens: str
 
     @classmethod
     def staged(cls, slot: Slot) -> "Difference":
-        return cls(changes=slot.changes, contents=slot.contents, tokens=slot.tokens)
+        return cls(changes=slot.changes, contents=slot.contents)
 
 
 #: What a person approved. Names of parameters are those of `_values`.
 HELD = Difference(
     changes="(SELECT * FROM held_changes WHERE source_id = %(source)s AND run_no = %(run)s)",
     contents="(SELECT * FROM held_changes WHERE source_id = %(source)s AND run_no = %(run)s)",
-    tokens="(SELECT NULL::bigint AS product_id, NULL::tsvector AS tsv WHERE false)",
 )
 
 
@@ -68,12 +66,14 @@ class Promoted:
         changed: products whose content changed.
         missing: products that went missing, or stay so.
         expired: products that stopped being on sale since the last promotion.
+        lacks_words: whether so many are new that they are not found by text yet.
     """
 
     prices: int
     changed: int
     missing: int
     expired: int
+    lacks_words: bool
 
 
 _CONTENT_LIST = ", ".join(CONTENT_COLUMNS)
@@ -88,17 +88,13 @@ UPDATE hidden_offers SET seen_until = seen_until + %(lost)s, last_promoted_at = 
 WHERE source_id = %(source)s
 """
 
-_ALL_PRICES = """
+# No conflict is expected, and none is passed over: a run that is promoted twice would fail here as a whole.
+_PRICES = """
 INSERT INTO prices (source_id, source_product_id, observed_at, run_no, signature, run_type, amount, currency,
     original_amount, promotion, in_stock, created_at)
 SELECT %(source)s, c.product_id, %(observed)s, %(run)s, c.signature, %(run_type)s, c.amount, c.currency,
     c.original_amount, c.promotion, c.in_stock, %(moment)s
 FROM {changes} c WHERE c.is_price
-"""
-# A product whose number this run drew has no price, and to ask for each whether it has costs more than to write it.
-_NEW_PRICES = f"{_ALL_PRICES} AND c.is_new"
-_PRICES = f"""{_ALL_PRICES} AND NOT c.is_new
-ON CONFLICT (source_id, source_product_id, observed_at, run_no, signature) DO NOTHING
 """
 
 _FORGET_REPLACED = "DELETE FROM replaced_contents WHERE source_id = %(source)s"
@@ -118,25 +114,24 @@ WHERE p.source_id = %(source)s AND p.id = c.product_id AND c.is_content
 # A correction may have been revoked since the difference was found: then an offer is there that was not.
 _OFFERS = """
 INSERT INTO offers (source_id, product_id, currency, amount, original_amount, in_stock, observed_at, run_no,
-    last_run_type, last_signature, last_amount, last_currency, last_priced_at, tsv)
+    last_run_type, last_signature, last_amount, last_currency, last_priced_at)
 SELECT %(source)s, c.product_id, c.currency, c.amount, c.original_amount, c.in_stock, %(observed)s, %(run)s,
-    %(run_type)s, c.signature, c.amount, c.currency, %(moment)s, {tsv}
-FROM {{changes}} c {found_by}
-WHERE c.is_price AND NOT c.has_offer {which}
+    %(run_type)s, c.signature, c.amount, c.currency, %(moment)s
+FROM {changes} c WHERE c.is_price AND NOT c.has_offer
 ON CONFLICT (source_id, product_id) DO UPDATE SET
     currency = excluded.currency, amount = excluded.amount, original_amount = excluded.original_amount,
     in_stock = excluded.in_stock, observed_at = excluded.observed_at, run_no = excluded.run_no,
     last_run_type = excluded.last_run_type, last_signature = excluded.last_signature,
     last_amount = excluded.last_amount, last_currency = excluded.last_currency,
-    last_priced_at = excluded.last_priced_at, tsv = excluded.tsv, seen_until = NULL, absence_accepted = false
+    last_priced_at = excluded.last_priced_at, seen_until = NULL, absence_accepted = false
 """
-_READY_OFFERS = _OFFERS.format(tsv="t.tsv", found_by="JOIN {tokens} t ON t.product_id = c.product_id", which="")
-_NEW_OFFERS = _OFFERS.format(
-    tsv="offer_tokens(p.source_id, p.title, p.brand, p.category)",
-    found_by="JOIN source_products p ON p.source_id = %(source)s AND p.id = c.product_id",
-    which="AND NOT EXISTS (SELECT FROM {tokens} t WHERE t.product_id = c.product_id)",
-)
-_OFFERS_DUE = "SELECT count(*) FROM {changes} c WHERE c.is_price AND NOT c.has_offer"
+_NEWLY_OFFERED = "SELECT c.product_id FROM {changes} c WHERE c.is_price AND NOT c.has_offer"
+_CHANGED_WORDS = """
+UPDATE offer_words w SET words = n.words
+FROM (SELECT c.product_id, words_of(k.title, k.brand, k.category) AS words
+      FROM {changes} c JOIN {contents} k ON k.line = c.line WHERE c.is_content) n
+WHERE w.source_id = %(source)s AND w.product_id = n.product_id AND w.words <> n.words
+"""
 _KNOWN_OFFERS = """
 UPDATE offers o SET
     currency = CASE WHEN c.is_price THEN c.currency ELSE o.currency END,
@@ -150,10 +145,9 @@ UPDATE offers o SET
     last_amount = CASE WHEN c.is_price THEN c.amount ELSE o.last_amount END,
     last_currency = CASE WHEN c.is_price THEN c.currency ELSE o.last_currency END,
     last_priced_at = CASE WHEN c.is_price THEN %(moment)s ELSE o.last_priced_at END,
-    tsv = CASE WHEN c.is_content THEN offer_tokens(o.source_id, k.title, k.brand, k.category) ELSE o.tsv END,
     seen_until = NULL, absence_accepted = false
-FROM {changes} c LEFT JOIN {contents} k ON k.line = c.line
-WHERE o.source_id = %(source)s AND o.product_id = c.product_id AND c.has_offer AND NOT c.is_missing
+FROM {changes} c
+WHERE o.source_id = %(source)s AND o.product_id = c.product_id AND c.has_offer AND (c.is_price OR c.is_back)
 """
 _MISSING_OFFERS = """
 UPDATE offers o SET seen_until = coalesce(o.seen_until, %(promoted_at)s::timestamptz + %(lost)s),
@@ -211,14 +205,16 @@ def promote(cursor: Any, difference: Difference, baseline: Baseline, promotion: 
     if baseline.lost_time:
         run(_SHIFT)
         run(_SHIFT_HIDDEN)
-    prices = run(_NEW_PRICES) + run(_PRICES)
+    prices = run(_PRICES)
     run(_FORGET_REPLACED)
     run(_KEEP_REPLACED)
     changed = run(_CONTENTS)
-    run(_OFFERS_DUE)
-    due = int(cursor.fetchone()[0])
-    if due and run(_READY_OFFERS) < due:
-        run(_NEW_OFFERS)
+    if changed:
+        run(_CHANGED_WORDS)
+    offered = run(_OFFERS)
+    if 0 < offered <= AT_ONCE:
+        run(_NEWLY_OFFERED)
+        add_words(cursor, baseline.source_id, [row[0] for row in cursor.fetchall()])
     run(_KNOWN_OFFERS)
     missing = run(_MISSING_OFFERS)
     run(_ABSENCES)
@@ -229,7 +225,7 @@ def promote(cursor: Any, difference: Difference, baseline: Baseline, promotion: 
     if baseline.held_run_no:
         run(_OVERTAKEN)
     run(_DROP_HELD)
-    return Promoted(prices=prices, changed=changed, missing=missing, expired=expired)
+    return Promoted(prices=prices, changed=changed, missing=missing, expired=expired, lacks_words=offered > AT_ONCE)
 
 
 def _values(baseline: Baseline, promotion: Promotion) -> dict[str, Any]:

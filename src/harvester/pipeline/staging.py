@@ -54,10 +54,6 @@ class Slot:
     def contents(self) -> str:
         return f"staged_contents_{self.number}"
 
-    @property
-    def tokens(self) -> str:
-        return f"staged_tokens_{self.number}"
-
 
 @contextmanager
 def staging(job: RunningJob) -> Iterator[Slot]:

@@ -19,7 +19,7 @@ Tell = Callable[[int, int, str], None]
 #: The planner and the visibility map must know of the new rows, as they would in a database that has grown by itself.
 TABLES = (
     *("retailers", "sources", "feeds", "runs", "feed_runs", "feed_run_samples", "source_products", "prices"),
-    *("offers", "held_changes", "run_differences", "products", "product_links", "feed_days", "alerts"),
+    *("offers", "offer_words", "held_changes", "run_differences", "products", "product_links", "feed_days", "alerts"),
     *("audit_events", "jobs", "sealed_secrets"),
 )
 

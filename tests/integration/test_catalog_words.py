@@ -1,0 +1,99 @@
+"""Offers are found by the words of what they are offers of, at once or soon after they are visible."""
+
+import json
+
+import pytest
+from tests.support import catalog
+from tests.support.catalog import fetch
+from tests.support.feeds import row
+from tests.support.jobs import job
+from tests.support.workers import run_until_idle
+
+from harvester.catalog import checking, offers, words
+from harvester.catalog.search import Query, search
+from harvester.engine.enqueue import enqueue
+from harvester.pipeline import promote
+
+pytestmark = pytest.mark.usefixtures("database")
+
+
+def found(text):
+    return sorted(offer.title for offer in search(Query(text=text)).offers)
+
+
+def words_of_all():
+    return dict(fetch("SELECT product_id, words::text FROM offer_words"))
+
+
+def written_later():
+    """What the jobs behind runs wrote."""
+    return [json.loads(told) for (told,) in fetch("SELECT result::text FROM jobs WHERE queue = 'search'")]
+
+
+def test_a_run_with_some_new_products_is_found_at_once(world):
+    world.put(100, 200)
+    world.run()
+    assert found("thing") == ["Thing 100", "Thing 200"]
+    assert written_later() == []
+
+
+def test_a_run_with_very_many_new_products_is_visible_first_and_found_soon(world, monkeypatch):
+    monkeypatch.setattr(promote, "AT_ONCE", 2)
+    monkeypatch.setattr(words, "AT_ONCE", 2)
+    world.put(100, 200, 300)
+    world.run()
+    assert written_later() == [{"offers": 3, "added": 3}]
+    assert found("thing") == ["Thing 100", "Thing 200", "Thing 300"]
+    assert not words.are_lacking(world.feed.source_id)
+    assert offers.differences() == []
+
+
+def test_a_changed_title_is_found_and_the_old_one_is_not(world):
+    world.put(100, 200)
+    world.run()
+    world.put(row(100, Name="Hammer"), 200)
+    world.run()
+    assert (found("hammer"), found("thing")) == (["Hammer"], ["Thing 200"])
+    assert offers.differences() == []
+
+
+@pytest.fixture
+def source():
+    return catalog.source(is_display_primary=True)
+
+
+def test_words_that_are_there_stay_and_only_offers_get_some(source):
+    first, second = (catalog.offer(source) for _ in range(2))
+    unoffered = catalog.product(source)
+    fetch("UPDATE offer_words SET words = 'kept' WHERE product_id = %s", first)
+    fetch("DELETE FROM offer_words WHERE product_id = %s", second)
+    made = enqueue(words.MAKE_SEARCHABLE, {"source_id": str(source.pk)}).job_id
+    run_until_idle(queues=("search",))
+    assert job(made).result == {"offers": 2, "added": 1}
+    assert words_of_all()[first] == "'kept'"
+    assert unoffered not in words_of_all()
+    assert f"'{second}':2" in words_of_all()[second]
+
+
+def test_the_other_sources_are_left_alone(source):
+    other = catalog.offer(catalog.source())
+    fetch("DELETE FROM offer_words")
+    enqueue(words.MAKE_SEARCHABLE, {"source_id": str(source.pk)})
+    run_until_idle(queues=("search",))
+    assert other not in words_of_all()
+
+
+def test_the_nightly_check_has_missing_words_written(source):
+    number = catalog.offer(source, run_no=catalog.run(source).no)
+    fetch("DELETE FROM offer_words")
+    enqueue(checking.CHECK_OFFERS)
+    run_until_idle(queues=("maintenance", "search"))
+    assert list(words_of_all()) == [number]
+
+
+def test_a_product_whose_offer_comes_back_is_found(source):
+    number = catalog.offer(source)
+    fetch("DELETE FROM offer_words")
+    fetch("DELETE FROM offers")
+    offers.recompute(source.pk, [number])
+    assert found("thing") == [f"thing {number}"]
