@@ -2,15 +2,19 @@
 
 import os
 import re
-from collections.abc import Mapping
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from harvester.engine.embedded.layout import PORT, Layout
 from harvester.kernel.errors import ConfigError
 
-#: Megabytes. An eighth of the memory, because the server shares the machine with the workers; the limits keep
-#: a small machine usable and a container, which sees its host's memory, out of trouble.
-LEAST_BUFFERS_MB, MOST_BUFFERS_MB = 128, 512
+#: Megabytes. An eighth of the memory, because the server shares the machine with the workers. Indexes that do not fit
+#: are read and written page by page while a catalog comes in.
+LEAST_BUFFERS_MB, MOST_BUFFERS_MB = 128, 4096
+#: Where the kernel says how much memory a container may use; it sees the memory of its host otherwise.
+_MEMORY_LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
 
 #: Bytes. Containers often get 64 MB of /dev/shm, in which a parallel hash join dies with "no space left".
 ENOUGH_SHARED_MEMORY = 1 << 30
@@ -78,8 +82,16 @@ def _logging() -> dict[str, str]:
 
 
 def _buffers_mb() -> int:
-    memory_mb = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // (1 << 20)
-    return min(max(memory_mb // 8, LEAST_BUFFERS_MB), MOST_BUFFERS_MB)
+    memory = min(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"), *_memory_limits())
+    return min(max((memory >> 20) // 8, LEAST_BUFFERS_MB), MOST_BUFFERS_MB)
+
+
+def _memory_limits() -> Iterator[int]:
+    """Bytes; whoever has no limit says "max", or a number beyond every machine."""
+    yield sys.maxsize
+    for path in _MEMORY_LIMITS:
+        with suppress(OSError, ValueError):
+            yield int(path.read_text())
 
 
 def _shared_memory(place: Path) -> dict[str, str]:
