@@ -5,6 +5,7 @@ named by their identity, runs by their place among the runs of their feed, and m
 """
 
 import json
+import re
 from collections import Counter
 from typing import Any
 
@@ -52,6 +53,7 @@ RUNS = {
     *("run_no", "no", "created_run_no", "updated_run_no"),
     *("last_promoted_run_no", "last_ingested_run_no", "held_run_no"),
 }
+_UUID = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 
 
 def picture(world: World) -> dict[str, list[str]]:
@@ -97,6 +99,7 @@ class _Names:
             **{f"run {no} ": f"{name} " for no, name in self._runs.items()},
             **{f"Run {no} ": f"{name} " for no, name in self._runs.items()},
         }
+        self._nameable = re.compile(f"{_UUID}|[Rr]un [0-9]+ |{re.escape(world.source.name)}")
         known = rows("SELECT id, identity_type, identity_value FROM source_products WHERE source_id = %s", ours)
         self._products = {number: f"product {kind} {value}" for number, kind, value in known}
 
@@ -127,7 +130,9 @@ class _Names:
         return self._products.get(number, "a product that is not kept")
 
     def _text(self, value: Any) -> Any:
-        text = json.dumps(value, sort_keys=True)
-        for found, name in self._texts.items():
-            text = text.replace(found, name)
-        return json.loads(text)
+        if isinstance(value, str):
+            return self._renamed(value)
+        return json.loads(self._renamed(json.dumps(value))) if isinstance(value, list) else value
+
+    def _renamed(self, text: str) -> str:
+        return self._nameable.sub(lambda found: self._texts.get(found[0], found[0]), text)
