@@ -121,6 +121,11 @@ def test_what_is_wrong_is_told_together(admin):
     assert "Secrets have to be entered again" in answer.content.decode()
 
 
+def test_an_empty_form_points_at_everything_that_is_missing(admin):
+    answer = admin.post("/feeds/add/", dict.fromkeys(NEW, "") | {"transport": "SFTP"})
+    assert list(wrong(answer)) == ["source_name", "retailer_name", "network"]
+
+
 def test_a_name_that_is_taken_is_told(admin):
     Source.objects.create(retailer=Retailer.objects.create(name="X"), name="Acme by Impact", kind="DIRECT")
     assert list(wrong(admin.post("/feeds/add/", NEW))) == ["source_name"]

@@ -61,6 +61,9 @@ class InvalidSettings(InvalidInput):
         self.problems = dict(problems)
 
 
+_NO_NETWORK = "network is missing; it must be the affiliate network that the file is of."
+
+
 def read_settings(given: Mapping[str, Any]) -> dict[str, Any]:
     """The settings with the values that are stored; text is trimmed, and numbers may come as text.
 
@@ -74,6 +77,18 @@ def read_settings(given: Mapping[str, Any]) -> dict[str, Any]:
             read[name] = _reader(name)(name, value)
         except InvalidInput as problem:
             problems[name] = str(problem)
+    if problems:
+        raise InvalidSettings(problems)
+    return read
+
+
+def read_new_settings(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The same for a feed that is yet to be made: it needs a network."""
+    problems = {} if "network" in given else {"network": _NO_NETWORK}
+    try:
+        read = read_settings(given)
+    except InvalidSettings as wrong:
+        problems |= wrong.problems
     if problems:
         raise InvalidSettings(problems)
     return read

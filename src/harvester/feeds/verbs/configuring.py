@@ -13,7 +13,7 @@ from harvester.feeds.memory import READS_ANEW, forget_ingested
 from harvester.feeds.models import Feed, FeedRun
 from harvester.feeds.readiness import missing_for_a_run
 from harvester.feeds.states import FeedStatus, Transport
-from harvester.feeds.validation import InvalidSettings, read_expiry_hours, read_settings
+from harvester.feeds.validation import InvalidSettings, read_expiry_hours, read_new_settings, read_settings
 from harvester.feeds.verbs.finding import locked, next_run, save, tell
 from harvester.feeds.verbs.switching import require_status
 from harvester.guards import secrets
@@ -46,9 +46,7 @@ def create(actor: Actor, source_id: UUID, settings: Mapping[str, Any], *, accept
         settings: by their names, see `validation.READERS`; the network is required.
         accept_insecure: somebody has understood what plain FTP means; without it, it is refused.
     """
-    values = read_settings(settings)
-    if "network" not in values:
-        raise InvalidSettings({"network": "network is missing; it must be the affiliate network that the file is of."})
+    values = read_new_settings(settings)
     source = _locked_source(source_id)
     if source.kind != SourceKind.AFFILIATE_FEED:
         raise InvalidInput(f"The source {source} is {source.kind}; only sources that are AFFILIATE_FEED have feeds.")

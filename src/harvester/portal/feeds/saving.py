@@ -8,11 +8,11 @@ from uuid import UUID
 
 from django.db import transaction
 
-from harvester.catalog import retailers, sources
+from harvester.catalog import fields, retailers, sources
 from harvester.catalog.states import SourceKind
 from harvester.feeds import verbs
 from harvester.feeds.models import Feed
-from harvester.feeds.validation import InvalidSettings, read_settings
+from harvester.feeds.validation import InvalidSettings, read_new_settings
 from harvester.kernel.actor import Actor
 from harvester.kernel.errors import Conflict, InvalidInput, NotFound
 from harvester.portal.feeds.facts import MEGABYTE
@@ -40,7 +40,7 @@ def save_new(actor: Actor, form: FeedForm) -> Feed:
     """Make the feed, and the source and the retailer where they are new; nothing of it if anything is refused."""
     given = form.cleaned_data
     settings = _settings(given, _typed(form))
-    problems = _wrong(settings)
+    problems = _wrong(settings) | _unnamed(given)
     with transaction.atomic():
         try:
             source_id = UUID(given["source"]) if given["source"] else _new_source(actor, given)
@@ -68,10 +68,25 @@ def _wrong(settings: Mapping[str, Any]) -> dict[str | None, str]:
     """What is wrong with the settings, to be told together with what is wrong before them."""
     try:
         with _pointing({}):
-            read_settings(settings)
+            read_new_settings(settings)
     except Refused as refused:
         return refused.problems
     return {}
+
+
+def _unnamed(given: Mapping[str, Any]) -> dict[str | None, str]:
+    """What is wrong with the names of what is new, each by itself: the verbs stop at the first."""
+    asked = {"source_name": (sources.CHECKS, "name")} if not given["source"] else {}
+    if not given["source"] and not given["retailer"]:
+        asked |= {"retailer_name": (retailers.CHECKS, "name"), "website": (retailers.CHECKS, "website")}
+    problems: dict[str | None, str] = {}
+    for field, (checks, name) in asked.items():
+        try:
+            with _pointing({name: field}):
+                fields.checked(checks, {name: given[field]})
+        except Refused as refused:
+            problems |= refused.problems
+    return problems
 
 
 def _new_source(actor: Actor, given: Mapping[str, Any]) -> UUID:
