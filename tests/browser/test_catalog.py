@@ -32,6 +32,8 @@ def test_an_offer_is_found_and_its_price_corrected_and_set_right_again(operator,
     assert page.evaluate("() => Chart.getChart('price-chart').data.datasets[0].data.map((point) => point.y)") == [
         25, 19.9, 19.9,
     ]  # fmt: skip
+    marks = page.evaluate("() => Chart.getChart('price-chart').scales.x.ticks.map((tick) => tick.label)")
+    assert 3 <= len(marks) == len(set(marks)), marks
     page.get_by_role("link", name="Correct its prices").click()
     page.get_by_label("What is done with them").select_option("MULTIPLIER")
     expect(page.get_by_label("Run number")).to_be_hidden()

@@ -2,10 +2,26 @@
 (() => {
   const COLOURS = ["--hv-running", "--hv-retryable", "--hv-succeeded", "--hv-failed"];
   const MANY = 60;
+  const MINUTE = 60_000, HOUR = 60 * MINUTE, DAY = 24 * HOUR;
+  // Between two marks of the axis: so that each of them has a name of its own, and there are few.
+  const STEPS = [MINUTE, 5 * MINUTE, 15 * MINUTE, HOUR, 3 * HOUR, 6 * HOUR, 12 * HOUR, DAY, 2 * DAY, 7 * DAY, 14 * DAY,
+    30 * DAY, 90 * DAY, 180 * DAY, 365 * DAY];
+  const MOST_STEPS = 7;
   let drawn = null;
 
   const day = (moment) => new Date(moment).toISOString().slice(0, 10);
   const minute = (moment) => `${new Date(moment).toISOString().slice(0, 16).replace("T", " ")} UTC`;
+
+  const stepOf = ({ min, max }) => STEPS.find((size) => (max - min) / size <= MOST_STEPS) ?? STEPS.at(-1);
+
+  function marks({ min, max }) {
+    const step = stepOf({ min, max });
+    const found = [];
+    for (let value = Math.ceil(min / step) * step; value <= max; value += step) found.push({ value });
+    return found.length ? found : [{ value: min }];
+  }
+
+  const name = (moment, step) => (step < DAY ? new Date(moment).toISOString().slice(5, 16).replace("T", " ") : day(moment));
 
   // The last price holds until now; that point is no observation and is not marked.
   function upToNow(points, until) {
@@ -34,7 +50,8 @@
     const moments = data.lines.flatMap((line) => line.points.map((point) => point.x));
     const ends = { min: Math.min(...moments), max: Math.max(...moments, data.until || 0) };
     base.scales.x = { ...base.scales.x, ...ends, type: "linear", stacked: false };
-    base.scales.x.ticks = { ...base.scales.x.ticks, maxTicksLimit: 7, callback: day };
+    base.scales.x.afterBuildTicks = (axis) => { axis.ticks = marks(ends); };
+    base.scales.x.ticks = { ...base.scales.x.ticks, callback: (moment) => name(moment, stepOf(ends)) };
     base.scales.y = { ...base.scales.y, stacked: false, beginAtZero: false, grace: "10%" };
     delete base.scales.y.ticks.precision;
     base.plugins.legend.display = data.lines.length > 1;
