@@ -301,8 +301,10 @@ def test_a_run_that_is_not_of_a_feed_has_a_page_too(world, admin):
 def test_a_run_that_is_judged_anew_waits_for_that(world, operator):
     run = world.hold()
     first = Run.objects.get(no=run.no - 1)
+    assert f"They see run {first.no}, promoted" in text(page_of(operator, run))
     decisions.ignore(person("ada", Role.ADMIN).actor, first.pk, "wrong prices")
     shown = text(page_of(operator, run))
+    assert f"They see what was there before run {first.no}, whose prices are ignored." in shown
     assert "is being judged anew" in shown
     assert "Approve run" not in shown
     run_until_idle(threads=1)

@@ -105,11 +105,18 @@ def _facts(seen: Seen) -> dict[str, Any]:
         "steps": words.steps(run) if run.status == RunStatus.RUNNING else None,
         "took": words.took(run),
         "hold": hold_of(run.source) if run.outcome == RunOutcome.HELD and run.source else None,
+        "shown_is_ignored": (run.outcome == RunOutcome.HELD or bool(run.error)) and _shown_is_ignored(run),
         "now": timezone.now(),
         "decision_failed": seen.decision is not None and seen.decision.state == JobState.FAILED,
         "story": story.of(run),
         **known,
     }
+
+
+def _shown_is_ignored(run: Run) -> bool:
+    """Whether the prices of the run that was promoted last are hidden, so that consumers see what was before it."""
+    last = run.source.last_promoted_run_no if run.source else None
+    return last is not None and Run.objects.filter(no=last, ignored_at__isnull=False).exists()
 
 
 def _buttons(request: HttpRequest, seen: Seen) -> dict[str, Any]:
