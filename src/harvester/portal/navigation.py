@@ -1,5 +1,6 @@
 """The menu, and the tabs that belong together."""
 
+from functools import cache
 from typing import Any, Final
 from uuid import UUID
 
@@ -42,9 +43,14 @@ def menu(request: HttpRequest) -> list[dict[str, Any]]:
 
 def _item(path: str, title: str, icon: str, name: str) -> dict[str, Any]:
     """An item is marked on its page and on those below it."""
-    link = reverse(f"admin:{name}")
+    link = _link(name)
     is_active = path == link if name == "index" else path.startswith(link)
     return {"title": title, "icon": icon, "link": link, "active": is_active}
+
+
+@cache
+def _link(name: str) -> str:
+    return reverse(f"admin:{name}")
 
 
 def job_tabs(request: HttpRequest) -> list[dict[str, Any]]:
