@@ -69,7 +69,7 @@ class PortalSite(UnfoldAdminSite):
         Unfold's own tries to import each of its forty settings as if it named a function and reckons all its colours
         anew: more than a millisecond of every page, for templates that the portal does not use.
         """
-        navigation = menu(request) if self.has_permission(request) else []
+        navigation = menu(request) if self.has_permission(request) else ""
         return {**AdminSite.each_context(self, request), "sidebar_navigation": navigation}
 
     def get_app_list(self, request: HttpRequest, app_label: str | None = None) -> list[Any]:  # noqa: ARG002

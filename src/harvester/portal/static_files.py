@@ -1,6 +1,6 @@
 """Static files out of the installed packages, cached by version."""
 
-from functools import cache
+from functools import cache, cached_property
 from hashlib import sha256
 from importlib.metadata import version
 
@@ -19,5 +19,12 @@ def assets_version() -> str:
 class VersionedStaticFiles(StaticFilesStorage):
     """Adds the version to every address, so that browsers may keep a file until the next release."""
 
+    @cached_property
+    def _known(self) -> dict[str | None, str]:
+        """Every page names a dozen files, always the same."""
+        return {}
+
     def url(self, name: str | None) -> str:
-        return f"{super().url(name)}?v={assets_version()}"
+        if name not in self._known:
+            self._known[name] = f"{super().url(name)}?v={assets_version()}"
+        return self._known[name]
