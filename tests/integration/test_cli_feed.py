@@ -292,9 +292,17 @@ def test_commands_that_are_proposed_can_be_copied(world):
     with worker_thread():
         tried = feed("test", "Shop by Impact", code=1)
     command_line = f"harvester feed host-key 'Shop by Impact' {fingerprint}"
-    assert command_line in tried.out
+    assert f"If the partner confirms it: {command_line}" in tried.out
     assert command_line in feed("host-key", "Shop by Impact").out
     assert fingerprint in feed("host-key", *shlex.split(command_line)[3:]).out
+
+
+def test_a_run_that_read_nothing_is_shown_without_a_table_of_zeros(world):
+    world.server.restart_with_another_key()
+    failed = world.run()
+    shown = feed("inspect", failed.no).out
+    assert "HOST_KEY_CHANGED" in shown
+    assert "figure" not in shown
 
 
 def test_rows_that_a_run_rejected_are_shown_with_their_lines(world):

@@ -132,7 +132,7 @@ def summary_view(run: dict[str, Any]) -> RenderableType:
     return stacked(
         heading,
         pairs([(name, value) for name, value in facts if value]),
-        table(("figure", "count"), figures, right=("count",)) if figures else None,
+        table(("figure", "count"), figures, right=("count",)) if any(run[name] for name in FIGURES) else None,
         _gates(run),
         counts_table("rejected rows", run["rejects"]),
         counts_table("warnings", run["warnings"]),
