@@ -137,6 +137,13 @@ def test_a_failed_run_says_why_and_what_consumers_see(world, viewer):
     assert f"They see run {good.no}, promoted" in shown
 
 
+def test_a_run_that_met_another_host_key_leads_to_where_the_keys_are_compared(world, viewer):
+    world.server.restart_with_another_key()
+    shown = page_of(viewer, world.run()).content.decode()
+    assert "Approve the new one only if the partner confirms it." in shown
+    assert ">To the feed</a>" in shown
+
+
 def test_a_held_run_shows_what_would_change_and_when_time_runs_out(world, viewer):
     run = world.hold()
     shown = text(page_of(viewer, run))

@@ -14,6 +14,7 @@ STATUS: Final = {
 }
 #: The code of an error -> what helps. Others say it themselves.
 HELP: Final = {
+    "HOST_KEY_CHANGED": "The page of the feed shows both keys. Approve the new one only if the partner confirms it.",
     "AUTH_FAILED": "Check the user name and enter the password or the private key again.",
     "EGRESS_REFUSED": "Check the host. A private network has to be allowed first, with HARVESTER_EGRESS_ALLOW.",
     "REMOTE_FILE_NOT_FOUND": "Check the path: it is the whole path of one file, and upper and lower case differ.",

@@ -18,6 +18,7 @@ from harvester.feeds import files, inspecting
 from harvester.feeds.decide import REJUDGING, SEEN
 from harvester.feeds.models import FeedRun
 from harvester.ops.models import Role
+from harvester.portal.feeds.words import HELP
 from harvester.portal.requests import is_fragment, may
 from harvester.portal.runs import story, words
 
@@ -109,6 +110,7 @@ def _facts(seen: Seen) -> dict[str, Any]:
         "now": timezone.now(),
         "decision_failed": seen.decision is not None and seen.decision.state == JobState.FAILED,
         "story": story.of(run),
+        "help": HELP.get(run.error_code or "") if run.status == RunStatus.FAILED else None,
         **known,
     }
 
