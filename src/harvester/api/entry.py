@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
 from http import HTTPStatus
 
 from django.conf import settings
@@ -10,7 +9,7 @@ from django.http import HttpRequest, HttpResponseBase
 from django.urls import resolve
 
 from harvester.api import problems, traffic
-from harvester.ops.statements import statements_within
+from harvester.ops import statements
 
 Handler = Callable[[HttpRequest], HttpResponseBase]
 
@@ -23,6 +22,7 @@ MOST_BYTES = 64 * 1024
 def answer_api(get_response: Handler) -> Handler:
     """A middleware that answers the API's addresses itself, each error as a problem, and passes on all others."""
     traffic.register()
+    statements.lift_unless(PREFIX, READS)
 
     def answer(request: HttpRequest) -> HttpResponseBase:
         if not request.path_info.startswith(PREFIX):
@@ -37,17 +37,16 @@ def answer_api(get_response: Handler) -> Handler:
 
 def _answer_anyhow(request: HttpRequest) -> HttpResponseBase:
     try:
-        with _patience(request):
-            return _answer(request)
+        _limit_reads(request)
+        return _answer(request)
     except Exception as error:  # noqa: BLE001 - whatever it is, the caller gets a problem
         return problems.of_exception(request, error)
 
 
-def _patience(request: HttpRequest) -> AbstractContextManager[None]:
+def _limit_reads(request: HttpRequest) -> None:
     """Only reads are stopped; who shows no key asks nothing of the database."""
     if request.method in READS and "Authorization" in request.headers:
-        return statements_within(settings.CONFIG.api_read_seconds)
-    return nullcontext()
+        statements.limit(settings.CONFIG.api_read_seconds)
 
 
 def _answer(request: HttpRequest) -> HttpResponseBase:

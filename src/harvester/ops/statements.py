@@ -1,24 +1,37 @@
 """How long statements may take."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from typing import Any
+from weakref import WeakKeyDictionary
 
+from django.core.signals import request_started
 from django.db import DatabaseError, InterfaceError, OperationalError, connection
 from psycopg.errors import QueryCanceled
 
 # For the session and not for a transaction: reads need none, and one around them would hold a snapshot open.
 _LIMIT = "SELECT set_config('statement_timeout', %s, false)"
+#: Sessions that are limited -> seconds. A limit stays until somebody else uses the session: one read after another
+#: asks nothing of the database for it.
+_limited: WeakKeyDictionary[Any, float] = WeakKeyDictionary()
 
 
-@contextmanager
-def statements_within(seconds: float) -> Iterator[None]:
-    """Every statement in here is stopped by the database after so long."""
+def limit(seconds: float) -> None:
+    """Have the database stop every statement of this session after so long, until the next request begins."""
+    if connection.connection is not None and _limited.get(connection.connection) == seconds:
+        return
     with connection.cursor() as cursor:
         cursor.execute(_LIMIT, [f"{round(seconds * 1000)}ms"])
+    _limited[connection.connection] = seconds
+
+
+def lift() -> None:
+    """Whoever uses the session from here on may take their time."""
+    if connection.connection is None or _limited.pop(connection.connection, None) is None:
+        return
     try:
-        yield
-    finally:
-        _end_limit()
+        with connection.cursor() as cursor:
+            cursor.execute("RESET statement_timeout")
+    except (DatabaseError, InterfaceError):
+        connection.close()
 
 
 def is_timeout(error: Exception) -> bool:
@@ -26,10 +39,12 @@ def is_timeout(error: Exception) -> bool:
     return isinstance(error, OperationalError) and isinstance(error.__cause__, QueryCanceled)
 
 
-def _end_limit() -> None:
-    """The session goes on to serve others, who may take their time."""
-    try:
-        with connection.cursor() as cursor:
-            cursor.execute("RESET statement_timeout")
-    except (DatabaseError, InterfaceError):
-        connection.close()
+def lift_unless(prefix: str, methods: tuple[str, ...]) -> None:
+    """Lift the limit whenever a request begins that is none of these, before anything of it asks the database."""
+
+    def begin(sender: Any, environ: dict[str, Any] | None = None, **_: Any) -> None:  # noqa: ARG001 - the signal's shape
+        asked = environ or {}
+        if asked.get("REQUEST_METHOD") not in methods or not str(asked.get("PATH_INFO")).startswith(prefix):
+            lift()
+
+    request_started.connect(begin, weak=False, dispatch_uid="ops.statements")
