@@ -214,7 +214,9 @@ def test_a_product_is_compared_across_retailers_cheapest_first(application, shop
 
 @pytest.mark.parametrize("path", ["/offers/abc", "/offers/{source}.", "/offers/{source}.0", "/offers/{source}.99"])
 def test_an_unknown_offer_is_not_found(application, shop, path):
-    assert refused(application.get("/api/v1" + path.format(source=shop.pk))) == (404, "NOT_FOUND")
+    answer = application.get("/api/v1" + path.format(source=shop.pk))
+    assert refused(answer) == (404, "NOT_FOUND")
+    assert "`harvester" not in answer.json()["detail"], "applications have no command line"
 
 
 def test_a_page_costs_three_statements_however_long_it_is(application, shop):

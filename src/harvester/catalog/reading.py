@@ -111,7 +111,7 @@ def offer(source_id: UUID, product_id: int) -> Offer:
     """One offer, whether consumers see it or not."""
     found = fetch_offers(_ONE, {"source": source_id, "product": product_id})
     if not found:
-        raise NotFound(f"The source {source_id} has no offer {product_id}; `harvester offers search` finds offers.")
+        raise NotFound(f"The source {source_id} has no offer {product_id}; a search finds those that there are.")
     return found[0]
 
 
