@@ -15,11 +15,11 @@ from harvester.engine.job import RunningJob
 from harvester.kernel.identity import NUMBERS, IdentityType
 from harvester.pipeline.ahead import ahead
 from harvester.pipeline.baseline import Baseline
-from harvester.pipeline.parse import Parsing
+from harvester.pipeline.match import Match
+from harvester.pipeline.parse import ROW_COLUMNS, Parsing
 from harvester.pipeline.spool import Spool
 from harvester.pipeline.staging import (
     CONTENT_COLUMNS,
-    ROW_COLUMNS,
     Slot,
     analyse,
     copy_in,
@@ -79,14 +79,16 @@ def stage(
 def _spooled(
     job: RunningJob, parsing: Parsing, spool: Spool, position: Position, on_block: OnBlock | None
 ) -> Iterator[pl.DataFrame]:
-    for rows in parsing:
+    for part in parsing.parts():
         job.check()
         job.progress(position.done, position.total, f"parsed {parsing.report.rows_read:,} rows")
         if on_block:
             on_block(position)
-        if rows.height:
-            spool.add(rows)
-            yield rows
+        if part.parsed.height:
+            spool.add(part.parsed)
+        spool.leave_out(part.known_lines)
+        if part.rows.height:
+            yield part.rows
 
 
 def add_new_products(
@@ -135,6 +137,15 @@ def stage_contents(job: RunningJob, slot: Slot, spool: Spool, *, with_new: bool)
         blocks = spool.rows(lines, list(CONTENT_COLUMNS))
         if copy_in(cursor, slot.contents, ["line", *CONTENT_COLUMNS], blocks):
             analyse(cursor, slot)
+
+
+def lacking(slot: Slot, spool: Spool, found: Match) -> int:
+    """How many rows the spool has no content of, although it is needed: they were known, and the catalog is another."""
+    if not spool.leaves_out or not (found.new or found.content):
+        return 0
+    with connection.cursor() as cursor:
+        lines, _ = lines_and_ids(cursor, slot, f"{_IS_EITHER} OR {_IS_UNSHOWN}" if found.new else _IS_EITHER)
+    return spool.left_out(lines)
 
 
 def first_by_url(slot: Slot, spool: Spool) -> list[tuple[int, str]]:

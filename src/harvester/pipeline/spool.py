@@ -39,6 +39,7 @@ class Spool:
                 self._directory = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent))
                 self._lock = _lock(self._directory)
         self._blocks = 0
+        self._left_out: list[NDArray[np.uint32]] = []
 
     def add(self, rows: pl.DataFrame) -> None:
         """Keep one block; blocks come in the order of the file."""
@@ -47,6 +48,23 @@ class Spool:
         with told_plainly(self._directory.parent):
             self._path(self._blocks).write_bytes(block.getbuffer())
         self._blocks += 1
+
+    def leave_out(self, lines: NDArray[np.int64]) -> None:
+        """Note lines of the file whose rows are not kept here."""
+        if len(lines):
+            self._left_out.append(lines.astype(np.uint32))
+
+    @property
+    def leaves_out(self) -> bool:
+        return bool(self._left_out)
+
+    def left_out(self, lines: NDArray[np.int64]) -> int:
+        """How many of these lines were left out."""
+        return int(sum(np.isin(part, lines).sum() for part in self._left_out))
+
+    def beside(self, name: str) -> Path:
+        """A path for something else that is gone with the run, unless it was moved elsewhere."""
+        return self._directory / name
 
     def rows(self, lines: NDArray[np.int64], columns: list[str]) -> Iterator[pl.DataFrame]:
         """The rows of these lines (ascending), one frame for each block that has some.

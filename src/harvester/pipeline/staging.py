@@ -24,10 +24,6 @@ STAGING_LOCK: Final = 0x73746167
 #: Seconds until a run that found no slot looks again.
 WAIT_SECONDS: Final = 15.0
 
-ROW_COLUMNS: Final = (
-    *("line", "identity_type", "identity_value", "content_hash", "amount", "currency", "original_amount"),
-    *("promotion", "in_stock", "signature"),
-)
 CONTENT_COLUMNS: Final = (
     *("title", "url", "tracked_url", "image_url", "brand", "category", "description"),
     *("item_id", "sku", "gtin", "mpn", "url_hash"),

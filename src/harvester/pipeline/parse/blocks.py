@@ -4,7 +4,7 @@ Memory is flat whatever the file: what is held is one block and the beginning of
 ragged or undecodable are taken out here, counted, with their line numbers; none is padded or cut.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -44,6 +44,24 @@ class Block:
         """One record as it stands in the file."""
         start = int(self.ends[place - 1]) if place else 0
         return self.data[start : int(self.ends[place])]
+
+    def only(self, wanted: NDArray[np.bool_]) -> "Block":
+        """The block with some of its records, as if no others had been read."""
+        starts = np.concatenate(([0], self.ends[:-1])).astype(np.int64)
+        # Records that stand together are copied together.
+        edges = np.flatnonzero(np.diff(wanted, prepend=False, append=False))
+        begins, stops = starts[edges[::2]].tolist(), self.ends[edges[1::2] - 1].tolist()
+        data = b"".join(self.data[begin:stop] for begin, stop in zip(begins, stops, strict=True))
+        ends = np.cumsum((self.ends - starts)[wanted])
+        return Block(data, ends, self.lines[wanted], int(wanted.sum()), Findings())
+
+
+def joined(blocks: Sequence[Block]) -> Block:
+    """The records of blocks as one block, without their findings; the blocks come in the order of the file."""
+    begins = np.cumsum([0, *(len(block.data) for block in blocks[:-1])]).tolist()
+    ends = np.concatenate([block.ends + begin for block, begin in zip(blocks, begins, strict=True)])
+    data = blocks[0].data if len(blocks) == 1 else b"".join(block.data for block in blocks)
+    return Block(data, ends, np.concatenate([block.lines for block in blocks]), len(ends), Findings())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -37,6 +37,11 @@ SCHEMA: Final = pl.Schema(
         "signature": pl.String(),
     }
 )
+#: What is needed of a row to compare it with what is known. The rest is its content.
+ROW_COLUMNS: Final = (
+    *("line", "identity_type", "identity_value", "content_hash", "amount", "currency", "original_amount"),
+    *("promotion", "in_stock", "signature"),
+)
 _OPTIONAL: Final = (
     *("item_id", "sku", "gtin", "mpn", "tracked_url", "image_url", "brand", "category", "description", "promotion"),
 )

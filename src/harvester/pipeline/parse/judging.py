@@ -3,7 +3,9 @@
 from functools import cache
 from typing import Final
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from harvester.kernel.rejects import Fault, WarningCode
 from harvester.pipeline.parse.blocks import Block
@@ -30,9 +32,13 @@ _WARNINGS: Final = {
 }
 
 
-def judged(rows: pl.DataFrame, block: Block) -> tuple[pl.DataFrame, Findings]:
-    """The valid rows, and why the others are refused. There is a row for each record of the block."""
+def judged(rows: pl.DataFrame, block: Block) -> tuple[pl.DataFrame, Findings, NDArray[np.int64]]:
+    """The valid rows, why the others are refused, and the lines about which there is a warning.
+
+    There is a row for each record of the block.
+    """
     findings = Findings()
+    is_warned = pl.zeros(rows.height, pl.Boolean, eager=True)
     present = tuple(name for name in _FAULTS if name in rows.columns)
     faults = collected(rows.lazy().select(_first_fault(present))).to_series()
     is_valid = faults == 0
@@ -41,7 +47,8 @@ def judged(rows: pl.DataFrame, block: Block) -> tuple[pl.DataFrame, Findings]:
     for code, name in _WARNINGS.items():
         if name in rows.columns and rows[name].any():
             _note_warning(findings, block, code, rows[name] & is_valid)
-    return rows if is_valid.all() else rows.filter(is_valid), findings
+            is_warned |= rows[name]
+    return rows if is_valid.all() else rows.filter(is_valid), findings, block.lines[is_warned.to_numpy()]
 
 
 @cache

@@ -2,11 +2,13 @@
 
 import os
 from collections import deque
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 import polars as pl
 
@@ -18,13 +20,16 @@ from harvester.pipeline.parse.dialect import Dialect, open_file
 from harvester.pipeline.parse.duplicates import Duplicates, ProductTracker
 from harvester.pipeline.parse.encoding import Encoding, Utf8Reader
 from harvester.pipeline.parse.findings import Findings
-from harvester.pipeline.parse.rows import ParseSettings, RowReader, Rows
+from harvester.pipeline.parse.known import Known, Part, key_of
+from harvester.pipeline.parse.rows import ParseSettings, RowReader
 
 #: Rows of a test run.
 TEST_ROWS = 100
 _TEST_CHUNK_BYTES = 64 * 1024
 #: Polars leaves the interpreter's lock alone, so blocks can be read side by side. More than these bring little.
 _MOST_THREADS = 4
+T = TypeVar("T")
+R = TypeVar("R")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,6 +50,7 @@ class ParseReport:
         binding: which columns mean what.
         rows_read: records behind the header, blank lines left out.
         rows_valid: of them, those that became rows.
+        rows_known: of those, the ones that were known from an earlier file.
         findings: refused rows and warnings by their codes, with samples.
         duplicates: what the whole file says about its products; none before the end, and in a test run.
     """
@@ -54,6 +60,7 @@ class ParseReport:
     encoding: Encoding = "utf-8"
     rows_read: int = 0
     rows_valid: int = 0
+    rows_known: int = 0
     findings: Findings = field(default_factory=Findings)
     duplicates: Duplicates | None = None
 
@@ -87,6 +94,9 @@ class Parsing:
         self._block_bytes = block_bytes
         columns = ColumnReader(self._opening.dialect, self._opening.binding)
         self._rows = RowReader(columns, network, settings)
+        self._known: Known | None = None
+        #: What rows depend on beside their records; none if they depend on the moment too.
+        self.key = key_of(self._opening.dialect, self._opening.binding, network, settings)
         self._tracker = ProductTracker(self._limits.products)
         self.report = ParseReport(dialect=self._opening.dialect, binding=self._opening.binding)
 
@@ -100,8 +110,16 @@ class Parsing:
         """As far as it is known by now."""
         return self._text.encoding
 
+    def use(self, known: Known) -> None:
+        """Take over rows that are known under the same `key`, and let it know those of this file."""
+        self._known = known
+
     def __iter__(self) -> Iterator[pl.DataFrame]:
-        """The valid rows, in frames of the columns of `finishing.SCHEMA`.
+        """The valid rows that have to be parsed, in frames of the columns of `finishing.SCHEMA`."""
+        return (part.parsed for part in self.parts())
+
+    def parts(self) -> Iterator[Part]:
+        """The file, part by part.
 
         Raises:
             TruncatedFile: the last record is not whole.
@@ -111,21 +129,28 @@ class Parsing:
         with closing(self._read()) as parts:
             for part in parts:
                 self._note(part)
-                yield part.frame
+                yield part
         self.report.encoding = self._text.encoding
         if self._first_rows is None:
             self.report.duplicates = self._tracker.finish()
+            if self._known:
+                self._known.finish(self.report.duplicates.superseded)
 
-    def _read(self) -> Generator[Rows]:
+    def _read(self) -> Generator[Part]:
         """Blocks read side by side, in their order, and never more of them than threads."""
-        waiting: deque[Future[Rows]] = deque()
         with ThreadPoolExecutor(self._threads, thread_name_prefix="parse") as pool:
-            for block in self._blocks():
-                waiting.append(pool.submit(self._rows.read, block))
-                if len(waiting) > self._threads:
-                    yield waiting.popleft().result()
-            while waiting:
-                yield waiting.popleft().result()
+            if self._known and self._known.is_looking:
+                looked = _in_order(pool, self._known.look, self._blocks(), waiting=1)
+                together = self._known.together(looked, self._block_bytes // 2)
+                yield from _in_order(pool, partial(self._known.read, reader=self._rows), together, waiting=1)
+            else:
+                yield from _in_order(pool, self._part, self._blocks(), waiting=self._threads)
+
+    def _part(self, block: Block) -> Part:
+        if self._known:
+            return self._known.read([self._known.look(block)], self._rows)
+        rows = self._rows.read(block)
+        return Part(rows=rows.frame, parsed=rows.frame, findings=rows.findings, rows_read=rows.rows_read)
 
     def _blocks(self) -> Iterator[Block]:
         shape = Shape(
@@ -139,11 +164,12 @@ class Parsing:
         blocks = cutter.blocks(_rechunked(self._opening.rows, self._block_bytes))
         return (block for block in blocks if block.rows_read)
 
-    def _note(self, part: Rows) -> None:
+    def _note(self, part: Part) -> None:
         self.report.rows_read += part.rows_read
-        self.report.rows_valid += part.frame.height
+        self.report.rows_valid += part.rows.height
+        self.report.rows_known += len(part.known_lines)
         self.report.findings.add(part.findings)
-        self._tracker.add(part.frame)
+        self._tracker.add(part.rows)
 
 
 def parse_file(
@@ -165,6 +191,17 @@ def file_chunks(path: Path, size: int = BLOCK_BYTES) -> Iterator[bytes]:
     with path.open("rb", buffering=0) as file:
         while chunk := file.read(size):
             yield chunk
+
+
+def _in_order(pool: ThreadPoolExecutor, work: Callable[[T], R], items: Iterable[T], *, waiting: int) -> Generator[R]:
+    """What the work on each item comes to, in their order; so many wait while another one is taken."""
+    working: deque[Future[R]] = deque()
+    for item in items:
+        working.append(pool.submit(work, item))
+        if len(working) > waiting:
+            yield working.popleft().result()
+    while working:
+        yield working.popleft().result()
 
 
 def _rechunked(chunks: Iterable[bytes], size: int) -> Iterator[bytes]:

@@ -12,6 +12,7 @@ from typing import Final
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from harvester.kernel.network import Field, Network
 from harvester.kernel.numerals import DecimalStyle
@@ -68,11 +69,12 @@ class ParseSettings:
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """The valid rows of a block, and what was found beside them."""
+    """The valid rows of a block, what was found beside them, and the lines with a warning."""
 
     frame: pl.DataFrame
     findings: tuple[Findings, ...]
     rows_read: int
+    warned: NDArray[np.int64]
 
 
 class RowReader:
@@ -96,12 +98,12 @@ class RowReader:
     def read(self, block: Block) -> Rows:
         """The valid rows of a block."""
         if not len(block.ends):
-            return Rows(pl.DataFrame(schema=SCHEMA), (block.findings,), block.rows_read)
+            return Rows(pl.DataFrame(schema=SCHEMA), (block.findings,), block.rows_read, block.lines)
         looked = self._links.unwrapped(self._columns.read(block, self._looks))
         worked = self._mended(self._worked(looked, block))
-        valid, findings = judged(worked, block)
+        valid, findings, warned = judged(worked, block)
         frame = finished(valid) if valid.height else pl.DataFrame(schema=SCHEMA)
-        return Rows(frame, (block.findings, findings), block.rows_read)
+        return Rows(frame, (block.findings, findings), block.rows_read, warned)
 
     def _wanted(self) -> Iterator[pl.Expr]:
         """The look: cells, and what is to be seen about them."""

@@ -1,0 +1,190 @@
+"""Rows of records that an earlier file had too are taken over instead of being made again.
+
+What a record comes to depends on its bytes and on what `key_of` names, so it is enough to know the record again.
+Records that were refused, or about which there was a warning, are never known: they are parsed each time, so that what
+is found in a file is exact. Neither are products with nothing but their address: people are shown the first of them.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+import polars as pl
+import polars_hash
+from numpy.typing import NDArray
+
+import harvester
+from harvester.kernel.identity import NUMBERS, IdentityType
+from harvester.kernel.network import Field, Network
+from harvester.kernel.signature import CONTENT_VERSION
+from harvester.pipeline.parse.binding import Binding
+from harvester.pipeline.parse.blocks import Block, joined
+from harvester.pipeline.parse.dialect import Dialect
+from harvester.pipeline.parse.findings import Findings
+from harvester.pipeline.parse.finishing import ROW_COLUMNS
+from harvester.pipeline.parse.hashes import Hashes, hash_records
+from harvester.pipeline.parse.keeping import KEY, KeptWriter
+from harvester.pipeline.parse.kept import KeptRows
+from harvester.pipeline.parse.rows import ParseSettings, RowReader, Rows
+from harvester.pipeline.parse.survey import Positions
+
+#: To be raised whenever a record comes to another row than before.
+ROWS_VERSION: Final = 1
+#: Below this share of known records a block is parsed as a whole, which costs no more.
+LEAST_SHARE: Final = 0.15
+#: When so many blocks had fewer known records than that, most of the file has changed, and no more are looked for.
+FIRST_BLOCKS: Final = 8
+#: Kept blocks that are read for one block of a file. Records that are scattered over more are parsed.
+MOST_KEPT_BLOCKS: Final = 4
+#: Blocks whose unknown records are parsed together: a few records cost as much as some thousand.
+MOST_TOGETHER: Final = 4
+_BY_URL: Final = NUMBERS[IdentityType.URL_HASH]
+_NO_LINES: Final = np.empty(0, np.int64)
+
+
+def key_of(dialect: Dialect, binding: Binding, network: Network, settings: ParseSettings) -> str | None:
+    """What rows depend on beside their records; none if they depend on the moment too."""
+    if Field.SALE_PERIOD in binding.columns:
+        return None
+    links = network.links
+    depends_on = [
+        *(ROWS_VERSION, CONTENT_VERSION, harvester.__version__, pl.__version__, polars_hash.__version__),
+        *(dialect.delimiter, dialect.quoted, binding.header, sorted(binding.columns.items())),
+        *(network.name, links.tracked_path, links.landing_parameters, sorted(links.tracking_names)),
+        *(links.tracking_prefixes, settings.default_currency, settings.decimal_style),
+    ]
+    return hashlib.sha256(json.dumps(depends_on).encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """A block that was looked at.
+
+    Attributes:
+        lines: of all its records.
+        hashes: of all its records.
+        unknown: the records that have to be parsed.
+        known: rows of the others.
+        rows_read: records that were read, the refused ones included.
+        findings: what was refused.
+    """
+
+    lines: Positions
+    hashes: Hashes
+    unknown: Block
+    known: list[pl.DataFrame]
+    rows_read: int
+    findings: Findings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """A part of a file.
+
+    Attributes:
+        rows: its valid rows, with at least the columns `ROW_COLUMNS`.
+        parsed: those of them that were parsed, with all columns.
+        known_lines: the lines of the others.
+        findings: what was refused and noticed.
+        rows_read: records that were read.
+    """
+
+    rows: pl.DataFrame
+    parsed: pl.DataFrame
+    findings: Sequence[Findings]
+    rows_read: int
+    known_lines: NDArray[np.int64] = field(default_factory=lambda: _NO_LINES)
+
+
+class Known:
+    """What is known of one file, and what will be known of it."""
+
+    def __init__(self, kept: KeptRows | None, writer: KeptWriter | None) -> None:
+        self._kept = kept
+        self._writer = writer
+        self._blocks = self._records = self._found = 0
+
+    @property
+    def is_looking(self) -> bool:
+        """Whether any record may be known."""
+        return self._kept is not None
+
+    def look(self, block: Block) -> Looked:
+        """Find the rows of a block's records."""
+        hashes = hash_records(block)
+        is_known = np.zeros(len(block.ends), bool)
+        # Another thread may decide meanwhile that looking is in vain.
+        kept = self._kept
+        known = list(_taken(kept, block, hashes, is_known)) if kept else []
+        unknown = block.only(~is_known) if known else joined([block])
+        return Looked(block.lines, hashes, unknown, known, block.rows_read, block.findings)
+
+    def together(self, looked: Iterable[Looked], most_bytes: int) -> Iterator[list[Looked]]:
+        """Blocks whose unknown records are to be parsed together."""
+        waiting: list[Looked] = []
+        for one in looked:
+            self._judge(one)
+            waiting.append(one)
+            if len(waiting) == MOST_TOGETHER or sum(len(each.unknown.data) for each in waiting) >= most_bytes:
+                yield waiting
+                waiting = []
+        if waiting:
+            yield waiting
+
+    def read(self, looked: Sequence[Looked], reader: RowReader) -> Part:
+        """Parse what is unknown of some blocks, and put it between what is known."""
+        parsed = reader.read(joined([one.unknown for one in looked]))
+        known = [rows for one in looked for rows in one.known]
+        rows = pl.concat([*known, parsed.frame.select(ROW_COLUMNS)]).sort("line") if known else parsed.frame
+        if self._writer and not self._writer.failure:
+            self._keep(self._writer, looked, rows, parsed)
+        lines = [rows["line"].to_numpy() for rows in known]
+        return Part(
+            rows=rows,
+            parsed=parsed.frame,
+            findings=[*(one.findings for one in looked), *parsed.findings],
+            rows_read=sum(one.rows_read for one in looked),
+            known_lines=np.concatenate([_NO_LINES, *lines]),
+        )
+
+    def finish(self, superseded: pl.Series) -> None:
+        """The whole file was read, and rows of these lines lost to later ones."""
+        if self._writer:
+            self._writer.finish(superseded.to_numpy())
+
+    def _judge(self, looked: Looked) -> None:
+        """Stop looking when the beginning of the file says that it is in vain."""
+        self._blocks += 1
+        self._records += len(looked.lines)
+        self._found += sum(rows.height for rows in looked.known)
+        if self._blocks == FIRST_BLOCKS and self._found < self._records * LEAST_SHARE:
+            self._kept = None
+
+    def _keep(self, writer: KeptWriter, looked: Sequence[Looked], rows: pl.DataFrame, parsed: Rows) -> None:
+        line = rows["line"].to_numpy()
+        is_kept = (rows["identity_type"] != _BY_URL).to_numpy() & ~np.isin(line, parsed.warned)
+        at = np.searchsorted(np.concatenate([one.lines for one in looked]), line[is_kept])
+        keys = np.empty(len(at), KEY)
+        keys["first"] = np.concatenate([one.hashes.first for one in looked])[at]
+        keys["second"] = np.concatenate([one.hashes.second for one in looked])[at]
+        keys["line"] = line[is_kept]
+        writer.add(keys, rows if is_kept.all() else rows.filter(is_kept))
+
+
+def _taken(kept: KeptRows, block: Block, hashes: Hashes, is_known: NDArray[np.bool_]) -> Iterator[pl.DataFrame]:
+    """Rows of known records, one frame for each kept block; sets `is_known` for them."""
+    places = kept.places(hashes)
+    numbers = np.searchsorted(kept.starts, places, side="right") - 1
+    occurring, counts = np.unique(numbers[places >= 0], return_counts=True)
+    most = np.argsort(-counts)[:MOST_KEPT_BLOCKS]
+    if counts[most].sum() < len(places) * LEAST_SHARE:
+        return
+    for number in occurring[most].tolist():
+        if (rows := kept.rows(number)) is not None:
+            at = np.flatnonzero(numbers == number)
+            is_known[at] = True
+            line = pl.Series("line", block.lines[at])
+            yield rows[places[at] - kept.starts[number]].insert_column(0, line)

@@ -1,0 +1,310 @@
+"""Rows that are known from the file before: whatever is kept of it, the next file comes to exactly the same."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import numpy as np
+import polars as pl
+import pytest
+from tests.support.dirty_feeds import dirty_row, seeded, write_feed
+from tests.support.feeds import MOMENT, feed, quoted_feed, row
+from tests.support.small_disk import files_no_larger_than
+
+from harvester.feeds.networks import network_named
+from harvester.kernel.link_rules import LinkRules
+from harvester.pipeline.parse import ROW_COLUMNS, ParseLimits, ParseSettings, Parsing
+from harvester.pipeline.parse import known as known_module
+from harvester.pipeline.parse.blocks import Block
+from harvester.pipeline.parse.findings import Findings
+from harvester.pipeline.parse.hashes import Hashes, hash_records
+from harvester.pipeline.parse.keeping import KEY, MAGIC, KeptWriter
+from harvester.pipeline.parse.kept import KeptRows
+from harvester.pipeline.parse.known import FIRST_BLOCKS, Known
+
+HEADER = [
+    *("Unique Merchant SKU", "Product Name", "Product URL", "Image URL", "Current Price", "Original Price", "Currency"),
+    *("Stock Availability", "EAN", "MPN", "Manufacturer", "Category", "Description", "Promotions"),
+]
+DIALECTS = [("\t", "none"), (",", "needed"), ("|", "all"), (";", "needed")]
+ROWS = 250
+
+
+class Remembering:
+    """A place where the rows of the last file are kept."""
+
+    def __init__(self, directory):
+        self.path = directory / "rows"
+        self._part = directory / "part"
+
+    def parse(self, data, settings=None, *, network="impact", uses=True, **options):
+        """What a file comes to: rows, report, lines of the rows that were known."""
+        settings = settings or ParseSettings(moment=MOMENT)
+        parsing = Parsing([data], network_named(network), settings, **{"encoding": "utf-8", **options})
+        if not uses or parsing.key is None:
+            return taken(parsing)
+        kept = KeptRows.open(self.path, parsing.key)
+        with KeptWriter(self._part, parsing.key) as writer:
+            parsing.use(Known(kept, writer))
+            result = taken(parsing)
+        if kept:
+            kept.close()
+        writer.publish(self.path)
+        return result
+
+
+def taken(parsing):
+    parts = list(parsing.parts())
+    rows = pl.concat([part.rows.select(ROW_COLUMNS) for part in parts])
+    lines = np.concatenate([part.known_lines for part in parts])
+    parsed = [line for part in parts for line in part.parsed["line"].to_list()]
+    assert sorted([*lines.tolist(), *parsed]) == rows["line"].to_list()
+    return rows, parsing.report, set(lines.tolist())
+
+
+def told(report):
+    found, duplicates = report.findings, report.duplicates
+    return {
+        "rows": (report.rows_read, report.rows_valid, report.encoding),
+        "counts": dict(found.counts),
+        "samples": {code: kept for code, kept in found.samples.items() if kept},
+        "products": (duplicates.products, duplicates.url_hash_products),
+        "lost": (duplicates.superseded.to_list(), duplicates.samples),
+    }
+
+
+@pytest.fixture
+def remembering(tmp_path):
+    return Remembering(tmp_path)
+
+
+def mixed_row(rng, number):
+    """Mostly a row that nothing is wrong with."""
+    dirty = dirty_row(rng, HEADER)
+    clean = [
+        *(f"N-{number}", f"Thing {number}, red", f"https://shop.example/p/{number}?utm_source=x", "", "19.99", "25.00"),
+        *("USD", rng.choice(["InStock", "OutofStock"]), "", f"M-{number}", "Acme", "Tools", "text", ""),
+    ]
+    if rng.random() < 0.6:
+        return clean
+    if rng.random() < 0.5:
+        return [mine if rng.random() < 0.85 else theirs for mine, theirs in zip(clean, dirty, strict=True)]
+    return [f"N-{rng.randint(0, number)}" if rng.random() < 0.3 else dirty[0], *dirty[1:]]
+
+
+def mutated(rng, table):
+    """The next day: gone, new, changed, moved and repeated rows."""
+    table = [cells for cells in table if rng.random() > 0.03]
+    for _ in range(len(table) // 25):
+        place = rng.randrange(len(table))
+        kind = rng.random()
+        if kind < 0.3:
+            table[place] = [*table[place][:4], f"{rng.randint(1, 9999) / 100}", *table[place][5:]]
+        elif kind < 0.5:
+            table.insert(place, mixed_row(rng, rng.randint(1000, 2000)))
+        elif kind < 0.7:
+            table.insert(rng.randrange(len(table)), table.pop(place))
+        else:
+            table.insert(rng.randrange(len(table)), table[place])
+    return [*table[rng.randrange(20) :], *table[:10]] if rng.random() < 0.3 else table
+
+
+@pytest.mark.parametrize("seed", [*range(6), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(6, 40))])
+def test_what_is_known_changes_nothing_of_what_a_file_comes_to(remembering, seed):
+    rng = seeded(seed)
+    delimiter, quoting = DIALECTS[seed % len(DIALECTS)]
+    settings = ParseSettings(moment=datetime(2024, 6, 1, tzinfo=UTC), default_currency=rng.choice([None, "USD"]))
+    ends, block, threads = rng.choice(["\n", "\r\n"]), rng.choice([3_000, 20_000, 4_000_000]), rng.choice([1, 3])
+    table = [mixed_row(rng, number) for number in range(ROWS)]
+    known = 0
+    for _ in range(3):
+        data = write_feed(rng, HEADER, table, delimiter=delimiter, quoting=quoting, line_end=ends)
+        options = {"block_bytes": block, "threads": threads}
+        rows, report, lines = remembering.parse(data, settings, **options)
+        plain_rows, plain_report, none = remembering.parse(data, settings, uses=False, **options)
+        assert not none
+        assert rows.equals(plain_rows)
+        assert told(report) == told(plain_report)
+        assert report.rows_known == len(lines)
+        known += len(lines)
+        table = mutated(rng, table)
+    assert known > ROWS
+
+
+def many(*numbers, **changed):
+    return [row(number, **changed) for number in numbers]
+
+
+def test_only_records_of_which_nothing_was_said_are_known(remembering):
+    rows = [
+        row(1),
+        row(2, Name=""),
+        row(3, Availability="perhaps"),
+        row(4, SKU=""),
+        row(5, Price="7.00"),
+        row(5),
+        *many(*range(10, 20)),
+    ]
+    assert remembering.parse(feed(*rows).encode())[2] == set()
+    _, report, lines = remembering.parse(feed(*rows).encode())
+    assert lines == {2, 7, *range(8, 18)}
+    assert report.findings.counts == {"MISSING_TITLE": 1, "UNKNOWN_STOCK": 1}
+    assert report.duplicates.superseded.to_list() == [6]
+
+
+def test_a_row_is_known_wherever_it_stands_and_has_the_line_where_it_stands(remembering):
+    remembering.parse(feed(*many(*range(1, 50))).encode(), block_bytes=500)
+    rows, _, lines = remembering.parse(feed(*many(70, *range(49, 0, -1))).encode(), block_bytes=700)
+    assert lines == set(range(3, 52))
+    assert dict(rows.select("identity_value", "line").iter_rows())["S-49"] == 3
+
+
+def test_records_with_line_feeds_within_are_known_too(remembering):
+    rows = [row(number, Name=f"two\nlines {number}") for number in range(1, 30)]
+    data = quoted_feed(*rows).encode()
+    remembering.parse(data)
+    assert len(remembering.parse(data)[2]) == 29
+    other = data.replace(b"two\nlines 7", b"two lines 7")
+    assert len(remembering.parse(other)[2]) == 28
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"settings": ParseSettings(moment=MOMENT, default_currency="EUR")},
+        {"settings": ParseSettings(moment=MOMENT, decimal_style=",")},
+        {"data": feed(*many(*range(1, 9)), delimiter=",").encode()},
+        {"data": feed(*many(*range(1, 9))).replace("Name", "Title", 1).encode()},
+        {"data": quoted_feed(*many(*range(1, 9)), delimiter="\t").encode()},
+        {"network": replace(network_named("impact"), name="other")},
+        {"network": replace(network_named("impact"), links=LinkRules(tracking_names=frozenset({"x"})))},
+    ],
+    ids=["currency", "decimals", "delimiter", "header", "quotes", "network", "links"],
+)
+def test_whatever_else_rows_depend_on_makes_all_of_them_unknown(remembering, other):
+    data = feed(*many(*range(1, 9))).encode()
+    remembering.parse(data)
+    key = Parsing([data], network_named("impact"), ParseSettings(moment=MOMENT)).key
+    parsing = Parsing(
+        [other.get("data", data)],
+        other.get("network", network_named("impact")),
+        other.get("settings", ParseSettings(moment=MOMENT)),
+    )
+    assert parsing.key not in (None, key)
+    assert KeptRows.open(remembering.path, parsing.key) is None
+    assert len(remembering.parse(data)[2]) == 8
+
+
+@pytest.mark.parametrize("name", ["ROWS_VERSION", "CONTENT_VERSION"])
+def test_another_version_makes_all_of_them_unknown(remembering, monkeypatch, name):
+    data = feed(*many(*range(1, 9))).encode()
+    remembering.parse(data)
+    monkeypatch.setattr(known_module, name, 99)
+    assert remembering.parse(data)[2] == set()
+
+
+def test_rows_that_depend_on_the_moment_are_never_known():
+    header = b"id\ttitle\tlink\tprice\tsale_price\tsale_price_effective_date\n"
+    assert Parsing([header + b"1\tx\thttps://shop.example/1\t5.00 USD\t\t\n"], network_named("google_merchant"),
+                   ParseSettings(moment=MOMENT)).key is None  # fmt: skip
+
+
+def test_another_moment_and_other_limits_change_nothing(remembering):
+    data = feed(*many(*range(1, 9))).encode()
+    remembering.parse(data)
+    settings = ParseSettings(moment=datetime(2030, 1, 1, tzinfo=UTC))
+    assert len(remembering.parse(data, settings, limits=ParseLimits(rows=10))[2]) == 8
+
+
+def test_a_damaged_file_is_never_believed(remembering):
+    data = feed(*many(*range(1, 120))).encode()
+    expected = remembering.parse(data, block_bytes=2_000)[0]
+    whole = remembering.path.read_bytes()
+    rng = seeded(1)
+    damages = [whole[:length] for length in (0, 5, len(whole) // 2, len(whole) - 1)]
+    first, second, behind = len(MAGIC), len(MAGIC) + KEY.itemsize, len(MAGIC) + 2 * KEY.itemsize
+    damages.append(whole[:first] + whole[second:behind] + whole[first:second] + whole[behind:])
+    places = [*(rng.randrange(len(whole)) for _ in range(60)), *range(len(whole) - 300, len(whole), 9)]
+    damages += [whole[:at] + bytes([whole[at] ^ 1 << rng.randrange(8)]) + whole[at + 1 :] for at in places]
+    for damaged in damages:
+        remembering.path.write_bytes(damaged)
+        rows, _, lines = remembering.parse(data, block_bytes=2_000)
+        assert rows.equals(expected)
+        assert len(lines) < 119
+    assert len(remembering.parse(data)[2]) == 119
+
+
+def test_a_file_that_is_no_file_of_rows_is_passed_over(remembering):
+    remembering.path.mkdir()
+    assert KeptRows.open(remembering.path, "key") is None
+    remembering.path.rmdir()
+    assert KeptRows.open(remembering.path, "key") is None
+
+
+def test_a_full_disk_keeps_nothing_and_the_rows_are_right(remembering):
+    data = feed(*many(*range(1, 500))).encode()
+    with files_no_larger_than(20_000), pytest.raises(OSError, match="too large"):
+        remembering.parse(data)
+    assert not remembering.path.exists()
+
+
+def test_a_file_that_was_not_read_to_its_end_is_not_kept(remembering, tmp_path):
+    data = feed(*many(*range(1, 50))).encode()
+    parsing = Parsing([data], network_named("impact"), ParseSettings(moment=MOMENT), block_bytes=500)
+    with KeptWriter(tmp_path / "unfinished", "key") as writer:
+        parsing.use(Known(None, writer))
+        next(parsing.parts())
+        with pytest.raises(OSError, match="not read to its end"):
+            writer.publish(remembering.path)
+
+
+def test_when_most_has_changed_nobody_looks_any_more(remembering, monkeypatch):
+    count = 60 * FIRST_BLOCKS
+    remembering.parse(feed(*many(*range(1, count))).encode(), block_bytes=1_000)
+    looks = []
+    monkeypatch.setattr(KeptRows, "places", lambda _, hashes: looks.append(1) or np.full(len(hashes.first), -1))
+    dearer = feed(*many(*range(1, count), Price="77.00")).encode()
+    assert remembering.parse(dearer, block_bytes=1_000, threads=1)[2] == set()
+    assert FIRST_BLOCKS <= len(looks) < 2 * FIRST_BLOCKS
+
+
+def test_records_scattered_over_the_whole_file_before_are_parsed(remembering):
+    rng = seeded(3)
+    numbers = list(range(1, 2000))
+    remembering.parse(feed(*many(*numbers)).encode(), block_bytes=2_000)
+    rng.shuffle(numbers)
+    data = feed(*many(*numbers)).encode()
+    rows, _, lines = remembering.parse(data)
+    assert rows.equals(remembering.parse(data, uses=False)[0])
+    assert lines == set()
+
+
+@pytest.mark.parametrize("place", [0, 1], ids=["first", "second"])
+def test_one_hash_alone_makes_no_record_known(remembering, monkeypatch, place):
+    def alike(block):
+        hashes = list(hash_records(block))
+        hashes[place] = np.zeros_like(hashes[place])
+        return Hashes(*hashes)
+
+    monkeypatch.setattr(known_module, "hash_records", alike)
+    remembering.parse(feed(*many(*range(1, 50))).encode())
+    rows, _, lines = remembering.parse(feed(*many(*range(1, 50), Price="9.00")).encode())
+    assert lines == set()
+    assert rows["amount"].unique().to_list() == [9]
+
+
+@pytest.mark.parametrize("size", [64, 1000, 10**6])
+def test_hashes_are_those_of_each_record_however_it_stands(monkeypatch, size):
+    monkeypatch.setattr("harvester.pipeline.parse.hashes.PIECE_BYTES", size)
+    records = [b"a\tb\n", b'"x\ny"\tz\n', b'"x\\ny"\tz\n', b"a\tb\r\n", b"a\tb \n", "caf\u00e9\t1\n".encode()] * 20
+    hashes = hash_records(block_of(records))
+    for each in hashes:
+        assert len(set(each.tolist())) == 6
+    alone = [hash_records(block_of([record])) for record in records]
+    assert hashes.first.tolist() == [one.first[0] for one in alone]
+    assert hashes.second.tolist() == [one.second[0] for one in alone]
+    assert len(hash_records(block_of([])).first) == 0
+
+
+def block_of(records):
+    ends = np.cumsum([len(record) for record in records]).astype(np.int64)
+    return Block(b"".join(records), ends, np.arange(len(records)), len(records), Findings())
