@@ -61,7 +61,9 @@ class Twins:
     def publish_much(self, *, compressed: bool) -> None:
         """An edition whose rows take much room in a table of columns, and little when they are compressed."""
         self.edition += 1
-        many = [row(item, Name=f"Thing {item} {'x' * 100}") for item in [*PRODUCTS, *range(5000, 6500)]]
+        many = [
+            row(item, Name=f"Thing {item} of {self.edition} {'x' * 100}") for item in [*PRODUCTS, *range(5000, 6500)]
+        ]
         self.peaceful.put(*many, compressed=compressed)
 
     def publish_little(self) -> None:

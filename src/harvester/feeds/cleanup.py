@@ -15,6 +15,7 @@ from django.conf import settings
 from django.db import connection
 
 from harvester.engine.job import RunningJob
+from harvester.feeds.known import forget_all_but
 from harvester.feeds.locking import FEED_LOCK
 from harvester.feeds.store import artifact_store
 from harvester.ops.alerts import raise_alert, resolve_alert
@@ -57,6 +58,7 @@ DELETE FROM source_products p USING (
 ) gone
 WHERE p.source_id = %(source)s AND p.id = gone.id RETURNING p.id
 """
+_SOURCES = "SELECT source_id FROM feeds ORDER BY source_id"
 _NEEDED_FILES = """
 SELECT DISTINCT r.artifact_hash FROM runs r JOIN sources s ON s.id = r.source_id
 WHERE r.artifact_hash IS NOT NULL
@@ -72,6 +74,7 @@ def clean_up(job: RunningJob, *, clock: Callable[[], float] = time.monotonic) ->
         "products": _in_batches(job, "products", before, _product_batches(job)),
     }
     pruned = artifact_store().prune(before, _column(_NEEDED_FILES))
+    totals["known"] = forget_all_but(set(_column(_SOURCES)))
     totals |= {"files": pruned.files, "file_bytes": pruned.bytes, "parts": artifact_store().sweep()}
     _judge_time(job, clock() - began)
     log.info("CLEANUP_COMPLETE", cutoff=before.isoformat(), **totals)
@@ -104,7 +107,7 @@ def _run_batches(job: RunningJob, before: datetime) -> Iterator[int]:
 
 
 def _product_batches(job: RunningJob) -> Iterator[int]:
-    for source_id in _column("SELECT source_id FROM feeds ORDER BY source_id"):
+    for source_id in _column(_SOURCES):
         after = 0
         while gone := _delete_products(job, source_id, after):
             yield len(gone)

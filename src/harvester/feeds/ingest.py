@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import BinaryIO, NamedTuple, cast
 
 from django.conf import settings
 from django.db import connection
@@ -13,6 +13,7 @@ from harvester.catalog.states import RunKind
 from harvester.feeds.ending import end_held, end_promoted, lock_feed_and_source
 from harvester.feeds.errors import CountMismatch, NoValidProducts
 from harvester.feeds.findings import UPGRADE, URL_ONLY, MoreSample, keep_findings
+from harvester.feeds.known import keep, knowing
 from harvester.feeds.models import Feed
 from harvester.feeds.reporting import (
     ParseProgress,
@@ -32,15 +33,31 @@ from harvester.kernel.numerals import DecimalStyle
 from harvester.pipeline.baseline import Baseline, look
 from harvester.pipeline.gates import RunFacts, Thresholds, Verdict, judge
 from harvester.pipeline.hold import hold
-from harvester.pipeline.load import Position, add_new_products, find_upgrades, first_by_url, stage, stage_contents
+from harvester.pipeline.load import (
+    Position,
+    add_new_products,
+    find_upgrades,
+    first_by_url,
+    lacking,
+    stage,
+    stage_contents,
+)
 from harvester.pipeline.match import Match, match
 from harvester.pipeline.parse import ParseLimits, ParseReport, ParseSettings, Parsing
 from harvester.pipeline.parse.encoding import Encoding
+from harvester.pipeline.parse.keeping import KeptWriter
 from harvester.pipeline.promote import Difference, Promoted, Promotion, promote
 from harvester.pipeline.spool import Spool
 from harvester.pipeline.staging import Slot, staging
 
 READ_BYTES = 1024 * 1024
+
+
+class RunFile(NamedTuple):
+    """The file of a run: its name in the store, and how many rows the partner says it has."""
+
+    sha256: str
+    manifest_rows: int | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,14 +81,26 @@ class Endings:
 
 def ingest(work: Work, sha256: str, *, manifest_rows: int | None, endings: Endings | None = None) -> None:
     """Read a kept file for a run and end the run: promoted, or held."""
+    file = RunFile(sha256, manifest_rows)
     endings = endings or Endings()
-    with staging(work.job) as slot, Spool(spool_directory()) as spool:
-        report = _read(work, slot, spool, sha256, manifest_rows)
+    with staging(work.job) as slot:
+        if not _ingest(work, slot, file, endings, looks=True):
+            _ingest(work, slot, file, endings, looks=False)
+
+
+def _ingest(work: Work, slot: Slot, file: RunFile, endings: Endings, *, looks: bool) -> bool:
+    """Read a file, with or without what is known from the last; false if content is needed of rows that were known."""
+    with Spool(spool_directory()) as spool:
+        report, written = _read(work, slot, spool, file, looks=looks)
         judged = _judge(work, slot, spool, report)
+        if judged is None:
+            return False
         if judged.verdict.passed:
             _promote(work, slot, spool, judged, endings)
+            keep(work, written)
         else:
             _hold(work, slot, spool, judged, endings)
+    return True
 
 
 def spool_directory() -> Path:
@@ -83,21 +112,21 @@ def thresholds_of(work: Work) -> Thresholds:
     return Thresholds(**{**work.feed.thresholds, "accepts_url_identity": work.feed.accepts_url_identity})
 
 
-def _read(work: Work, slot: Slot, spool: Spool, sha256: str, manifest_rows: int | None) -> ParseReport:
+def _read(work: Work, slot: Slot, spool: Spool, kept: RunFile, *, looks: bool) -> tuple[ParseReport, KeptWriter | None]:
     """Parse, stage and prove; from here on the run belongs to this very file."""
-    with work.step("parse"), artifact_store().open(sha256) as file:
+    with work.step("parse"), artifact_store().open(kept.sha256) as file:
         with header_told(work):
             parsing = _parsing(work, file)
         tell_header(work, parsing)
         report = parsing.report
-        with _kept_anyway(work, report):
+        with _kept_anyway(work, report), knowing(work, parsing, spool, looks=looks) as written:
             stage(work.job, slot, parsing, spool, Position(file), on_block=ParseProgress(work, report))
         tell_parsed(work, report)
-        _prove(report, manifest_rows)
+        _prove(report, kept.manifest_rows)
     with work.job.transaction():
-        work.run.artifact_hash = sha256
+        work.run.artifact_hash = kept.sha256
         work.run.save(update_fields=["artifact_hash"])
-    return report
+    return report, written
 
 
 @contextmanager
@@ -153,7 +182,8 @@ def _why_nothing(report: ParseReport) -> str:
     )
 
 
-def _judge(work: Work, slot: Slot, spool: Spool, report: ParseReport) -> Judged:
+def _judge(work: Work, slot: Slot, spool: Spool, report: ParseReport) -> Judged | None:
+    """Compare with the catalog; none if the content of rows is needed that were known and not parsed."""
     thresholds = thresholds_of(work)
     with work.step("circuit_breaker"):
         work.job.progress(0, None, "comparing with what is known")
@@ -161,6 +191,9 @@ def _judge(work: Work, slot: Slot, spool: Spool, report: ParseReport) -> Judged:
             baseline = look(cursor, work.feed.source_id)
             tell_judging(work, baseline)
             found = match(cursor, slot, baseline, run_type=RunKind.AFFILIATE_FEED, shock_move=thresholds.shock_move)
+        if unread := lacking(slot, spool, found):
+            work.log.info("KNOWN_ROWS_NOT_ENOUGH", rows=unread)
+            return None
         upgrades, shown = find_upgrades(slot, spool, work.feed.source_id) if found.new else (0, [])
         samples = [MoreSample(UPGRADE, line, "", reason) for line, reason in shown]
         verdict = judge(_facts(found, report, baseline), thresholds)
