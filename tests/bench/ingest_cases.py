@@ -92,7 +92,8 @@ def _step(connection: psycopg.Connection[Any], shop: Shop, step: str, files: dic
     if step != APPROVE:
         shop.put(files[step])
     connection.execute("CHECKPOINT")
-    took = work(connection, [shop.approve() if step == APPROVE else shop.ask()])
+    jobs = [shop.approve() if step == APPROVE else shop.ask()]
+    took = work(connection, jobs, words=int(step == "cold"))
     expected = "HELD" if step == HELD else "APPROVED" if step == APPROVE else "PROMOTED"
     if shop.outcome() != expected:
         raise RuntimeError(f"{step} ended as {shop.outcome()} instead of {expected}")

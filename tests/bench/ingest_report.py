@@ -47,7 +47,7 @@ NOTES = """
 - **Steps**: a feed run as a job, by `harvester worker --once` in a process of its own, from an SFTP server of this
   machine, 13 columns, gzip. The clock is the job's: from its claim to its end, by the database, with the worker's code
   loaded before. Offers are visible when the run ends. Of a cold run the words by which they are found are written by
-  a job of their own right behind it, and "until found by text" ends with that.
+  a job of their own, on a second worker, and "until found by text" ends with that.
 - Before each step the tables are vacuumed and a checkpoint is written, as autovacuum and the checkpointer would have
   done in the hours between two runs. Every page that is touched for the first time is therefore logged as a whole.
 - **Memory**: the most that the worker process had at any time, as the kernel counts it.

@@ -16,7 +16,10 @@ from tests.support.sftp_server import SftpServer
 
 QUEUES = "feeds,decisions"
 _TOOK = "SELECT state, error, started_at, finished_at FROM jobs WHERE id = ANY (%s)"
-_WORDS = "SELECT state, error, started_at, finished_at FROM jobs WHERE queue = 'search' AND id > %s"
+# One more may wait, which finds nothing left to do.
+_WORDS = """
+SELECT state, error, started_at, finished_at FROM jobs WHERE queue = 'search' AND state <> 'pending' AND id > %s
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,7 +28,7 @@ class Took:
 
     Attributes:
         seconds: from its claim to its end, by the database's clock, so that the start of a process does not count.
-        searchable_seconds: with the job behind it that makes its offers found by text.
+        searchable_seconds: the same, to the end of the job that makes its offers found by text.
         wal_mb: what the server logged meanwhile.
         peak_mb: the most memory that the worker process had.
     """
@@ -82,9 +85,9 @@ class Shop:
 class WorkerProcess:
     """`harvester worker --once` in a process of its own."""
 
-    def __init__(self, queues: str = QUEUES) -> None:
+    def __init__(self, *options: str) -> None:
         command = [sys.executable, "-S", "-E", str(ROOT / "tests" / "bench" / "measured.py")]
-        command += [sys.executable, "-m", "tests.bench.warm_worker", "worker", "--once", "--queues", queues]
+        command += [sys.executable, "-m", "tests.bench.warm_worker", "worker", *options]
         environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}", "HARVESTER_LOG_LEVEL": "error"}
         self._process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True)
 
@@ -97,19 +100,28 @@ class WorkerProcess:
         return float(told["peak_mb"])
 
 
-def work(connection: psycopg.Connection[Any], jobs: list[int], *, workers: int = 1) -> Took:
-    """Have jobs done by so many workers at once, each job by a process of its own."""
+def work(connection: psycopg.Connection[Any], jobs: list[int], *, workers: int = 1, words: int = 0) -> Took:
+    """Have jobs done by so many workers at once, each job by a process of its own.
+
+    For so many jobs that write words, another worker waits all the while.
+    """
     before = _wal(connection)
     peak = 0.0
+    searching = [WorkerProcess("--queues", "search", "--max-jobs", str(words))] if words else []
     for start in range(0, len(jobs), workers):
-        processes = [WorkerProcess() for _ in jobs[start : start + workers]]
+        processes = [WorkerProcess("--once", "--queues", QUEUES) for _ in jobs[start : start + workers]]
         peak = max(peak, *(process.peak_mb() for process in processes))
-    seconds = _seconds(_ended(connection.execute(_TOOK, [jobs]).fetchall()), workers)
-    wal_mb = (_wal(connection) - before) / (1 << 20)
-    while connection.execute(_WORDS + " AND state = 'pending'", [max(jobs)]).fetchone():
-        WorkerProcess("search").peak_mb()
-    words = _ended(connection.execute(_WORDS, [max(jobs)]).fetchall())
-    return Took(seconds=seconds, searchable_seconds=seconds + _seconds(words, 1), wal_mb=wal_mb, peak_mb=peak)
+    peak = max(peak, *(process.peak_mb() for process in searching), 0.0)
+    rows = _ended(connection.execute(_TOOK, [jobs]).fetchall())
+    seconds = _seconds(rows, workers)
+    made = _ended(connection.execute(_WORDS, [max(jobs)]).fetchall())
+    behind = [(row[3] - max(run[3] for run in rows)).total_seconds() for row in made]
+    return Took(
+        seconds=seconds,
+        searchable_seconds=seconds + max(0.0, *behind, 0.0),
+        wal_mb=(_wal(connection) - before) / (1 << 20),
+        peak_mb=peak,
+    )
 
 
 def _ended(rows: list[Any]) -> list[Any]:

@@ -42,7 +42,7 @@ def test_a_run_with_very_many_new_products_is_visible_first_and_found_soon(world
     monkeypatch.setattr(words, "AT_ONCE", 2)
     world.put(100, 200, 300)
     world.run()
-    assert written_later() == [{"offers": 3, "added": 3}]
+    assert written_later() == [{"products": 3, "added": 3}]
     assert found("thing") == ["Thing 100", "Thing 200", "Thing 300"]
     assert not words.are_lacking(world.feed.source_id)
     assert offers.differences() == []
@@ -62,16 +62,16 @@ def source():
     return catalog.source(is_display_primary=True)
 
 
-def test_words_that_are_there_stay_and_only_offers_get_some(source):
+def test_words_that_are_there_stay_and_products_without_offer_get_theirs_beforehand(source):
     first, second = (catalog.offer(source) for _ in range(2))
     unoffered = catalog.product(source)
     fetch("UPDATE offer_words SET words = 'kept' WHERE product_id = %s", first)
     fetch("DELETE FROM offer_words WHERE product_id = %s", second)
     made = enqueue(words.MAKE_SEARCHABLE, {"source_id": str(source.pk)}).job_id
     run_until_idle(queues=("search",))
-    assert job(made).result == {"offers": 2, "added": 1}
+    assert job(made).result == {"products": 3, "added": 2}
     assert words_of_all()[first] == "'kept'"
-    assert unoffered not in words_of_all()
+    assert f"'{unoffered}':2" in words_of_all()[unoffered]
     assert f"'{second}':2" in words_of_all()[second]
 
 

@@ -1,7 +1,8 @@
 """By which words offers are found. They stand beside the offers, so that a change of prices leaves their index alone.
 
-Of a run with some new products they are written by the promotion itself. To write half a million takes longer than
-all the rest of it, so that after a large one the offers are visible first, and found by text some seconds later.
+Of a run with some new products they are written by the promotion itself. To write half a million takes as long as the
+promotion, so that a job of its own does it meanwhile: nobody finds a product that has no offer yet. When both have
+ended, what is visible is also found.
 """
 
 from collections.abc import Sequence
@@ -19,12 +20,15 @@ from harvester.kernel.retry import RetryPolicy
 log = structlog.get_logger(__name__)
 
 MAKE_SEARCHABLE = "catalog.make_searchable"
-#: New offers whose words a promotion writes itself; also how many the job writes in one transaction.
+#: New products whose words a promotion writes itself; also how many the job looks at in one transaction.
 AT_ONCE = 20_000
 RETRY = RetryPolicy(base=5.0, factor=3.0, attempts=5)
 
-# Between the reading of a title and the commit of its words, nobody else may change it.
-_LOCK = "SELECT id FROM sources WHERE id = %(source)s FOR UPDATE"
+#: The first half of the lock's key; "word".
+_WORDS_LOCK = 0x776F7264
+# Between the reading of titles and the commit of their words, nobody else may change either. It is not the lock of the
+# source, which a promotion has until it ends.
+_LOCK = f"SELECT pg_advisory_xact_lock({_WORDS_LOCK}, hashtext(%(source)s::text))"
 _ADD = """
 INSERT INTO offer_words (source_id, product_id, words)
 SELECT p.source_id, p.id, words_of(p.title, p.brand, p.category) FROM source_products p
@@ -36,17 +40,14 @@ _ADD_THESE = _ADD.format(which="p.id = ANY (%(products)s)", within="AND w.produc
 # Of a source that is new the planner knows nothing yet: left to itself, it compares every row with every other.
 _SESSION = "SET LOCAL enable_nestloop = off"
 _ADD_SLICE = _ADD.format(
-    which="""p.id > %(after)s AND p.id <= %(upto)s AND EXISTS (
-    SELECT FROM offers o WHERE o.source_id = %(source)s AND o.product_id = p.id
-    AND o.product_id > %(after)s AND o.product_id <= %(upto)s)""",
+    which="p.id > %(after)s AND p.id <= %(upto)s",
     within="AND w.product_id > %(after)s AND w.product_id <= %(upto)s",
 )
 _SLICE = """
-SELECT max(product_id), count(*) FROM (
-    SELECT product_id FROM offers WHERE source_id = %(source)s AND product_id > %(after)s
-    ORDER BY product_id LIMIT %(most)s) s
+SELECT max(id), count(*) FROM (
+    SELECT id FROM source_products WHERE source_id = %(source)s AND id > %(after)s ORDER BY id LIMIT %(most)s) s
 """
-_COUNT = "SELECT count(*) FROM offers WHERE source_id = %(source)s"
+_COUNT = "SELECT count(*) FROM source_products WHERE source_id = %(source)s"
 _LACKING = """
 SELECT EXISTS (SELECT FROM offers o WHERE o.source_id = %(source)s AND NOT EXISTS (
     SELECT FROM offer_words w WHERE w.source_id = o.source_id AND w.product_id = o.product_id))
@@ -58,8 +59,14 @@ def register() -> None:
 
 
 def add_words(cursor: Any, source_id: UUID, product_ids: Sequence[int]) -> None:
-    """Make these products findable if they are not yet, in the transaction that holds the source."""
+    """Make these products findable if they are not yet; the transaction is the caller's."""
+    lock_words(cursor, source_id)
     cursor.execute(_ADD_THESE, {"source": source_id, "products": list(product_ids)})
+
+
+def lock_words(cursor: Any, source_id: UUID) -> None:
+    """Let nobody else write words of this source until the transaction ends."""
+    cursor.execute(_LOCK, {"source": source_id})
 
 
 def are_lacking(source_id: UUID) -> bool:
@@ -70,12 +77,12 @@ def are_lacking(source_id: UUID) -> bool:
 
 
 def ask_for_words(source_id: UUID) -> None:
-    """Have the offers of a source made findable, soon."""
-    enqueue(MAKE_SEARCHABLE, {"source_id": str(source_id)})
+    """Have the products of a source made findable, soon."""
+    enqueue(MAKE_SEARCHABLE, {"source_id": str(source_id)}, dedupe_key=f"words:{source_id}")
 
 
 def make_searchable(job: RunningJob, source_id: str) -> dict[str, int]:
-    """Write the words of offers that have none yet, some at a time."""
+    """Write the words of products that have none yet, some at a time."""
     values: dict[str, Any] = {"source": source_id, "after": 0, "most": AT_ONCE}
     total, looked_at, added = _count(values), 0, 0
     while True:
@@ -91,9 +98,9 @@ def make_searchable(job: RunningJob, source_id: str) -> dict[str, int]:
             added += cursor.rowcount
         values["after"] = upto
         looked_at += count
-        job.progress(looked_at, total, "words of new offers")
-    log.info("OFFERS_SEARCHABLE", source_id=source_id, offers=looked_at, added=added)
-    return {"offers": looked_at, "added": added}
+        job.progress(looked_at, total, "words of new products")
+    log.info("PRODUCTS_SEARCHABLE", source_id=source_id, products=looked_at, added=added)
+    return {"products": looked_at, "added": added}
 
 
 def _count(values: dict[str, Any]) -> int:

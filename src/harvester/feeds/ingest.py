@@ -10,6 +10,7 @@ from django.conf import settings
 from django.db import connection
 
 from harvester.catalog.states import RunKind
+from harvester.catalog.words import AT_ONCE, ask_for_words
 from harvester.feeds.ending import end_held, end_promoted, lock_feed_and_source
 from harvester.feeds.errors import CountMismatch, NoValidProducts
 from harvester.feeds.findings import UPGRADE, URL_ONLY, MoreSample, keep_findings
@@ -250,6 +251,10 @@ def _promote(work: Work, slot: Slot, spool: Spool, judged: Judged, endings: Endi
         if judged.match.new:
             batches = UpsertBatches(work, judged.match.new)
             add_new_products(work.job, slot, spool, judged.baseline, work.run.no, around_block=batches)
+        if judged.match.new > AT_ONCE:
+            # The promotion takes as long as that, and does without.
+            with work.job.transaction():
+                ask_for_words(work.feed.source_id)
         if judged.match.content:
             stage_contents(work.job, slot, spool, with_new=False)
     with work.step("promote"), work.job.transaction(), connection.cursor() as cursor:

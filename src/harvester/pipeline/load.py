@@ -73,7 +73,6 @@ def stage(
         )
         if len(superseded):
             cursor.execute(f"DELETE FROM {slot.rows} WHERE line = ANY (%s)", [superseded.to_list()])  # noqa: S608
-        analyse(cursor, slot)
 
 
 def _spooled(
@@ -136,7 +135,7 @@ def stage_contents(job: RunningJob, slot: Slot, spool: Spool, *, with_new: bool)
         lines, _ = lines_and_ids(cursor, slot, _IS_EITHER if with_new else _IS_CONTENT)
         blocks = spool.rows(lines, list(CONTENT_COLUMNS))
         if copy_in(cursor, slot.contents, ["line", *CONTENT_COLUMNS], blocks):
-            analyse(cursor, slot)
+            analyse(cursor, slot, "contents")
 
 
 def lacking(slot: Slot, spool: Spool, found: Match) -> int:

@@ -1,6 +1,7 @@
 """Match: what a run read against what is known, as one difference, without writing anything that anybody sees."""
 
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -9,7 +10,11 @@ from harvester.pipeline.staging import Slot, analyse, prepare_session
 
 #: The share of the heartbeat by which prices of different products fall due earlier, so that they do not all at once.
 HEARTBEAT_SPREAD = 24
+#: Groups of products, by their numbers, that fall due together.
+DUE_GROUPS = 60
 
+# From when on the newest price of a product is old enough to be confirmed.
+_DUE = f"(%(due)s::timestamptz[])[{{product}} %% {DUE_GROUPS} + 1]"
 # Joins what was read with products and offers, once. Rows that change nothing are only counted. A product is back
 # when the last promoted run had not seen it. `is_unsure`: known, but the offer does not say which price was released
 # last for this kind of run; the few of them are looked up afterwards.
@@ -20,9 +25,7 @@ WITH matched AS MATERIALIZED (
         o.product_id IS NOT NULL AS has_offer,
         coalesce(o.seen_until IS NOT NULL, false) AS is_back,
         p.id IS NOT NULL AND (o.product_id IS NULL OR o.last_run_type <> %(run_type)s) AS is_unsure,
-        o.last_signature IS DISTINCT FROM r.signature
-            OR o.last_priced_at + %(heartbeat)s * interval '1 hour' * (1 - (p.id %% 60) / 60.0 / %(spread)s)
-               <= %(moment)s AS is_price,
+        o.last_signature IS DISTINCT FROM r.signature OR o.last_priced_at <= {due_of_product} AS is_price,
         o.last_amount, o.last_currency, o.last_signature,
         o.product_id IS NOT NULL AND NOT o.absence_accepted AND (%(since)s::timestamptz IS NULL
             OR coalesce(o.seen_until, %(promoted_at)s) >= %(since)s) AS is_active
@@ -40,8 +43,8 @@ WITH matched AS MATERIALIZED (
 SELECT count(*), count(*) FILTER (WHERE identity_type = 4), count(*) FILTER (WHERE is_new),
     count(*) FILTER (WHERE is_content), count(*) FILTER (WHERE is_back), count(*) FILTER (WHERE is_unsure),
     count(*) FILTER (WHERE last_amount IS NOT NULL),
-    count(*) FILTER (WHERE last_amount IS NOT NULL AND (last_currency <> currency
-        OR abs(amount - last_amount) > %(shock_move)s * last_amount)),
+    count(*) FILTER (WHERE last_amount IS NOT NULL AND last_signature IS DISTINCT FROM signature
+        AND (last_currency <> currency OR abs(amount - last_amount) > %(shock_move)s * last_amount)),
     count(*) FILTER (WHERE is_active), count(*) FILTER (WHERE has_offer AND (is_active OR NOT is_back)),
     count(*) FILTER (WHERE is_new AND identity_type = 4),
     count(*) FILTER (WHERE is_price AND NOT is_unsure AND last_signature = signature)
@@ -65,8 +68,7 @@ FROM {changes} u CROSS JOIN LATERAL (
       AND NOT EXISTS (SELECT FROM runs g WHERE g.no = l.run_no AND g.ignored_at IS NOT NULL)
     ORDER BY l.observed_at DESC, l.run_no DESC LIMIT 1
 ) n
-WHERE u.is_unsure AND c.line = u.line AND n.signature = c.signature
-  AND n.created_at + %(heartbeat)s * interval '1 hour' * (1 - (c.product_id %% 60) / 60.0 / %(spread)s) > %(moment)s
+WHERE u.is_unsure AND c.line = u.line AND n.signature = c.signature AND n.created_at > {due_of_change}
 """
 
 # Made by an attempt that came to no promotion: to everybody but the table as new as a product that is not there. Not
@@ -135,8 +137,7 @@ def match(cursor: Any, slot: Slot, baseline: Baseline, *, run_type: str, shock_m
         "since": baseline.active_since,
         "promoted_at": baseline.last_promoted_at,
         "promoted_run": baseline.last_promoted_run_no,
-        "heartbeat": baseline.heartbeat_hours,
-        "spread": HEARTBEAT_SPREAD,
+        "due": _due(baseline),
         "shock_move": Decimal(str(shock_move)),
     }
     prepare_session(cursor)
@@ -152,12 +153,19 @@ def match(cursor: Any, slot: Slot, baseline: Baseline, *, run_type: str, shock_m
     if expected > expected_seen:
         cursor.execute(_filled(_MISSING, slot), values)
     (due,) = _one(cursor, slot, _PRICES_DUE, values)
-    analyse(cursor, slot)
+    analyse(cursor, slot, "changes")
     return Match(
         products=products, url_hash=url_hash, new=new, content=content, back=back, known=known, shocked=shocked,
         active_seen=active_seen, active_before=active_before, absent=expected - expected_seen, prices_due=due,
         new_url_hash=more[0], heartbeats=more[1],
     )  # fmt: skip
+
+
+def _due(baseline: Baseline) -> list[datetime]:
+    """For each group of products, the moment before which a price is to be confirmed now."""
+    heartbeat = timedelta(hours=baseline.heartbeat_hours)
+    parts = DUE_GROUPS * HEARTBEAT_SPREAD
+    return [baseline.moment - heartbeat * (parts - group) / parts for group in range(DUE_GROUPS)]
 
 
 def _one(cursor: Any, slot: Slot, statement: str, values: dict[str, Any]) -> tuple[int, ...]:
@@ -167,4 +175,9 @@ def _one(cursor: Any, slot: Slot, statement: str, values: dict[str, Any]) -> tup
 
 
 def _filled(statement: str, slot: Slot) -> str:
-    return statement.format(rows=slot.rows, changes=slot.changes)
+    return statement.format(
+        rows=slot.rows,
+        changes=slot.changes,
+        due_of_product=_DUE.format(product="p.id"),
+        due_of_change=_DUE.format(product="c.product_id"),
+    )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from harvester.catalog.offers import recompute
-from harvester.catalog.words import AT_ONCE, add_words
+from harvester.catalog.words import AT_ONCE, add_words, lock_words
 from harvester.kernel.signature import CONTENT_VERSION
 from harvester.pipeline.baseline import Baseline
 from harvester.pipeline.staging import CONTENT_COLUMNS, Slot, prepare_session
@@ -66,7 +66,7 @@ class Promoted:
         changed: products whose content changed.
         missing: products that went missing, or stay so.
         expired: products that stopped being on sale since the last promotion.
-        lacks_words: whether so many are new that they are not found by text yet.
+        lacks_words: whether so many are new that their words are written by somebody else.
     """
 
     prices: int
@@ -210,6 +210,7 @@ def promote(cursor: Any, difference: Difference, baseline: Baseline, promotion: 
     run(_KEEP_REPLACED)
     changed = run(_CONTENTS)
     if changed:
+        lock_words(cursor, baseline.source_id)
         run(_CHANGED_WORDS)
     offered = run(_OFFERS)
     if 0 < offered <= AT_ONCE:

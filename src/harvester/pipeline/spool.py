@@ -77,7 +77,9 @@ class Spool:
                 return
             block = pl.read_ipc(self._path(number), columns=["line", *columns])
             stop = start + int(np.searchsorted(lines[start:], int(block["line"][-1]), side="right"))
-            if stop > start:
+            if stop - start == block.height:
+                yield block.with_columns(place=pl.Series(np.arange(start, stop)))
+            elif stop > start:
                 wanted = pl.DataFrame({"line": lines[start:stop], "place": np.arange(start, stop)})
                 yield block.join(wanted, on="line", how="inner", maintain_order="left")
             start = stop

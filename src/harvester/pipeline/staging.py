@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from io import BytesIO
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import numpy as np
 import polars as pl
@@ -29,7 +29,7 @@ CONTENT_COLUMNS: Final = (
     *("item_id", "sku", "gtin", "mpn", "url_hash"),
 )
 # The planner knows nothing of tables that were filled a moment ago: with nested loops it takes minutes for seconds.
-_SESSION = "SET LOCAL enable_nestloop = off; SET LOCAL jit = off; SET LOCAL work_mem = '64MB'"
+_SESSION = "SET LOCAL enable_nestloop = off; SET LOCAL jit = off; SET LOCAL work_mem = '128MB'"
 
 
 @dataclass(frozen=True)
@@ -86,9 +86,9 @@ def prepare_session(cursor: Any) -> None:
     cursor.execute(_SESSION)
 
 
-def analyse(cursor: Any, slot: Slot) -> None:
-    """Tell the planner what is in the tables now."""
-    cursor.execute("SELECT analyse_staging(%s)", [slot.number])
+def analyse(cursor: Any, slot: Slot, table: Literal["changes", "contents"]) -> None:
+    """Tell the planner what is in a table now. Rows are joined whole, in the one way that is left to it."""
+    cursor.execute("SELECT analyse_staging(%s, %s)", [slot.number, table])
 
 
 def copy_in(cursor: Any, table: str, columns: Iterable[str], frames: Iterable[pl.DataFrame]) -> int:
