@@ -9,6 +9,7 @@ import http.client
 import json
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import quantiles
@@ -132,11 +133,17 @@ def _bare(case: dict[str, Any]) -> Callable[[], None]:
 
     query = to_query(OfferFilters(**case))
     statement, values = search.statement(query), search.parameters(query)
+    walking = search.walking(query) if search.may_walk(query) else ""
 
     def bare() -> None:
         with connection.cursor() as cursor:
-            cursor.execute(statement, values)
-            cursor.fetchall()
+            if walking:
+                cursor.execute(walking, values)
+                if len(cursor.fetchall()) > query.page_size:
+                    return
+            with search.words_first() if walking else nullcontext():
+                cursor.execute(statement, values)
+                cursor.fetchall()
 
     return bare
 

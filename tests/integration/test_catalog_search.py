@@ -178,3 +178,25 @@ def test_an_offer_that_was_found_has_every_field_and_stays_as_it_is():
     assert found == reading.offer(shop.pk, number)
     with pytest.raises(dataclasses.FrozenInstanceError):
         found.amount = 0
+
+
+@pytest.mark.parametrize("walked", [1, 3, 1_000])
+@pytest.mark.parametrize("sort", [Sort.PRICE, Sort.PRICE_DESCENDING, Sort.NEWEST])
+def test_words_are_found_alike_among_the_first_offers_and_among_all(shop, monkeypatch, sort, walked):
+    for number in range(12):
+        put(shop, "Hammer" if number % 3 else "Saw", str(10 + number * 7 % 12))
+    monkeypatch.setattr(search, "WALKED", walked)
+    values = {"text": "hammer", "currency": "USD", "sort": sort, "page_size": 3}
+    first = search.search(Query(**values))
+    second = search.search(Query(**values, after=first.end))
+    found = [offer.amount for offer in [*first.offers, *second.offers]]
+    every = sorted(
+        (offer.amount, offer.product_id) for offer in search.search(Query(text="hammer", page_size=100)).offers
+    )
+    wanted = {
+        Sort.PRICE: [amount for amount, _ in every],
+        Sort.PRICE_DESCENDING: [amount for amount, _ in reversed(every)],
+        Sort.NEWEST: [amount for amount, _ in sorted(every, key=lambda one: -one[1])],
+    }[sort]
+    assert found == wanted[:6]
+    assert first.has_more

@@ -6,6 +6,7 @@ lies. What no index knows (stock, expired, no offer) is looked for in windows of
 
 import time
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
 from enum import StrEnum
@@ -16,7 +17,7 @@ from harvester.catalog import explaining
 from harvester.catalog.browsing_sql import by_number, is_like_a_number, narrow, ranked, without_offer
 from harvester.catalog.explaining import Key, Standing
 from harvester.catalog.rows import fetch
-from harvester.catalog.search import Query, Sort
+from harvester.catalog.search import Query, Sort, asked_words, words_first
 from harvester.kernel.errors import InvalidInput
 
 #: Rows that are looked at together where no index helps, and how often and for how long a page goes on with that.
@@ -181,7 +182,8 @@ def _best(query: Browse, sources: list[UUID] | None) -> Listing:
 def _page(query: Browse, sources: list[UUID] | None) -> Listing:
     most = query.page_size + 1
     window = max(most, WINDOW // max(1, len(sources or ()))) if _looks_through(query) else most
-    found, looked = _look(query, sources, window=window, most=most)
+    with words_first() if asked_words(query) else nullcontext():
+        found, looked = _look(query, sources, window=window, most=most)
     page = found[: query.page_size]
     # The look ended before the page was full: who goes on begins behind the last row that was looked at.
     is_cut = len(found) < most and len(looked) == window

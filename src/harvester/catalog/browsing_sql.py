@@ -78,6 +78,9 @@ def is_like_a_number(text: str) -> bool:
 def narrow(query: "Browse", sources: list[UUID] | None, *, backwards: bool) -> str:
     """A window of offers in the order asked for."""
     order = _order(query.order, backwards=backwards)
+    if asked_words(query):
+        # No index has this order, so that the words are looked for first; see catalog.search.
+        order = order.replace("o.amount", "o.amount + 0").replace("o.product_id", "o.product_id + 0")
     parts = {"fits": _fits(query), "offers": _offers(query)}
     where = [*_conditions(query), *_beyond(query, backwards=backwards)]
     if sources is not None and query.order is Sort.NEWEST:

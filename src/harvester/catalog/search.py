@@ -4,11 +4,15 @@ The statement is put together from constants; what people typed travels as param
 """
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
 from typing import Any
 from uuid import UUID
+
+from django.db import connection, transaction
 
 from harvester.catalog.reading import OFFER_COLUMNS, OFFER_JOINS, Offer, fetch_offers
 from harvester.kernel.currencies import MINOR_UNITS
@@ -19,6 +23,8 @@ LARGEST_PAGE = 100
 DEEPEST = 2_000
 #: Offers that are ranked for a text; to rank all that have a common word takes seconds.
 CANDIDATES = 2_000
+#: Offers among which a word is looked for before all that have it are put in order.
+WALKED = 4_000
 LONGEST_TEXT = 200
 
 
@@ -174,9 +180,29 @@ ORDER BY {order}
 
 def search(query: Query) -> Page:
     """One page of the offers that consumers see and that fit."""
-    found = fetch_offers(statement(query), parameters(query))
+    found = _found(query)
     shown = found[: query.page_size]
     return Page(offers=shown, has_more=len(found) > len(shown), end=_place(shown[-1]) if shown else None)
+
+
+def _found(query: Query) -> list[Offer]:
+    """As many as the page shows, and one more if there is one."""
+    values = parameters(query)
+    if not may_walk(query):
+        return fetch_offers(statement(query), values)
+    found = fetch_offers(walking(query), values)
+    if len(found) > query.page_size:
+        return found
+    with words_first():
+        return fetch_offers(statement(query), values)
+
+
+@contextmanager
+def words_first() -> Iterator[None]:
+    """Go from words to offers, one by one: the planner takes that for dearer than to read every offer."""
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("SET LOCAL enable_seqscan = off")
+        yield
 
 
 def parameters(query: Query) -> dict[str, Any]:
@@ -198,26 +224,59 @@ def _place(offer: Offer) -> Place:
 
 
 def statement(query: Query) -> str:
-    """First the narrow rows of the page, then what they are called."""
-    order = _ORDERS[query.order]
-    page = f"ORDER BY {order} LIMIT %(most)s OFFSET %(skipped)s"
+    """All that fit, in the order asked for: first the narrow rows of the page, then what they are called."""
     words = WITH_WORDS.format(offers="v") if asked_words(query) else ""
+    conditions = [*_conditions(query), *asked_words(query)]
     if query.order is Sort.RELEVANCE:
         # The rank counts only the words of the text: a filter fits all alike.
-        rank = f"ts_rank(w.words, {WORDS['text']})"
-        ranked = _NARROW.format(rank=rank, words=words, conditions=_conditions(query))
+        ranked = _NARROW.format(
+            rank=f"ts_rank(w.words, {WORDS['text']})", words=words, conditions=" AND ".join(conditions)
+        )
         beyond = f" WHERE {_AFTER[query.order]}" if query.after else ""
-        narrow = f"SELECT * FROM ({ranked} LIMIT %(candidates)s) c{beyond}"  # noqa: S608 - constants only
-    else:
-        narrow = _NARROW.format(rank="NULL::real", words=words, conditions=_conditions(query))
-        narrow += f" AND {_AFTER[query.order]}" if query.after else ""
-    again = order.replace("rank", "found.rank").replace("amount", "found.amount").replace("product_id", "o.product_id")
+        return _page(query, f"SELECT * FROM ({ranked} LIMIT %(candidates)s) c{beyond}")  # noqa: S608 - constants
+    narrow = _NARROW.format(rank="NULL::real", words=words, conditions=_all_of([*conditions, *_beyond(query)]))
+    return _page(query, narrow, order=_by_words_first(_ORDERS[query.order]) if words else "")
+
+
+def may_walk(query: Query) -> bool:
+    """Whether words are looked for in an order that an index has."""
+    return query.order is not Sort.RELEVANCE and bool(asked_words(query))
+
+
+def walking(query: Query) -> str:
+    """What fits of the first offers in the order asked for, whatever their words.
+
+    A word that many offers have is found among them, and to put all that have it in order would take much longer. If
+    they do not fill the page, nothing is proven.
+    """
+    first = _NARROW.format(rank="NULL::real", words="", conditions=_all_of([*_conditions(query), *_beyond(query)]))
+    walked = f"({first} ORDER BY {_ORDERS[query.order]} LIMIT {WALKED}) v"
+    [words] = asked_words(query)
+    return _page(query, f"SELECT v.* FROM {walked} {WITH_WORDS.format(offers='v')} WHERE {words}")  # noqa: S608
+
+
+def _by_words_first(order: str) -> str:
+    """The same order, such that no index has it: the planner believes that a word is found sooner than it is."""
+    return order.replace("amount", "v.amount + 0").replace("product_id", "v.product_id + 0")
+
+
+def _page(query: Query, narrow: str, order: str = "") -> str:
+    asked = _ORDERS[query.order]
+    page = f"ORDER BY {order or asked} LIMIT %(most)s OFFSET %(skipped)s"
+    again = asked.replace("rank", "found.rank").replace("amount", "found.amount").replace("product_id", "o.product_id")
     return _PAGE.format(narrow=narrow, page=page, columns=OFFER_COLUMNS, joins=OFFER_JOINS, order=again)
 
 
-def _conditions(query: Query) -> str:
-    given = [text for field, text in CONDITIONS.items() if getattr(query, field) not in (None, "")]
-    return " AND ".join([*given, *asked_words(query)]) or "true"
+def _conditions(query: Query) -> list[str]:
+    return [text for field, text in CONDITIONS.items() if getattr(query, field) not in (None, "")]
+
+
+def _beyond(query: Query) -> list[str]:
+    return [_AFTER[query.order]] if query.after else []
+
+
+def _all_of(conditions: list[str]) -> str:
+    return " AND ".join(conditions) or "true"
 
 
 def asked_words(query: Any) -> list[str]:

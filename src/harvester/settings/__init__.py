@@ -45,10 +45,12 @@ INSTALLED_APPS = [
     "csp",
 ]
 
-#: Ends sessions whose process is gone or frozen, so that their locks do not outlive them.
-SESSION_LIMITS = {
+#: Ends sessions whose process is gone or frozen, so that their locks do not outlive them. No query gets helpers: to
+#: start them takes longer than a search, and the other cores have queries of their own.
+SESSION_SETTINGS = {
     "client_connection_check_interval": "10s",
     "idle_in_transaction_session_timeout": "120s",
+    "max_parallel_workers_per_gather": "0",
     "timezone": "UTC",
 }
 KEEPALIVES = {"keepalives": 1, "keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3}
@@ -56,7 +58,7 @@ KEEPALIVES = {"keepalives": 1, "keepalives_idle": 30, "keepalives_interval": 10,
 
 def _database(address: dict[str, Any], *, role: str = "") -> dict[str, Any]:
     address = dict(address)
-    limits = SESSION_LIMITS | ({"role": role} if role else {})
+    limits = SESSION_SETTINGS | ({"role": role} if role else {})
     settings = " ".join(f"-c {name}={value}" for name, value in limits.items())
     return {
         "ENGINE": "django.db.backends.postgresql",
