@@ -69,6 +69,8 @@ def test_two_schedulers_take_each_moment_once(database):
     rounds = 5
     schedulers = [start_process("tests.support.scheduler_process", *names) for _ in range(2)]
     with ended_at_last(schedulers), worker_processes(1):
+        for scheduler in schedulers:
+            wait_to_hear(f"scheduling:{scheduler.pid}")
         wait_for(lambda: rows("SELECT count(*) FROM periodic_jobs") == [(len(names),)], "the registration")
         for done in range(rounds):
             rows("UPDATE periodic_jobs SET next_at = clock_timestamp() RETURNING name")

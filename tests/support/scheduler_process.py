@@ -1,5 +1,6 @@
 """`python -m tests.support.scheduler_process daily hourly`: a scheduler of `test.note` under these names."""
 
+import os
 import signal
 import sys
 
@@ -20,7 +21,7 @@ def main(names: list[str]) -> None:
         registry.periodic(name, kind="test.note", cron="0 0 1 1 *")
     running = scheduler.Scheduler()
     signal.signal(signal.SIGTERM, lambda *_: running.stop())
-    say("scheduling")
+    say(f"scheduling:{os.getpid()}")
     running.run()
 
 
