@@ -85,6 +85,21 @@ def test_a_file_arrives_whole_with_its_hash_and_figures(root):
     )
 
 
+@pytest.mark.parametrize(
+    ("offered", "chosen"),
+    [
+        ("^chacha20-poly1305@openssh.com", "aes256-gcm@openssh.com"),
+        ("aes128-gcm@openssh.com,aes256-ctr", "aes128-gcm@openssh.com"),
+        ("chacha20-poly1305@openssh.com", "chacha20-poly1305@openssh.com"),
+        ("aes256-ctr", "aes256-ctr"),
+    ],
+)
+def test_the_cheapest_of_the_safe_ciphers_that_a_server_has_is_used(root, offered, chosen):
+    with serving(root, encryption_algs=offered) as server, sftp(server) as session:
+        assert session._connection.get_extra_info("recv_cipher") == chosen
+        assert session.read_small(PATH, cap_bytes=CAP) == CONTENT
+
+
 @pytest.mark.parametrize("size", [0, 1, 16 * 1024 - 1, 16 * 1024, 16 * 1024 + 1, 256 * 1024, 256 * 1024 + 1])
 def test_files_of_any_size_arrive_whole(root, size):
     (root / "feeds" / "catalog.csv.gz").write_bytes(CONTENT[:size])

@@ -278,6 +278,8 @@ def _options(host: str, credentials: Credentials, judge: _HostKeyJudge) -> async
             gss_auth=False,
             host_based_auth=False,
             server_host_key_algs=judge.algorithms(),
+            # Processors have instructions for AES; ChaCha20, the library's first choice, takes half as long again.
+            encryption_algs="^aes256-gcm@openssh.com,aes128-gcm@openssh.com",
             # What the library still offers of SHA-1 goes.
             kex_algs="-*-sha1,rsa2048-sha256",
             mac_algs="-hmac-sha1*",
