@@ -64,6 +64,14 @@ def test_a_moment_needs_its_offset():
         ParseSettings(moment=datetime(2025, 1, 1))  # noqa: DTZ001 - that is the mistake
 
 
+@pytest.mark.parametrize("room", [1, 100, 1000])
+def test_products_are_known_again_however_many_there_are(monkeypatch, room):
+    monkeypatch.setattr("harvester.pipeline.parse.duplicates.FIRST_ROWS", room)
+    _, report = parse(feed(*many(500), *many(300)), block_bytes=300)
+    assert report.duplicates.products == 500
+    assert report.duplicates.superseded.to_list() == list(range(2, 302))
+
+
 def test_a_tracker_without_rows_knows_no_products():
     duplicates = ProductTracker(10).finish()
     assert (duplicates.products, duplicates.count, duplicates.samples) == (0, 0, [])

@@ -85,7 +85,7 @@ def _spooled(
             on_block(position)
         if part.parsed.height:
             spool.add(part.parsed)
-        spool.leave_out(part.known_lines)
+        spool.leaves_out |= part.known > 0
         if part.rows.height:
             yield part.rows
 
@@ -144,7 +144,7 @@ def lacking(slot: Slot, spool: Spool, found: Match) -> int:
         return 0
     with connection.cursor() as cursor:
         lines, _ = lines_and_ids(cursor, slot, f"{_IS_EITHER} OR {_IS_UNSHOWN}" if found.new else _IS_EITHER)
-    return spool.left_out(lines)
+    return spool.lacks(lines)
 
 
 def first_by_url(slot: Slot, spool: Spool) -> list[tuple[int, str]]:

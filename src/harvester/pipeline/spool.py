@@ -26,6 +26,9 @@ PREFIX = "spool-"
 class Spool:
     """A directory of blocks in Arrow's own format, gone with the run.
 
+    Attributes:
+        leaves_out: whether there are rows of the file that are not here, because they were known.
+
     Raises:
         DiskFull: there is no room; so does `add`.
     """
@@ -39,7 +42,7 @@ class Spool:
                 self._directory = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent))
                 self._lock = _lock(self._directory)
         self._blocks = 0
-        self._left_out: list[NDArray[np.uint32]] = []
+        self.leaves_out = False
 
     def add(self, rows: pl.DataFrame) -> None:
         """Keep one block; blocks come in the order of the file."""
@@ -49,18 +52,9 @@ class Spool:
             self._path(self._blocks).write_bytes(block.getbuffer())
         self._blocks += 1
 
-    def leave_out(self, lines: NDArray[np.int64]) -> None:
-        """Note lines of the file whose rows are not kept here."""
-        if len(lines):
-            self._left_out.append(lines.astype(np.uint32))
-
-    @property
-    def leaves_out(self) -> bool:
-        return bool(self._left_out)
-
-    def left_out(self, lines: NDArray[np.int64]) -> int:
-        """How many of these lines were left out."""
-        return int(sum(np.isin(part, lines).sum() for part in self._left_out))
+    def lacks(self, lines: NDArray[np.int64]) -> int:
+        """Of how many of these lines (ascending) no row was kept."""
+        return len(lines) - sum(block.height for block in self.rows(lines, []))
 
     def beside(self, name: str) -> Path:
         """A path for something else that is gone with the run, unless it was moved elsewhere."""

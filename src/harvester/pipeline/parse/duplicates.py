@@ -4,6 +4,7 @@ Rows are passed on as they are read, so what is superseded is known only at the 
 """
 
 from dataclasses import dataclass
+from mmap import mmap
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +18,9 @@ from harvester.pipeline.parse.lookup import collected
 
 #: Two numbers stand for an identity, of 64 and of 32 bits. With the first alone, two of a million products would be
 #: taken for the same in every forty millionth file.
-_SEEDS = {0: np.uint64, 1: np.uint32}
+_SEEDS: dict[int, type[np.generic]] = {0: np.uint64, 1: np.uint32}
+#: Room that there is from the beginning; few files have more.
+FIRST_ROWS = 1 << 20
 _BY_URL = NUMBERS[IdentityType.URL_HASH]
 
 
@@ -50,23 +53,52 @@ class Duplicates:
         return len(self.superseded)
 
 
+class _Column:
+    """Values of all rows, in memory of its own: pages that nothing was written to take no room.
+
+    In the heap, what lives until the end would keep the room between it, which large blocks come and go in, from being
+    used again.
+    """
+
+    def __init__(self, dtype: type[np.generic]) -> None:
+        self._dtype = np.dtype(dtype)
+        self._values = self._room(FIRST_ROWS)
+        self._count = 0
+
+    def _room(self, rows: int) -> NDArray[Any]:
+        return np.frombuffer(mmap(-1, rows * self._dtype.itemsize), self._dtype)
+
+    def add(self, values: NDArray[Any]) -> None:
+        behind = self._count + len(values)
+        if behind > len(self._values):
+            more = self._room(2 * behind)
+            more[: self._count] = self.values
+            self._values = more
+        self._values[self._count : behind] = values
+        self._count = behind
+
+    @property
+    def values(self) -> NDArray[Any]:
+        return self._values[: self._count]
+
+
 class ProductTracker:
     """Remembers which products were seen, and in which lines."""
 
     def __init__(self, most_products: int) -> None:
         self._most = most_products
-        self._lines: list[NDArray[np.uint32]] = []
-        self._by_url: list[NDArray[np.bool_]] = []
-        self._keys: list[list[NDArray[Any]]] = [[] for _ in _SEEDS]
+        self._lines = _Column(np.uint32)
+        self._by_url = _Column(np.bool_)
+        self._keys = [_Column(dtype) for dtype in _SEEDS.values()]
 
     def add(self, rows: pl.DataFrame) -> None:
         """Note the valid rows of a block; blocks come in the order of the file."""
         identity = pl.struct("identity_type", "identity_value")
         hashes = collected(rows.lazy().select(identity.hash(seed).alias(str(seed)) for seed in _SEEDS))
         for kept, column, dtype in zip(self._keys, hashes.iter_columns(), _SEEDS.values(), strict=True):
-            kept.append(column.to_numpy().astype(dtype))
-        self._lines.append(rows["line"].to_numpy().astype(np.uint32))
-        self._by_url.append((rows["identity_type"] == _BY_URL).to_numpy())
+            kept.add(column.to_numpy().astype(dtype))
+        self._lines.add(rows["line"].to_numpy())
+        self._by_url.add((rows["identity_type"] == _BY_URL).to_numpy())
 
     def finish(self) -> Duplicates:
         """What the whole file says.
@@ -74,16 +106,16 @@ class ProductTracker:
         Raises:
             UniqueProductLimitExceeded: there are too many products.
         """
-        key = _joined(self._keys[0], np.uint64)
+        key = self._keys[0].values
         if not _equals_next(np.sort(key)).any():
             return self._all_different(len(key))
         order, is_lost = self._compared(key)
         products = len(order) - int(is_lost.sum())
         self._refuse_more_than_allowed(products)
-        lines = _joined(self._lines, np.uint32)[order]
+        lines = self._lines.values[order]
         return Duplicates(
             products=products,
-            url_hash_products=int(_joined(self._by_url, np.bool_)[order[~is_lost]].sum()),
+            url_hash_products=int(self._by_url.values[order[~is_lost]].sum()),
             superseded=pl.Series(np.sort(lines[is_lost]).astype(np.int64)),
             samples=_samples(lines, is_lost),
         )
@@ -91,7 +123,7 @@ class ProductTracker:
     def _all_different(self, products: int) -> Duplicates:
         """Most files name no product twice, and for those nothing has to be put in order."""
         self._refuse_more_than_allowed(products)
-        by_url = sum(int(part.sum()) for part in self._by_url)
+        by_url = int(self._by_url.values.sum())
         none = pl.Series([], dtype=pl.Int64)
         return Duplicates(products=products, url_hash_products=by_url, superseded=none, samples=[])
 
@@ -108,15 +140,8 @@ class ProductTracker:
         order = np.argsort(key, kind="stable")
         is_lost = _equals_next(key[order])
         for other in self._keys[1:]:
-            is_lost &= _equals_next(_joined(other, np.uint32)[order])
+            is_lost &= _equals_next(other.values[order])
         return order, is_lost
-
-
-def _joined(parts: list[NDArray[Any]], dtype: type[np.generic]) -> NDArray[Any]:
-    """The parts as one array; they are let go of, because this is where parsing needs most memory."""
-    joined = np.concatenate([np.empty(0, dtype), *parts])
-    parts.clear()
-    return joined
 
 
 def _equals_next(values: NDArray[Any]) -> NDArray[np.bool_]:

@@ -30,13 +30,15 @@ class KeptRows:
     def __init__(self, file: int, key: str) -> None:
         self._file = file
         self._blocks = _index(file, key)
-        keys = np.concatenate([np.empty(0, KEY), *(self._keys(block) for block in self._blocks)])
-        order = np.argsort(keys["first"])
-        self._first: NDArray[np.uint64] = keys["first"][order]
-        self._second: NDArray[np.uint32] = keys["second"][order]
-        self._order = order.astype(np.uint32)
         #: The place of each block's first row among all rows.
         self.starts = np.cumsum([0, *(block.rows for block in self._blocks)])
+        first = np.empty(self.starts[-1], np.uint64)
+        second = np.empty(self.starts[-1], np.uint32)
+        for block, start, stop in zip(self._blocks, self.starts, self.starts[1:], strict=False):
+            keys = self._keys(block)
+            first[start:stop], second[start:stop] = keys["first"], keys["second"]
+        self._order = np.argsort(first).astype(np.uint32)
+        self._first, self._second = first[self._order], second[self._order]
         self.rows = lru_cache(maxsize=_HELD_BLOCKS)(self._rows)
 
     @classmethod

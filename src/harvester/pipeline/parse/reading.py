@@ -171,7 +171,7 @@ class Parsing:
     def _note(self, part: Part) -> None:
         self.report.rows_read += part.rows_read
         self.report.rows_valid += part.rows.height
-        self.report.rows_known += len(part.known_lines)
+        self.report.rows_known += part.known
         self.report.findings.add(part.findings)
         self._tracker.add(part.rows)
 
