@@ -107,10 +107,10 @@ class Known:
         self._writer = writer
         self._blocks = self._records = self._found = 0
 
-    @property
-    def is_looking(self) -> bool:
-        """Whether any record may be known."""
-        return self._kept is not None
+    def while_looking(self, blocks: Iterator[Block]) -> Iterator[Block]:
+        """Blocks of which something may be known; the others are left to whoever comes next."""
+        while self._kept and (block := next(blocks, None)):
+            yield block
 
     def look(self, block: Block) -> Looked:
         """Find the rows of a block's records."""

@@ -139,16 +139,13 @@ class Parsing:
     def _read(self) -> Generator[Part]:
         """Blocks read side by side, in their order, and never more of them than threads."""
         with ThreadPoolExecutor(self._threads, thread_name_prefix="parse") as pool:
-            if self._known and self._known.is_looking:
-                looked = _in_order(pool, self._known.look, self._blocks(), self._most_waiting)
+            blocks = self._blocks()
+            if self._known:
+                # Rows that are known come fast and take room, so few of them wait.
+                looked = _in_order(pool, self._known.look, self._known.while_looking(blocks), waiting=1)
                 together = self._known.together(looked, self._block_bytes // 2)
-                yield from _in_order(pool, partial(self._known.read, reader=self._rows), together, self._most_waiting)
-            else:
-                yield from _in_order(pool, self._part, self._blocks(), self._most_waiting)
-
-    def _most_waiting(self) -> int:
-        """Rows that are known come fast and take room; where all is parsed, no thread may have to wait for work."""
-        return 1 if self._known and self._known.is_looking else self._threads
+                yield from _in_order(pool, partial(self._known.read, reader=self._rows), together, waiting=1)
+            yield from _in_order(pool, self._part, blocks, waiting=self._threads)
 
     def _part(self, block: Block) -> Part:
         if self._known:
@@ -197,14 +194,12 @@ def file_chunks(path: Path, size: int = BLOCK_BYTES) -> Iterator[bytes]:
             yield chunk
 
 
-def _in_order(
-    pool: ThreadPoolExecutor, work: Callable[[T], R], items: Iterable[T], most_waiting: Callable[[], int]
-) -> Generator[R]:
+def _in_order(pool: ThreadPoolExecutor, work: Callable[[T], R], items: Iterable[T], *, waiting: int) -> Generator[R]:
     """What the work on each item comes to, in their order; so many may wait while another one is taken."""
     working: deque[Future[R]] = deque()
     for item in items:
         working.append(pool.submit(work, item))
-        while len(working) > most_waiting():
+        if len(working) > waiting:
             yield working.popleft().result()
     while working:
         yield working.popleft().result()
