@@ -124,8 +124,6 @@ def _as_products(block: pl.DataFrame, ids: NDArray[np.int64], baseline: Baseline
         pl.Series("id", ids[block["place"].to_numpy()]),
         pl.lit(run_no).alias("created_run_no"),
         pl.lit(run_no).alias("updated_run_no"),
-        pl.lit(baseline.moment.isoformat()).alias("created_at"),
-        pl.lit(baseline.moment.isoformat()).alias("updated_at"),
     ).drop("line", "place")
 
 

@@ -30,6 +30,10 @@ WHERE w.expiry_hours IS NULL OR coalesce(o.seen_until, w.last_promoted_at) >= w.
 CREATE VIEW visible_offers AS SELECT * FROM active_offers WHERE is_shown;
 DROP FUNCTION offer_tokens(uuid, text, text, text);
 
+-- To read two moments for every new product took a sixth of their COPY.
+ALTER TABLE source_products ALTER COLUMN created_at SET DEFAULT transaction_timestamp(),
+    ALTER COLUMN updated_at SET DEFAULT transaction_timestamp();
+
 -- One table at a time: what a run read is only joined whole, and to look at half a million rows takes a while.
 DROP FUNCTION analyse_staging(integer);
 CREATE FUNCTION analyse_staging(slot integer, of text) RETURNS void LANGUAGE plpgsql SECURITY DEFINER
