@@ -326,7 +326,7 @@ def test_a_result_is_kept_as_it_is(database):
 
 @job_kind("test.huge_result")
 def huge_result(job: RunningJob) -> str:
-    return "x" * 5_000_000
+    return "huge " * 1_000_000
 
 
 def test_a_result_that_would_fill_the_table_is_not_kept(database):
