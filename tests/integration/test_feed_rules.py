@@ -367,6 +367,7 @@ def test_a_click_during_a_run_gets_one_run_of_its_own(world):
     world.put(*TEN)
     world.meanwhile(click_twice)
     world.work(world.ask(), threads=2)
+    world.hurry()
     assert world.happened is None
     assert [(run.trigger, run.outcome) for run in runs()] == [("SCHEDULED", "PROMOTED"), ("MANUAL_PENDING", "SKIPPED")]
     assert Feed.objects.get().manual_run_requested_at is None
@@ -387,6 +388,7 @@ def test_a_feed_that_was_paused_meanwhile_gets_no_follow_up(world):
     world.put(*TEN)
     world.meanwhile(click_and_pause)
     world.work(world.ask(), threads=2)
+    world.hurry()
     assert world.happened is None
     assert [run.trigger for run in runs()] == ["SCHEDULED"]
     assert Job.objects.filter(kind="feeds.run").count() == 2, "that of the schedule and that of the click"

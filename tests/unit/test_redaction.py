@@ -345,6 +345,13 @@ def test_redacting_text_again_changes_nothing(text):
     assert redact_text(once) == once
 
 
+@pytest.mark.parametrize("name", ["PASSWD=COUNT", b"PASSWD=COUNT"])
+def test_what_stands_under_a_name_with_a_secret_in_it_is_hidden_at_once(name):
+    assert redact([(name, 7)]) == redact(redact([(name, 7)]))
+    assert redact([(name, 7)])[0][1] == "[redacted]"
+    assert redact({"name": name, "value": 7})["value"] == "[redacted]"
+
+
 @settings(max_examples=500)
 @given(values)
 def test_redacting_a_value_again_changes_nothing(value):

@@ -30,7 +30,7 @@ def redact(value: Any) -> Any:
 
 def _redact(value: Any, path: tuple[int, ...], *, in_list: bool = False) -> Any:
     try:
-        if in_list and isinstance(value, tuple | list) and len(value) == _PAIR and is_secret_name(value[0]):
+        if in_list and isinstance(value, tuple | list) and len(value) == _PAIR and _names_a_secret(value[0]):
             return _hide_second(value)
         return _redact_by_type(value, path)
     except Exception:  # noqa: BLE001 - an object may raise anything when it is looked at
@@ -67,12 +67,19 @@ def _redact_inside(value: Any, path: tuple[int, ...]) -> Any:
 
 def _redact_mapping(value: Mapping[Any, Any], path: tuple[int, ...]) -> dict[Any, Any]:
     cleaned = {}
-    has_secret_name = is_secret_name(value.get("name"))
+    has_secret_name = _names_a_secret(value.get("name"))
     for name, item in value.items():
         shown = _redact_key(name)
         is_secret = is_secret_name(shown) or (has_secret_name and shown == "value")
         cleaned[shown] = _hide(item) if is_secret else _redact(item, path)
     return cleaned
+
+
+def _names_a_secret(name: Any) -> bool:
+    """Also a name with a secret in it, which is none any more once that is gone."""
+    if not isinstance(name, (str, bytes)):
+        return is_secret_name(name)
+    return is_secret_name(name) or is_secret_name(_redact_key(name))
 
 
 def _redact_key(name: Any) -> Any:
@@ -81,7 +88,7 @@ def _redact_key(name: Any) -> Any:
 
 
 def _hide_second(pair: Any) -> Any:
-    hidden = [pair[0], _hide(pair[1])]
+    hidden = [_redact_key(pair[0]), _hide(pair[1])]
     return tuple(hidden) if isinstance(pair, tuple) else hidden
 
 
