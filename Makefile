@@ -1,7 +1,7 @@
 # `make` alone lists every target.
 .DEFAULT_GOAL := help
 .PHONY: help demo up test test-fast lint format bench bench-engine bench-ingest bench-search bench-pages \
-	chaos mutants lock clean parts api-reference pictures
+	chaos mutants lock clean parts api-reference pictures compiled
 
 PYTHON ?= python3
 VENV := .venv
@@ -53,8 +53,13 @@ format: $(VENV)/.dev ## Put the code in the house's form
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
-test: $(VENV)/.dev parts lint ## Everything that must pass: lint and all tests
+test: $(VENV)/.dev parts ## Everything that must pass: lint and all tests
+	@$(MAKE) --no-print-directory -j 2 lint compiled
 	@$(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder $(ARGS)  # much of the time they wait; tests/conftest.py orders them
+
+# Each of the processes would compile every test by itself, all at the same time.
+compiled: $(VENV)/.dev
+	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --collect-only -q > $(VENV)/collected.txt || { tail -30 $(VENV)/collected.txt; exit 1; }
 
 test-fast: $(VENV)/.dev ## The tests without the slow ones and the browser
 	@$(BIN)/python -m pytest -m "not slow and not browser" $(ARGS)

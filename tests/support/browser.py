@@ -1,13 +1,15 @@
 """Debian's chromium, driven by playwright, with an ear for everything that goes wrong in it."""
 
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
-CHROMIUM = "/usr/bin/chromium"
+#: The same browser without a desktop around it takes a quarter less time, where Debian has it.
+CHROMIUM = shutil.which("chromium-headless-shell") or "/usr/bin/chromium"
 #: Parts of the browser that no page has. The pop-up of the address bar is a page in a process of its own for every
 #: window, and a spare process waits beside each page: together a third of all the time that a test takes.
 WITHOUT = ("SpareRendererForSitePerProcess", "WebUIOmniboxPopup", "WebUIOmniboxAimPopup", "WebUIOmniboxFullPopup")
