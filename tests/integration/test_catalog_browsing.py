@@ -147,3 +147,13 @@ REFUSED = [
 def test_what_cannot_be_answered_is_refused_by_name(values, words):
     with pytest.raises(InvalidInput, match=words):
         browsing.browse(Browse(**values))
+
+
+def test_words_of_products_without_an_offer_take_nobodys_place(shop):
+    """They are ranked with the others, and the page is filled all the same."""
+    for number in range(4):
+        put(shop, f"Hammer {number}")
+    gone = put(shop, "Hammer hammer hammer")
+    catalog.fetch("DELETE FROM offers WHERE product_id = %s", gone)
+    found = browsing.browse(Browse(text="hammer", page_size=3))
+    assert ([line.title for line in found.lines], found.is_cut) == (["Hammer 3", "Hammer 2", "Hammer 1"], True)

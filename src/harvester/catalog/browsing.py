@@ -14,7 +14,15 @@ from typing import Any
 from uuid import UUID
 
 from harvester.catalog import explaining
-from harvester.catalog.browsing_sql import by_number, is_like_a_number, narrow, ranked, without_offer
+from harvester.catalog.browsing_sql import (
+    asks_for_words_alone,
+    by_number,
+    is_like_a_number,
+    narrow,
+    ranked,
+    ranked_words,
+    without_offer,
+)
 from harvester.catalog.explaining import Key, Standing
 from harvester.catalog.rows import fetch
 from harvester.catalog.search import Query, Sort, asked_words, words_first
@@ -174,7 +182,10 @@ def _sources(query: Browse) -> list[UUID] | None:
 
 
 def _best(query: Browse, sources: list[UUID] | None) -> Listing:
-    found = fetch(ranked(query, sources), {**_values(query, sources), "window": query.page_size + 1})
+    values = {**_values(query, sources), "window": query.page_size + 1}
+    found = fetch(ranked_words(query, sources), values) if asks_for_words_alone(query) else []
+    if len(found) <= query.page_size:
+        found = fetch(ranked(query, sources), values)
     keys = [_key(row) for row in found[: query.page_size]]
     return Listing(lines=lines(keys), is_cut=len(found) > query.page_size)
 

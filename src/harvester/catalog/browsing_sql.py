@@ -35,6 +35,16 @@ SELECT source_id, product_id, amount, fits FROM (
     FROM {offers} WHERE {where} LIMIT {candidates}
 ) c WHERE fits ORDER BY rank DESC, product_id DESC LIMIT %(window)s
 """
+# Where nothing is asked of the offers themselves, only those of the page are looked up.
+_RANKED_WORDS = """
+SELECT o.source_id, o.product_id, o.amount, true AS fits FROM (
+    SELECT * FROM (
+        SELECT w.source_id, w.product_id, ts_rank(w.words, {text}) AS rank
+        FROM offer_words w WHERE {where} LIMIT {candidates}
+    ) c ORDER BY rank DESC, product_id DESC LIMIT %(window)s
+) c JOIN offers o ON o.source_id = c.source_id AND o.product_id = c.product_id
+ORDER BY c.rank DESC, c.product_id DESC
+"""
 _WITHOUT_OFFER = """
 SELECT x.* FROM unnest(%(sources)s::uuid[]) AS each (id) CROSS JOIN LATERAL (
     SELECT o.source_id, o.id AS product_id, NULL::numeric AS amount, NOT EXISTS (
@@ -96,6 +106,18 @@ def ranked(query: "Browse", sources: list[UUID] | None) -> str:
     return _RANKED.format(
         fits=_fits(query), offers=_offers(query), text=WORDS["text"], where=_all_of(where), candidates=CANDIDATES
     )
+
+
+def asks_for_words_alone(query: "Browse") -> bool:
+    """Whether any offer will do that has the words."""
+    asked = (query.currency, query.in_stock, query.min_amount, query.max_amount)
+    return not query.state and all(value in (None, "") for value in asked)
+
+
+def ranked_words(query: "Browse", sources: list[UUID] | None) -> str:
+    """The same for a query that asks for words alone. Some of them may belong to products that have no offer."""
+    where = [*asked_words(query), *(["w.source_id = ANY (%(sources)s)"] if sources is not None else [])]
+    return _RANKED_WORDS.format(text=WORDS["text"], where=_all_of(where), candidates=CANDIDATES)
 
 
 def without_offer(query: "Browse", sources: list[UUID] | None, *, backwards: bool) -> str:  # noqa: ARG001 - one shape
