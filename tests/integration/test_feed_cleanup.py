@@ -15,6 +15,7 @@ from tests.support.tables import rows
 from tests.support.workers import run_until_idle
 
 from harvester.catalog.models import PriceCorrection, Run, Source
+from harvester.catalog.words import MAKE_SEARCHABLE
 from harvester.engine.enqueue import enqueue
 from harvester.engine.registry import all_periodic
 from harvester.feeds import cleanup
@@ -114,8 +115,12 @@ def test_products_that_were_never_promoted_go_with_the_run_that_made_them(monkey
     make_product(feed, 6, failed.no)
     make_price(feed, 6, failed.no)
     make_product(other, 7, 999_999)
+    for of in (feed, other):
+        enqueue(MAKE_SEARCHABLE, {"source_id": str(of.source_id)})
+    run_until_idle(queues=("search",))
     assert clean_up()["products"] == 6
     assert products() == [6]
+    assert rows("SELECT product_id FROM offer_words") == [(6,)]
 
 
 @pytest.mark.parametrize("how", ["running", "held", "locked"])

@@ -14,6 +14,7 @@ import structlog
 from django.conf import settings
 from django.db import connection
 
+from harvester.catalog.words import lock_words
 from harvester.engine.job import RunningJob
 from harvester.feeds.known import forget_all_but
 from harvester.feeds.locking import FEED_LOCK
@@ -49,13 +50,16 @@ SELECT pg_try_advisory_xact_lock(%(lock)s, f.lock_no) AND s.held_run_no IS NULL
 FROM feeds f JOIN sources s ON s.id = f.source_id WHERE s.id = %(source)s
 """
 _DELETE_PRODUCTS = """
-DELETE FROM source_products p USING (
+WITH gone AS MATERIALIZED (
     SELECT c.id FROM source_products c
     WHERE c.source_id = %(source)s AND c.id > %(after)s
       AND NOT EXISTS (SELECT FROM offers o WHERE o.source_id = c.source_id AND o.product_id = c.id)
       AND NOT EXISTS (SELECT FROM prices l WHERE l.source_id = c.source_id AND l.source_product_id = c.id)
     ORDER BY c.id LIMIT %(most)s
-) gone
+), unsaid AS (
+    DELETE FROM offer_words w USING gone WHERE w.source_id = %(source)s AND w.product_id = gone.id
+)
+DELETE FROM source_products p USING gone
 WHERE p.source_id = %(source)s AND p.id = gone.id RETURNING p.id
 """
 _SOURCES = "SELECT source_id FROM feeds ORDER BY source_id"
@@ -120,6 +124,9 @@ def _delete_products(job: RunningJob, source_id: UUID, after: int) -> list[int]:
     with job.transaction():
         if _column(_LOCK_IDLE_FEED, values) != [True]:
             return []
+        with connection.cursor() as cursor:
+            # Words of a product that goes must not be written at the same time.
+            lock_words(cursor, source_id)
         return _column(_DELETE_PRODUCTS, values)
 
 
