@@ -224,43 +224,54 @@ def long_transaction(job: RunningJob, gate: str) -> None:
         job.finish()
 
 
-def test_a_job_says_which_session_writes_for_it(database):
+WRITERS = "SELECT pid FROM pg_stat_activity WHERE application_name = %s ORDER BY backend_start"
+
+
+def writers(mine: RunningJob) -> list[int]:
+    return [pid for (pid,) in rows(WRITERS, f"harvester job {mine.lease}")]
+
+
+def test_sessions_say_for_which_attempt_they_write(database):
     mine = held()
-    with mine.transaction(), connect("test") as other:
-        told = other.execute(
-            "SELECT writer_pid, writer_started >= backend_start FROM jobs JOIN pg_stat_activity ON pid = writer_pid"
-        )
-        assert told.fetchone() == (connection.connection.info.backend_pid, True)
+    with mine.transaction():
+        assert writers(mine) == [connection.connection.info.backend_pid]
+
+
+def test_a_session_still_says_so_after_a_transaction_that_failed(database):
+    mine = held()
+    with pytest.raises(Broken), mine.transaction():
+        raise Broken
+    assert writers(mine) == [connection.connection.info.backend_pid]
 
 
 def test_a_job_that_got_a_new_session_says_so(database):
     mine = held()
     with mine.transaction():
         note("x", "first")
-    before = job(mine.id).writer_pid
+    before = writers(mine)
     connection.close()
     with mine.transaction():
-        note("x", "second")
-    assert job(mine.id).writer_pid not in (None, before)
+        assert writers(mine) not in ([], before)
 
 
-def test_the_writing_session_of_a_lost_job_is_ended_before_it_is_taken(database):
-    mine, inside, gone = held(), threading.Event(), threading.Event()
-    problems: list[str] = []
+def test_the_writing_sessions_of_a_lost_job_are_ended_before_it_is_taken(database):
+    mine, gone = held(), threading.Event()
+    inside, problems = threading.Barrier(3), []
 
     def write() -> None:
         try:
             with mine.transaction():
                 note("x", "written by a frozen worker")
-                inside.set()
+                inside.wait(30)
                 gone.wait(30)
         except Exception as problem:  # noqa: BLE001 - told by the main thread
             problems.append(type(problem).__name__)
         connections.close_all()
 
-    thread = threading.Thread(target=write)
-    thread.start()
-    assert inside.wait(30)
+    threads = [threading.Thread(target=write) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    inside.wait(30)
     change(mine.id, "heartbeat_at = clock_timestamp() - interval '1 hour'")
     clock = iter([0.0, 60.0])
     rescuer = Rescuer(stuck_seconds=300, between=60, clock=lambda: next(clock))
@@ -268,25 +279,23 @@ def test_the_writing_session_of_a_lost_job_is_ended_before_it_is_taken(database)
         rescuer.look(session)
         assert rescuer.look(session) == [mine.id]
     gone.set()
-    thread.join()
-    assert (state(mine.id), notes("x"), len(problems)) == ("retryable", [], 1)
+    for thread in threads:
+        thread.join()
+    assert (state(mine.id), notes("x"), len(problems)) == ("retryable", [], 2)
 
 
 def test_a_session_that_serves_another_job_now_is_not_ended(database):
-    mine = held()
-    with connect("test") as innocent:
-        change(
-            mine.id,
-            "writer_pid = %s, writer_started = clock_timestamp() - interval '2 hours', "
-            "heartbeat_at = clock_timestamp() - interval '1 hour'",
-            innocent.info.backend_pid,
-        )
-        clock = iter([0.0, 60.0])
-        rescuer = Rescuer(stuck_seconds=300, between=60, clock=lambda: next(clock))
-        with connect("test") as session:
-            rescuer.look(session)
-            assert rescuer.look(session) == [mine.id]
-        assert innocent.execute("SELECT 1").fetchone() == (1,)
+    mine, other = held(), held()
+    with mine.transaction():
+        note("x", "written before")
+    change(mine.id, "heartbeat_at = clock_timestamp() - interval '1 hour'")
+    clock = iter([0.0, 60.0])
+    rescuer = Rescuer(stuck_seconds=300, between=60, clock=lambda: next(clock))
+    with other.transaction(), connect("test") as session:
+        rescuer.look(session)
+        assert rescuer.look(session) == [mine.id]
+        note("x", "written for another job")
+    assert notes("x") == ["written before", "written for another job"]
 
 
 # -- one worker that loses a job and gets it again ---------------------------------------------------------------
@@ -338,14 +347,21 @@ def gated_by_attempt(job: RunningJob, gate: str) -> str:
 
 
 def test_every_statement_of_a_job_checks_its_lease(database):
-    """No ending, heartbeat or writer of an old lease touches the row."""
+    """No ending or heartbeat of an old lease touches the row, and it ends no session."""
     mine = held()
     before = rows("SELECT xmin::text, * FROM jobs")
-    old = {"id": mine.id, "lease": uuid4(), "ids": [mine.id], "leases": [uuid4()], "progress": ['{"done": 1}']}
+    old = {
+        "id": mine.id,
+        "lease": uuid4(),
+        "ids": [mine.id],
+        "leases": [uuid4()],
+        "progress": ['{"done": 1}'],
+        "name": "harvester test",
+    }
     rescue = {"heartbeat_at": job(mine.id).heartbeat_at, "error": "lost"}
     ending = Ending(job_id=mine.id, lease=uuid4(), state=JobState.SUCCEEDED, result="1")
     with connect("test") as session, session.cursor() as cursor:
-        for statement in (sql.HEARTBEAT, sql.WRITER, sql.FENCE, sql.RESCUE):
+        for statement in (sql.HEARTBEAT, sql.END_WRITERS, sql.FENCE, sql.RESCUE):
             assert session.execute(statement, {**old, **rescue}).fetchall() == []
         for by_force in (False, True):
             assert settle_in(cursor, [ending], by_force=by_force) == {}

@@ -158,7 +158,7 @@ def test_heartbeats_touch_no_index(database):
         "SELECT DISTINCT a.attname FROM pg_index i JOIN pg_attribute a ON a.attrelid = i.indrelid "
         "AND a.attnum = ANY (i.indkey) WHERE i.indrelid = 'jobs'::regclass"
     )
-    assert not {"heartbeat_at", "progress", "writer_pid", "writer_started"} & {name for (name,) in indexed}
+    assert not {"heartbeat_at", "progress"} & {name for (name,) in indexed}
 
 
 def test_imports_go_down_only():

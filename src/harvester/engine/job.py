@@ -55,7 +55,6 @@ class RunningJob:
     #: Set when the worker gave the slot to somebody else (timeout, stop); nothing is recorded any more.
     abandoned: bool = False
     deadline: float | None = None
-    _writer_pid: int | None = None
     _lost: bool = False
     _cancel: bool = False
     _progress: dict[str, Any] | None = None
@@ -106,17 +105,12 @@ class RunningJob:
         self.finished = True
 
     def _announce_writer(self, database: BaseDatabaseWrapper) -> None:
-        """Record which session writes for this job, once per session."""
+        """Have the session say that it writes for this attempt, once."""
         database.ensure_connection()
-        pid = database.connection.info.backend_pid
-        if pid == self._writer_pid:
-            return
-        with database.cursor() as cursor:
-            cursor.execute(sql.WRITER, {"id": self.id, "lease": self.lease})
-            if cursor.fetchone() is None:
-                self._lost = True
-                raise LeaseLost(f"Job {self.id} was taken over before it wrote anything.")
-        self._writer_pid = pid
+        name = sql.WRITER_NAME.format(lease=self.lease)
+        if database.connection.info.parameter_status("application_name") != name:
+            with database.cursor() as cursor:
+                cursor.execute(sql.WRITER, {"name": name})
 
     def mark_lost(self) -> None:
         self._lost = True

@@ -26,8 +26,6 @@ class Job(models.Model):
     lease = models.UUIDField(null=True)
     worker = models.TextField(null=True)
     heartbeat_at = models.DateTimeField(null=True)
-    writer_pid = models.IntegerField(null=True)
-    writer_started = models.DateTimeField(null=True)
     cancel_requested_at = models.DateTimeField(null=True)
     progress = models.JSONField(null=True)
     result = models.JSONField(null=True)

@@ -13,7 +13,7 @@ from harvester.engine import sql
 from harvester.engine.connect import Connection
 from harvester.engine.events import EngineEvent, emit
 from harvester.engine.states import JobState
-from harvester.engine.writers import end_writer
+from harvester.engine.writers import end_writers
 
 log = structlog.get_logger(__name__)
 
@@ -67,7 +67,7 @@ class Rescuer:
         """End what is left of the old attempt, then take the job, unless it shows life after all."""
         error = f"Worker {worker} was not heard of for {self.stuck_seconds:g} s and lost the job."
         values = {"id": silence.job_id, "lease": silence.lease, "heartbeat_at": silence.heartbeat_at}
-        end_writer(connection, *silence)
+        end_writers(connection, *silence)
         row = connection.execute(sql.RESCUE, {**values, "error": error}).fetchone()
         if row is None:
             return False

@@ -288,13 +288,10 @@ SELECT cancel_requested_at IS NOT NULL FROM jobs
 WHERE id = %(id)s AND lease = %(lease)s AND state = 'running' FOR KEY SHARE
 """
 
-# Remembers which session writes for the job, so that it can be ended if its process freezes. In a transaction of
-# its own: inside the fenced one this update would block the job's heartbeats.
-WRITER = """
-UPDATE jobs SET writer_pid = pg_backend_pid(), writer_started = clock_timestamp()
-WHERE id = %(id)s AND lease = %(lease)s AND state = 'running'
-RETURNING writer_pid
-"""
+# Sessions that write for an attempt bear its lease in their name, so that they can be ended if their process freezes.
+# Given outside of transactions: one that is rolled back would take the name with it.
+WRITER = "SELECT set_config('application_name', %(name)s, false)"
+WRITER_NAME = "harvester job {lease}"
 
 # Somebody asked the job to stop, and it would otherwise have gone on.
 _STOPPED = "(e.state IN ('pending', 'retryable') AND j.cancel_requested_at IS NOT NULL)"
@@ -315,7 +312,7 @@ WITH ending AS (
                            THEN clock_timestamp() END,
         run_at = CASE WHEN e.delay IS NULL THEN j.run_at
                       ELSE clock_timestamp() + e.delay * interval '1 second' END,
-        attempt = j.attempt - e.refund, lease = NULL, writer_pid = NULL, writer_started = NULL,
+        attempt = j.attempt - e.refund, lease = NULL,
         result = e.result::jsonb, progress = coalesce(e.progress::jsonb, j.progress),
         error_type = CASE WHEN e.state = 'succeeded' THEN NULL ELSE coalesce(e.error_type, j.error_type) END,
         error = CASE WHEN e.state = 'succeeded' THEN NULL ELSE coalesce(e.error, j.error) END,
@@ -345,11 +342,11 @@ WHERE state = 'running' AND heartbeat_at < clock_timestamp() - %(stuck)s * inter
 ORDER BY id
 """
 
-# Ends the session that writes for a job, unless another one has got its pid since, and, where a heartbeat is named,
-# if the job has not been heard of since. Waits until the session is gone.
-END_WRITER = """
+# Ends the sessions that write for a job; where a heartbeat is named, only if the job has not been heard of since.
+# Waits until they are gone.
+END_WRITERS = """
 SELECT pg_terminate_backend(a.pid, 5000)
-FROM jobs j JOIN pg_stat_activity a ON a.pid = j.writer_pid AND a.backend_start <= j.writer_started
+FROM jobs j JOIN pg_stat_activity a ON a.application_name = %(name)s AND a.datname = current_database()
 WHERE j.id = %(id)s AND j.lease = %(lease)s AND j.state = 'running'
   AND j.heartbeat_at = coalesce(%(heartbeat_at)s::timestamptz, j.heartbeat_at)
 """
@@ -376,7 +373,7 @@ WITH lost AS (
                      WHEN attempt >= max_attempts THEN 'failed' ELSE 'retryable' END,
         finished_at = CASE WHEN cancel_requested_at IS NOT NULL OR attempt >= max_attempts
                            THEN clock_timestamp() END,
-        run_at = clock_timestamp(), lease = NULL, writer_pid = NULL, writer_started = NULL,
+        run_at = clock_timestamp(), lease = NULL,
         error_type = 'WORKER_LOST', error = %(error)s, traceback = NULL
     WHERE id IN (SELECT id FROM lost)
     RETURNING id, queue, lane, priority, state, attempt, worker

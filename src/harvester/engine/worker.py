@@ -35,7 +35,7 @@ from harvester.engine.settle import (
 from harvester.engine.slots import Slots
 from harvester.engine.states import JobState
 from harvester.engine.unanswered import UnansweredClaims
-from harvester.engine.writers import end_writer
+from harvester.engine.writers import end_writers
 from harvester.kernel.retry import RetryPolicy
 
 log = structlog.get_logger(__name__)
@@ -308,7 +308,7 @@ class Worker:
     def _force(self, job: RunningJob, ending: Ending) -> bool:
         try:
             connection = self._connected()
-            end_writer(connection, job.id, job.lease)
+            end_writers(connection, job.id, job.lease)
             with connection.transaction(), connection.cursor() as cursor:
                 cursor.execute(f"SET LOCAL lock_timeout = {FORCE_LOCK_TIMEOUT_MS}")
                 settled = settle_in(cursor, [ending], by_force=True)

@@ -14,9 +14,10 @@ from harvester.engine.connect import Connection
 log = structlog.get_logger(__name__)
 
 
-def end_writer(connection: Connection, job_id: int, lease: UUID, heartbeat_at: datetime | None = None) -> None:
-    """End the session that writes for an attempt, if there is one."""
-    _end(connection, sql.END_WRITER, {"id": job_id, "lease": lease, "heartbeat_at": heartbeat_at})
+def end_writers(connection: Connection, job_id: int, lease: UUID, heartbeat_at: datetime | None = None) -> None:
+    """End the sessions that write for an attempt, if there are any."""
+    name = sql.WRITER_NAME.format(lease=lease)
+    _end(connection, sql.END_WRITERS, {"id": job_id, "lease": lease, "heartbeat_at": heartbeat_at, "name": name})
 
 
 def end_frozen_dispatch(connection: Connection, stuck_seconds: float) -> None:
