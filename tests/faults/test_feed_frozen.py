@@ -18,6 +18,12 @@ FROZEN = {
     "inside the promotion": ["STEP promote", "UPDATE offers"],
     "before the commit of the promotion": ["STEP promote", "COMMIT"],
 }
+#: The same where new products come in beside the promotion, so that two sessions write.
+FROZEN_BESIDE = {
+    "inside the copy of products": ["COPY source_products"],
+    "while products are copied": ["STEP promote", "UPDATE offers"],
+    "between two blocks of products": ["COPY source_products", "COMMITTED"],
+}
 
 
 @pytest.mark.parametrize("path", FROZEN.values(), ids=FROZEN)
@@ -25,6 +31,23 @@ def test_a_frozen_worker_is_replaced_and_finds_its_writes_refused_when_it_wakes(
     twins.publish()
     run = twins.disturbed.ask()
     with feed_worker(*path) as zombie:
+        backend = wait_at_point()
+        frozen(zombie)
+        twins.peaceful.ask()
+        with worker_thread():
+            wait_until_ended(run)
+        assert not backend_lives(backend)
+        twins.must_be_alike()
+        awake(zombie)
+    twins.must_be_alike()
+    assert job(run).attempt == 2
+
+
+@pytest.mark.parametrize("path", FROZEN_BESIDE.values(), ids=FROZEN_BESIDE)
+def test_a_worker_that_froze_with_two_sessions_is_replaced_like_any_other(twins, path):
+    twins.publish()
+    run = twins.disturbed.ask()
+    with feed_worker(*path, few=0) as zombie:
         backend = wait_at_point()
         frozen(zombie)
         twins.peaceful.ask()

@@ -46,6 +46,14 @@ PROMOTION = {
     "after its commit": ["STEP promote", "COMMITTED"],
     "before the lock is given back": ["STEP promote", "COMMITTED", "pg_advisory_unlock", "pg_advisory_unlock"],
 }
+#: Where more new products come in than a promotion writes the words of: beside it.
+BESIDE = {
+    "inside the copy of products": ["COPY source_products"],
+    "when new products are there": ["COPY source_products", "COMMITTED"],
+    "before new offers": ["STEP promote", "INSERT INTO offers"],
+    "before the run": ["STEP promote", 'UPDATE "runs"'],
+    "before the end of the job": ["STEP promote", "WITH ending"],
+}
 HOLD = {
     "before the difference is kept": ["STEP hold", "INSERT INTO held_changes"],
     "before the source": ["STEP hold", "UPDATE sources"],
@@ -61,9 +69,9 @@ APPROVAL = {
 }
 
 
-def killed_at(path, job):
+def killed_at(path, job, **how):
     """A worker begins the job and is killed at the end of the path; another one may go on."""
-    with feed_worker(*path) as victim:
+    with feed_worker(*path, **how) as victim:
         backend = wait_at_point()
         victim.kill()
     take_over(job, backend)
@@ -74,6 +82,16 @@ def test_a_run_whose_worker_was_killed_ends_like_any_other(twins, path):
     twins.publish()
     job = twins.disturbed.ask()
     killed_at(path, job)
+    twins.peaceful.ask()
+    twins.disturbed.work(job)
+    twins.must_be_alike()
+
+
+@pytest.mark.parametrize("path", BESIDE.values(), ids=BESIDE)
+def test_a_run_whose_worker_was_killed_while_products_came_in_beside_ends_like_any_other(twins, path):
+    twins.publish()
+    job = twins.disturbed.ask()
+    killed_at(path, job, few=0)
     twins.peaceful.ask()
     twins.disturbed.work(job)
     twins.must_be_alike()

@@ -12,7 +12,6 @@ from tests.support.workers import run_until_idle
 from harvester.catalog import checking, offers, words
 from harvester.catalog.search import Query, search
 from harvester.engine.enqueue import enqueue
-from harvester.pipeline import promote
 
 pytestmark = pytest.mark.usefixtures("database")
 
@@ -38,7 +37,6 @@ def test_a_run_with_some_new_products_is_found_at_once(world):
 
 
 def test_a_run_with_very_many_new_products_is_visible_first_and_found_soon(world, monkeypatch):
-    monkeypatch.setattr(promote, "AT_ONCE", 2)
     monkeypatch.setattr(words, "AT_ONCE", 2)
     world.put(100, 200, 300)
     world.run()

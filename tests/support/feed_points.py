@@ -1,4 +1,4 @@
-"""Points of a run at which a test stops it: every statement, commit, copy and step of the thread that runs the feed.
+"""Points of a run at which a test stops it: every statement, commit, copy and step of the threads that run the feed.
 
 A path names words that the run comes by one after the other; it stops before the one that has the last word. There
 it says `at` with the number of its session's backend, and goes on when it hears `go on`.
@@ -33,6 +33,9 @@ STEPS = (
     ("harvester.feeds.decide", "make_held_products"),
     ("harvester.feeds.decide", "promote"),
 )
+
+#: The thread of a job, and that of what is done beside it.
+THREADS = ("harvester-job", "beside")
 
 
 class Route:
@@ -100,7 +103,7 @@ def _watch_session(route: Route, connection: Any, **_: Any) -> None:
         route.comes_by("COMMITTED")
         return result
 
-    if connection.alias == "default" and threading.current_thread().name == "harvester-job":
+    if connection.alias == "default" and threading.current_thread().name.startswith(THREADS):
         connection.execute_wrappers.append(statement)
         connection._commit = committing
 

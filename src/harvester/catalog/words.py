@@ -1,17 +1,19 @@
 """By which words offers are found. They stand beside the offers, so that a change of prices leaves their index alone.
 
-Of a run with some new products they are written by the promotion itself. To write half a million takes as long as the
-promotion, so that a job of its own does it meanwhile: nobody finds a product that has no offer yet. When both have
-ended, what is visible is also found.
+Of a run with some new products they are written by the promotion itself. To write half a million takes as long as all
+else that a promotion does, so that a job of its own does it afterwards: what is visible is found a little later.
 """
 
-from collections.abc import Sequence
-from typing import Any
+from collections import deque
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from typing import Any, NamedTuple
 from uuid import UUID
 
 import structlog
 from django.db import connection
 
+from harvester.engine.beside import beside
 from harvester.engine.enqueue import enqueue
 from harvester.engine.job import RunningJob
 from harvester.engine.registry import job_kind
@@ -26,9 +28,10 @@ RETRY = RetryPolicy(base=5.0, factor=3.0, attempts=5)
 
 #: The first half of the lock's key; "word".
 _WORDS_LOCK = 0x776F7264
-# Between the reading of titles and the commit of their words, nobody else may change either. It is not the lock of the
-# source, which a promotion has until it ends.
+# Between the reading of titles and the commit of their words, nobody may change titles. Whoever adds words shares the
+# lock with others who do. It is not the lock of the source, which a promotion has until it ends.
 _LOCK = f"SELECT pg_advisory_xact_lock({_WORDS_LOCK}, hashtext(%(source)s::text))"
+_LOCK_SHARED = _LOCK.replace("_lock(", "_lock_shared(")
 _ADD = """
 INSERT INTO offer_words (source_id, product_id, words)
 SELECT p.source_id, p.id, words_of(p.title, p.brand, p.category) FROM source_products p
@@ -43,11 +46,12 @@ _ADD_SLICE = _ADD.format(
     which="p.id > %(after)s AND p.id <= %(upto)s",
     within="AND w.product_id > %(after)s AND w.product_id <= %(upto)s",
 )
-_SLICE = """
-SELECT max(id), count(*) FROM (
-    SELECT id FROM source_products WHERE source_id = %(source)s AND id > %(after)s ORDER BY id LIMIT %(most)s) s
+_SLICES = """
+SELECT min(id) - 1, max(id), count(*) FROM (
+    SELECT id, (row_number() OVER (ORDER BY id) - 1) / %(most)s AS slice FROM source_products
+    WHERE source_id = %(source)s) s
+GROUP BY slice ORDER BY slice
 """
-_COUNT = "SELECT count(*) FROM source_products WHERE source_id = %(source)s"
 _LACKING = """
 SELECT EXISTS (SELECT FROM offers o WHERE o.source_id = %(source)s AND NOT EXISTS (
     SELECT FROM offer_words w WHERE w.source_id = o.source_id AND w.product_id = o.product_id))
@@ -58,14 +62,19 @@ def register() -> None:
     job_kind(MAKE_SEARCHABLE, queue="search", retry=RETRY)(make_searchable)
 
 
+def come_later(new: int) -> bool:
+    """Whether of so many new products the words are left to the job."""
+    return new > AT_ONCE
+
+
 def add_words(cursor: Any, source_id: UUID, product_ids: Sequence[int]) -> None:
     """Make these products findable if they are not yet; the transaction is the caller's."""
-    lock_words(cursor, source_id)
+    cursor.execute(_LOCK_SHARED, {"source": source_id})
     cursor.execute(_ADD_THESE, {"source": source_id, "products": list(product_ids)})
 
 
 def lock_words(cursor: Any, source_id: UUID) -> None:
-    """Let nobody else write words of this source until the transaction ends."""
+    """Let nobody else write words of this source until the transaction ends, because titles change."""
     cursor.execute(_LOCK, {"source": source_id})
 
 
@@ -81,29 +90,54 @@ def ask_for_words(source_id: UUID) -> None:
     enqueue(MAKE_SEARCHABLE, {"source_id": str(source_id)}, dedupe_key=f"words:{source_id}")
 
 
+class Slice(NamedTuple):
+    """Products of a source, by their numbers: behind one, up to another."""
+
+    after: int
+    upto: int
+    products: int
+
+
 def make_searchable(job: RunningJob, source_id: str) -> dict[str, int]:
-    """Write the words of products that have none yet, some at a time."""
-    values: dict[str, Any] = {"source": source_id, "after": 0, "most": AT_ONCE}
-    total, looked_at, added = _count(values), 0, 0
-    while True:
-        job.check()
-        with job.transaction(), connection.cursor() as cursor:
+    """Write the words of products that have none yet, some at a time and two at once."""
+    making = _Making(job, source_id)
+    with beside(making.slices()) as other_half_is_done:
+        for _ in making.slices():
+            pass
+        other_half_is_done()
+    log.info("PRODUCTS_SEARCHABLE", source_id=source_id, products=making.total, added=sum(making.added))
+    return {"products": making.total, "added": sum(making.added)}
+
+
+class _Making:
+    """The slices of a source that are left, for whoever takes the next."""
+
+    def __init__(self, job: RunningJob, source_id: str) -> None:
+        self._job, self._source_id = job, source_id
+        with connection.cursor() as cursor:
+            cursor.execute(_SLICES, {"source": source_id, "most": AT_ONCE})
+            self._left = deque(Slice(*row) for row in cursor.fetchall())
+        self.total = sum(part.products for part in self._left)
+        self.looked_at: list[int] = []
+        self.added: list[int] = []
+
+    def slices(self) -> Iterator[Slice]:
+        """Write the words of one slice after the other, as long as there are any."""
+        while part := self._next():
+            self._job.check()
+            self._add(part)
+            self.looked_at.append(part.products)
+            self._job.progress(sum(self.looked_at), self.total, "words of new products")
+            yield part
+
+    def _next(self) -> Slice | None:
+        with suppress(IndexError):
+            return self._left.popleft()
+        return None
+
+    def _add(self, part: Slice) -> None:
+        with self._job.transaction(), connection.cursor() as cursor:
             cursor.execute(_SESSION)
-            cursor.execute(_LOCK, values)
-            cursor.execute(_SLICE, values)
-            upto, count = cursor.fetchone()
-            if not count:
-                break
-            cursor.execute(_ADD_SLICE, {**values, "upto": upto})
-            added += cursor.rowcount
-        values["after"] = upto
-        looked_at += count
-        job.progress(looked_at, total, "words of new products")
-    log.info("PRODUCTS_SEARCHABLE", source_id=source_id, products=looked_at, added=added)
-    return {"products": looked_at, "added": added}
-
-
-def _count(values: dict[str, Any]) -> int:
-    with connection.cursor() as cursor:
-        cursor.execute(_COUNT, values)
-        return int(cursor.fetchone()[0])
+            cursor.execute(_LOCK_SHARED, {"source": self._source_id})
+            cursor.execute(_ADD_SLICE, {"source": self._source_id, "after": part.after, "upto": part.upto})
+            self.added.append(cursor.rowcount)

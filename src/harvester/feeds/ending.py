@@ -147,7 +147,6 @@ def message_of(error: BaseException) -> str:
 def go_on_with_products(feed: Feed, run: Run, promoted: Promoted) -> None:
     """Have what the run brought found by its words, and linked to canonical products."""
     if promoted.lacks_words:
-        # Often asked for before, and done by now; to look again costs little.
         ask_for_words(feed.source_id)
     enqueue(RESOLVE, {"source_id": str(feed.source_id), "run_no": run.no})
 

@@ -10,7 +10,8 @@ from django.conf import settings
 from django.db import connection
 
 from harvester.catalog.states import RunKind
-from harvester.catalog.words import AT_ONCE, ask_for_words
+from harvester.catalog.words import come_later
+from harvester.engine.beside import beside
 from harvester.feeds.ending import end_held, end_promoted, lock_feed_and_source
 from harvester.feeds.errors import CountMismatch, NoValidProducts
 from harvester.feeds.findings import UPGRADE, URL_ONLY, MoreSample, keep_findings
@@ -247,21 +248,28 @@ def _figures(judged: Judged) -> dict[str, object]:
 
 
 def _promote(work: Work, slot: Slot, spool: Spool, judged: Judged, endings: Endings) -> None:
+    new = judged.match.new
+    batches = UpsertBatches(work, new)
+    products = add_new_products(work.job, slot, spool, judged.baseline, work.run.no, around_block=batches)
+    # The promotion reads new products only to write their words itself.
+    is_beside = come_later(new)
     with work.step("upsert"):
-        if judged.match.new:
-            batches = UpsertBatches(work, judged.match.new)
-            add_new_products(work.job, slot, spool, judged.baseline, work.run.no, around_block=batches)
-        if judged.match.new > AT_ONCE:
-            # The promotion takes as long as that, and does without.
-            with work.job.transaction():
-                ask_for_words(work.feed.source_id)
         if judged.match.content:
             stage_contents(work.job, slot, spool, with_new=False)
-    with work.step("promote"), work.job.transaction(), connection.cursor() as cursor:
+        if new and not is_beside:
+            for _ in products:
+                pass
+    with (
+        work.step("promote"),
+        beside(products if is_beside else ()) as products_are_there,
+        work.job.transaction(),
+        connection.cursor() as cursor,
+    ):
         work.log.info("PROMOTE_START", products_to_promote=judged.match.products)
         work.job.progress(0, None, "promoting")
         feed, baseline = lock_feed_and_source(cursor, work.feed)
         promoted = promote(cursor, Difference.staged(slot), baseline, promotion_of(work, judged.match.products))
+        products_are_there()
         endings.promoted(work, feed, baseline, promoted)
 
 

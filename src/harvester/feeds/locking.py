@@ -1,7 +1,7 @@
 """One feed, one thing at a time: the advisory lock that runs and decisions share.
 
-The lock belongs to the session that does all writes of the run; if the session dies, both die. The session is known
-to the engine before it has the lock, so that whoever takes over can end it.
+The lock belongs to the session that promotes; if the session dies, both die. The session is known to the engine before
+it has the lock, so that whoever takes over can end it.
 """
 
 from collections.abc import Iterator

@@ -154,7 +154,8 @@ class UpsertBatches:
     @contextmanager
     def __call__(self, size: int) -> Iterator[None]:
         self._number, self._left = self._number + 1, self._left - size
-        log, began = self._work.log.bind(batch_number=self._number), time.monotonic()
+        # Very many come in while the run is at its next stage.
+        log, began = self._work.log.bind(batch_number=self._number, stage="upsert"), time.monotonic()
         log.info("UPSERT_BATCH_START", batch_size=size, products_left=self._left)
         try:
             yield

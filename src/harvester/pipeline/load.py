@@ -98,10 +98,11 @@ def add_new_products(
     run_no: int,
     *,
     around_block: Callable[[int], AbstractContextManager[object]] = nullcontext,
-) -> None:
-    """Copy products that were never seen before, a block at a time. Nobody sees them: they have no offer yet.
+) -> Iterator[int]:
+    """Copy products that were never seen before, a block at a time; answers how many are there after each block.
 
-    `around_block` gets the number of products of each block, and is entered around its transaction.
+    Nobody sees them: they have no offer yet. `around_block` gets the number of products of each block, and is entered
+    around its transaction.
     """
     with connection.cursor() as cursor:
         lines, ids = lines_and_ids(cursor, slot, _IS_NEW)
@@ -116,6 +117,7 @@ def add_new_products(
             copy_in(cursor, "source_products", products.columns, [products])
         done += products.height
         job.progress(done, len(lines), "new products")
+        yield done
 
 
 def _as_products(block: pl.DataFrame, ids: NDArray[np.int64], baseline: Baseline, run_no: int) -> pl.DataFrame:

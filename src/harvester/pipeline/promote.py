@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from harvester.catalog.offers import recompute
-from harvester.catalog.words import AT_ONCE, add_words, lock_words
+from harvester.catalog.words import add_words, come_later, lock_words
 from harvester.kernel.signature import CONTENT_VERSION
 from harvester.pipeline.baseline import Baseline
 from harvester.pipeline.staging import CONTENT_COLUMNS, Slot, prepare_session
@@ -213,7 +213,8 @@ def promote(cursor: Any, difference: Difference, baseline: Baseline, promotion: 
         lock_words(cursor, baseline.source_id)
         run(_CHANGED_WORDS)
     offered = run(_OFFERS)
-    if 0 < offered <= AT_ONCE:
+    lacks_words = come_later(offered)
+    if offered and not lacks_words:
         run(_NEWLY_OFFERED)
         add_words(cursor, baseline.source_id, [row[0] for row in cursor.fetchall()])
     run(_KNOWN_OFFERS)
@@ -226,7 +227,7 @@ def promote(cursor: Any, difference: Difference, baseline: Baseline, promotion: 
     if baseline.held_run_no:
         run(_OVERTAKEN)
     run(_DROP_HELD)
-    return Promoted(prices=prices, changed=changed, missing=missing, expired=expired, lacks_words=offered > AT_ONCE)
+    return Promoted(prices=prices, changed=changed, missing=missing, expired=expired, lacks_words=lacks_words)
 
 
 def _values(baseline: Baseline, promotion: Promotion) -> dict[str, Any]:
