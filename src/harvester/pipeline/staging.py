@@ -14,6 +14,10 @@ import numpy as np
 import polars as pl
 from django.db import DatabaseError, connection
 from numpy.typing import NDArray
+from psycopg import Copy
+from psycopg.abc import PQGen
+from psycopg.pq.abc import PGconn
+from psycopg.waiting import Wait
 
 from harvester.engine.errors import Snooze
 from harvester.engine.job import RunningJob
@@ -28,6 +32,8 @@ CONTENT_COLUMNS: Final = (
     *("title", "url", "tracked_url", "image_url", "brand", "category", "description"),
     *("item_id", "sku", "gtin", "mpn", "url_hash"),
 )
+#: As much as fits between client and server at once; larger pieces gain nothing.
+_PIECE_BYTES: Final = 128 * 1024
 # The planner knows nothing of tables that were filled a moment ago: with nested loops it takes minutes for seconds.
 _SESSION = "SET LOCAL enable_nestloop = off; SET LOCAL jit = off; SET LOCAL work_mem = '128MB'"
 
@@ -100,9 +106,24 @@ def copy_in(cursor: Any, table: str, columns: Iterable[str], frames: Iterable[pl
             # What is missing is null, never the empty text, so that a field without quotes is unambiguous.
             lines = BytesIO()
             frame.select(names).write_csv(lines, include_header=False, null_value="")
-            copy.write(lines.getbuffer())
+            _send(copy, lines.getbuffer())
             count += frame.height
     return count
+
+
+def _send(copy: Copy, data: memoryview) -> None:
+    """Write data, piece by piece, each only when the server has taken the one before.
+
+    Otherwise the client library keeps what the server did not take yet, and moves all of it with each piece.
+    """
+    for start in range(0, len(data), _PIECE_BYTES):
+        copy.write(data[start : start + _PIECE_BYTES])
+        copy.connection.wait(_sent(copy.connection.pgconn))
+
+
+def _sent(pgconn: PGconn) -> PQGen[None]:
+    while pgconn.flush():
+        yield Wait.W
 
 
 #: A row of two bigints in PostgreSQL's binary format: the number of fields, then each with its length in front.
