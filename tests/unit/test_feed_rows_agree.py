@@ -106,7 +106,7 @@ def fast_links(texts, rules):
     reader = LinkReader(rules)
     looked = pl.DataFrame({"address": texts}).select("address", *reader.looks(pl.col("address")))
     looked = reader.unwrapped(looked)
-    worked = reader.work(looked.lazy(), reader.traits(looked["link"])).collect()
+    worked = looked.with_columns(reader.work(looked["link"]))
     for text, is_plain, *plain in worked.select("address", "link_is_plain", "url", "identity").iter_rows():
         ((url,), (identity,), (fault,)) = reader.read_odd([text])
         odd = fault_of(fault) if fault else (url, identity)

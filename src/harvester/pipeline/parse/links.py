@@ -38,15 +38,12 @@ _ESCAPES: Final = {
 }
 
 
-_BODY: Final = pl.col("link").str.strip_prefix("https://").str.strip_prefix("http://")
-_AS_GIVEN: Final = [pl.col("link").alias("url"), _BODY.alias("identity")]
-
-
-class Traits(NamedTuple):
+class _Traits(NamedTuple):
     """What occurs in the addresses of a block; what does not occur costs nothing."""
 
     tracking: bool
-    #: A fragment, a plus, several parameters, or a slash at the end of the path.
+    fragments: bool
+    #: A plus, several parameters, or a slash at the end of the path.
     more: bool
 
 
@@ -61,6 +58,7 @@ class LinkReader:
             self._tracked = rf"\A[^/?#]*//[^/?#]*(?:{rules.tracked_path})/*(?:[?#]|\z)"
         self._tracked_link = whole(f"{_ORIGIN}(?:{rules.tracked_path}){_TRACKED_QUERY}")
         self._parameters = [f"&{name}=" for name in rules.landing_parameters]
+        self._traits = _traits(self._tracking)
 
     def looks(self, link: pl.Expr) -> list[pl.Expr]:
         """What to see about links before anything is done with them."""
@@ -88,31 +86,17 @@ class LinkReader:
             patched(looked["link_is_plain"], places, is_plain),
         )
 
-    def traits(self, links: pl.Series) -> Traits:
-        """What occurs in these addresses."""
-        link = pl.col(links.name)
-        seen = (
-            links.to_frame()
-            .lazy()
-            .select(
-                more=(
-                    link.str.contains("[&+#]") | link.str.contains("/?", literal=True) | link.str.ends_with("/")
-                ).any(),
-                tracking=link.str.contains(f"(?i)[?&]{self._tracking}").any()
-                if self._tracking
-                else pl.lit(value=False),
-            )
-        )
-        return Traits(**collected(seen).row(0, named=True))
-
-    def work(self, rows: pl.LazyFrame, traits: Traits) -> pl.LazyFrame:
-        """Add `url` to show and `identity`, right where `link` is plain."""
-        if not traits.more and not traits.tracking:
-            return rows.with_columns(_AS_GIVEN)
-        tracking = self._tracking if traits.tracking else None
-        for step in _taken_apart(tracking):
-            rows = rows.with_columns(step)
-        return rows.drop("page", "query", "kept")
+    def work(self, links: pl.Series) -> list[pl.Series]:
+        """Of these links `url` to show and `identity`, right where a link is plain."""
+        frame = links.to_frame().lazy()
+        traits = _Traits(**collected(frame.select(self._traits)).row(0, named=True))
+        if not any(traits):
+            return collected(frame.select(_AS_GIVEN)).get_columns()
+        for step in _taken_apart(self._tracking if traits.tracking else None, has_fragments=traits.fragments):
+            frame = frame.with_columns(step)
+        parts = collected(frame)
+        whole = parts.lazy().with_columns(_ordered(parts["kept"])).select(_PUT_TOGETHER)
+        return collected(whole).get_columns()
 
     def read_odd(self, texts: list[str]) -> tuple[list[str], list[str], list[int]]:
         """Addresses, identities and faults of links that are not plain."""
@@ -152,40 +136,59 @@ def _is_short(text: pl.Expr) -> pl.Expr:
     return text.str.len_bytes() <= LONGEST_URL
 
 
-@cache
-def _taken_apart(tracking: str | None) -> list[list[pl.Expr]]:
-    """Steps from `link` to `url` and `identity`, by way of `page`, `query` and the parameters `kept`."""
-    page_and_query = _BODY.str.splitn("#", 2).struct.field("field_0").str.splitn("?", 2)
-    kept = pl.when(pl.col("query") != "").then("&" + pl.col("query")).otherwise(pl.lit(""))
-    if tracking:
-        kept = kept.str.replace_all(f"(?i)&{tracking}", "")
-    url = _shown() if tracking else pl.col("link")
-    identity = _joined(pl.col("page"), _ordered(pl.col("kept")))
+def _traits(tracking: str | None) -> list[pl.Expr]:
+    link = pl.col("link")
+    more = link.str.contains("[&+]") | link.str.contains("/?", literal=True) | link.str.ends_with("/")
     return [
-        [page_and_query.struct.rename_fields(["page", "query"]).struct.unnest()],
-        [pl.col("page").str.strip_chars_end("/"), kept.alias("kept")],
-        [url.alias("url"), identity.alias("identity")],
+        (link.str.contains(f"(?i)[?&]{tracking}").any() if tracking else pl.lit(value=False)).alias("tracking"),
+        link.str.contains("#", literal=True).any().alias("fragments"),
+        more.any().alias("more"),
     ]
 
 
-def _shown() -> pl.Expr:
-    """The address without its tracking parameters, otherwise as it was."""
-    link, query, kept = pl.col("link"), pl.col("query"), pl.col("kept")
+def _without_scheme(link: pl.Expr) -> pl.Expr:
+    return link.str.strip_prefix("https://").str.strip_prefix("http://")
+
+
+@cache
+def _taken_apart(tracking: str | None, *, has_fragments: bool) -> list[list[pl.Expr]]:
+    """Steps from `link` to `page`, `query`, `fragment`, and the parameters `kept` with an ampersand before each."""
+    before, behind = (pl.col("link").str.splitn("#", 2).struct.field(field) for field in ("field_0", "field_1"))
+    page_and_query = (before if has_fragments else pl.col("link")).str.splitn("?", 2)
+    fragment = ("#" + behind).fill_null("") if has_fragments else pl.lit("")
+    kept = pl.when(pl.col("query") != "").then("&" + pl.col("query")).otherwise(pl.lit(""))
+    if tracking:
+        kept = kept.str.replace_all(f"(?i)&{tracking}", "")
+    return [
+        [page_and_query.struct.rename_fields(["page", "query"]).struct.unnest(), fragment.alias("fragment")],
+        [kept.alias("kept")],
+    ]
+
+
+def _put_together() -> list[pl.Expr]:
+    """The address without its tracking parameters, otherwise as it was, and what identifies the page."""
+    page, query, kept = pl.col("page"), pl.col("query"), pl.col("kept")
     is_whole = query.is_null() | (kept.str.len_bytes() > query.str.len_bytes())
-    page = link.str.splitn("?", 2).struct.field("field_0")
-    fragment = ("#" + link.str.splitn("#", 2).struct.field("field_1")).fill_null("")
-    return pl.when(is_whole).then(link).otherwise(_joined(page, kept) + fragment)
+    url = pl.when(is_whole).then("link").otherwise(_joined(page, kept) + pl.col("fragment"))
+    identity = _joined(_without_scheme(page).str.strip_chars_end("/"), pl.col("ordered"))
+    return [url.alias("url"), identity.alias("identity")]
 
 
 def _joined(page: pl.Expr, pairs: pl.Expr) -> pl.Expr:
     return page + pl.when(pairs != "").then("?" + pairs.str.slice(1)).otherwise(pl.lit(""))
 
 
-def _ordered(pairs: pl.Expr) -> pl.Expr:
+def _ordered(pairs: pl.Series) -> pl.Series:
     """The parameters in their order, blanks in their one spelling."""
-    spelled = pairs.str.replace_all("+", "%20", literal=True)
-    ordered = "&" + spelled.str.slice(1).str.split("&").list.sort().list.join("&")
-    return pl.when(pairs != "").then(ordered).otherwise(pl.lit(""))
+    spelled = pairs.str.replace_all("+", "%20", literal=True).alias("ordered")
+    # Sorting costs more than all the rest, and most addresses have one parameter at most.
+    places = (spelled.str.count_matches("&", literal=True) > 1).arg_true()
+    several = spelled.gather(places).str.slice(1).str.split("&").list.sort().list.join("&")
+    return patched(spelled, places, "&" + several)
+
+
+_AS_GIVEN: Final = [pl.col("link").alias("url"), _without_scheme(pl.col("link")).alias("identity")]
+_PUT_TOGETHER: Final = _put_together()
 
 
 def _decoded(texts: pl.Series) -> pl.Series:

@@ -133,12 +133,12 @@ class RowReader:
         """The results of what is plain."""
         ready = looked.with_columns(
             pl.Series("line", block.lines),
+            *self._links.work(looked["link"]),
             *self._gtins.checked(looked),
             *self._in_period(looked),
             *_too_long(looked, block),
         ).with_row_index("place")
-        rows = self._links.work(ready.lazy(), self._links.traits(ready["link"]))
-        rows = self._prices.work(rows, ready[COLUMN])
+        rows = self._prices.work(ready.lazy(), ready[COLUMN])
         return collected(self._gtins.work(rows.with_columns(*_stock(looked))))
 
     def _in_period(self, looked: pl.DataFrame) -> list[pl.Series]:
