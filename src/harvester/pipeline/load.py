@@ -27,6 +27,8 @@ from harvester.pipeline.staging import (
     prepare_session,
 )
 
+#: What products are made of; only this is spooled, beside the line.
+_PRODUCT_COLUMNS = ("identity_type", "identity_value", "content_hash", *CONTENT_COLUMNS)
 _IS_NEW = "is_new"
 _IS_CONTENT = "is_content"
 _IS_EITHER = "is_new OR is_content"
@@ -84,7 +86,7 @@ def _spooled(
         if on_block:
             on_block(position)
         if part.parsed.height:
-            spool.add(part.parsed)
+            spool.add(part.parsed.select("line", *_PRODUCT_COLUMNS))
         spool.leaves_out |= part.known > 0
         if part.rows.height:
             yield part.rows
@@ -106,8 +108,7 @@ def add_new_products(
     """
     with connection.cursor() as cursor:
         lines, ids = lines_and_ids(cursor, slot, _IS_NEW)
-    columns = ["identity_type", "identity_value", "content_hash", *CONTENT_COLUMNS]
-    blocks = (_as_products(block, ids, baseline, run_no) for block in spool.rows(lines, columns))
+    blocks = (_as_products(block, ids, baseline, run_no) for block in spool.rows(lines, list(_PRODUCT_COLUMNS)))
     done = 0
     for products in ahead(blocks):
         job.check()

@@ -41,16 +41,18 @@ class Spool:
                 _remove_left(parent)
                 self._directory = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent))
                 self._lock = _lock(self._directory)
-        self._blocks = 0
+        #: The last line of each block.
+        self._ends: list[int] = []
         self.leaves_out = False
 
     def add(self, rows: pl.DataFrame) -> None:
         """Keep one block; blocks come in the order of the file."""
-        block = rows.write_ipc(None)
+        # Texts behind each other are read in half the time that texts with a pointer to each take.
+        block = rows.write_ipc_stream(None, compat_level=pl.CompatLevel.oldest())
         # Written here and not by polars, whose errors do not tell a full disk by its number.
         with told_plainly(self._directory.parent):
-            self._path(self._blocks).write_bytes(block.getbuffer())
-        self._blocks += 1
+            self._path(len(self._ends)).write_bytes(block.getbuffer())
+        self._ends.append(int(rows["line"][-1]))
 
     def lacks(self, lines: NDArray[np.int64]) -> int:
         """Of how many of these lines (ascending) no row was kept."""
@@ -66,16 +68,11 @@ class Spool:
         Each frame has a column `place` beside those asked for: where its line stands in `lines`.
         """
         start = 0
-        for number in range(self._blocks):
-            if start == len(lines):
-                return
-            block = pl.read_ipc(self._path(number), columns=["line", *columns])
-            stop = start + int(np.searchsorted(lines[start:], int(block["line"][-1]), side="right"))
-            if stop - start == block.height:
-                yield block.with_columns(place=pl.Series(np.arange(start, stop)))
-            elif stop > start:
-                wanted = pl.DataFrame({"line": lines[start:stop], "place": np.arange(start, stop)})
-                yield block.join(wanted, on="line", how="inner", maintain_order="left")
+        for number, end in enumerate(self._ends):
+            stop = start + int(np.searchsorted(lines[start:], end, side="right"))
+            if stop > start:
+                block = pl.read_ipc_stream(self._path(number), columns=["line", *columns])
+                yield _picked(block, lines[start:stop], np.arange(start, stop))
             start = stop
 
     def close(self) -> None:
@@ -92,6 +89,14 @@ class Spool:
 
     def _path(self, number: int) -> Path:
         return self._directory / f"{number}.arrow"
+
+
+def _picked(block: pl.DataFrame, lines: NDArray[np.int64], places: NDArray[np.int64]) -> pl.DataFrame:
+    """The rows of these lines, with the place of each."""
+    if np.array_equal(lines, block["line"].to_numpy()):
+        return block.with_columns(place=pl.Series(places))
+    wanted = pl.DataFrame({"line": lines, "place": places})
+    return block.join(wanted, on="line", how="inner", maintain_order="left")
 
 
 def _lock(directory: Path, strength: int = fcntl.LOCK_EX) -> int:
