@@ -292,17 +292,26 @@ def test_one_hash_alone_makes_no_record_known(remembering, monkeypatch, place):
     assert rows["amount"].unique().to_list() == [9]
 
 
-@pytest.mark.parametrize("size", [64, 1000, 10**6])
-def test_hashes_are_those_of_each_record_however_it_stands(monkeypatch, size):
-    monkeypatch.setattr("harvester.pipeline.parse.hashes.PIECE_BYTES", size)
-    records = [b"a\tb\n", b'"x\ny"\tz\n', b'"x\\ny"\tz\n', b"a\tb\r\n", b"a\tb \n", "caf\u00e9\t1\n".encode()] * 20
-    hashes = hash_records(block_of(records))
+@pytest.mark.parametrize("times", [1, 20, 20_000])
+def test_hashes_are_those_of_each_record_however_it_stands(times):
+    once = [b"a\tb\n", b'"x\ny"\tz\n', b'"x\\ny"\tz\n', b'"x\r\ny"\tz\n', b"a\tb \n", "caf\u00e9\t1\n".encode()]
+    hashes = hash_records(block_of(once * times))
+    alone = [hash_records(block_of([record])) for record in once]
+    assert hashes.first.tolist() == [one.first[0] for one in alone] * times
+    assert hashes.second.tolist() == [one.second[0] for one in alone] * times
     for each in hashes:
-        assert len(set(each.tolist())) == 6
-    alone = [hash_records(block_of([record])) for record in records]
-    assert hashes.first.tolist() == [one.first[0] for one in alone]
-    assert hashes.second.tolist() == [one.second[0] for one in alone]
+        assert len(set(each.tolist())) == len(once)
     assert len(hash_records(block_of([])).first) == 0
+
+
+def test_records_are_the_same_however_their_lines_end(remembering):
+    lines = feed(*many(*range(1, 50))).encode()
+    assert b"\r" not in lines
+    rows = remembering.parse(lines)[0]
+    again, _, known = remembering.parse(lines.replace(b"\n", b"\r\n"))
+    assert len(known) == rows.height
+    assert again.equals(rows.select(again.columns))
+    assert remembering.parse(lines.replace(b"\n", b"\r\n"), uses=False)[0].equals(rows)
 
 
 def block_of(records):

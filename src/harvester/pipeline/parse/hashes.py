@@ -1,8 +1,6 @@
 """Records known again by two different hashes, of which 96 bits are kept, made in columns."""
 
-from collections.abc import Iterator
-from itertools import pairwise
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -10,11 +8,8 @@ import polars_hash  # noqa: F401 - registers the expressions `chash` and `nchash
 from numpy.typing import NDArray
 
 from harvester.pipeline.parse.blocks import Block
-from harvester.pipeline.parse.lookup import collected
 from harvester.pipeline.parse.survey import Positions
 
-#: Records are looked at as texts, of which there are several copies at once; small ones need 25 MB less.
-PIECE_BYTES: Final = 256 * 1024
 _LINE_FEED, _NUL = 10, 0
 #: Any number; the other hash has none.
 _SEED = 5
@@ -28,38 +23,21 @@ class Hashes(NamedTuple):
 
 
 def hash_records(block: Block) -> Hashes:
-    """The hashes of a block's records as they stand in it."""
-    hashes = [pl.DataFrame(schema={"first": pl.UInt64, "second": pl.UInt64})]
-    hashes += [_hashed(data, ends) for data, ends in _pieces(block)]
-    both = pl.concat(hashes)
+    """The hashes of a block's records as they stand in it, but for the carriage return before a line feed.
+
+    Nothing that reads records sees that one either.
+    """
+    both = _hashed(block.data)
+    if both.height != len(block.ends):
+        both = _hashed(_without_feeds_within(block.data, block.ends))
     return Hashes(both["first"].to_numpy(), both["second"].to_numpy().astype(np.uint32))
 
 
-def _pieces(block: Block) -> Iterator[tuple[bytes, Positions]]:
-    """The records of a block in pieces, with the positions behind each."""
-    steps = np.arange(PIECE_BYTES, len(block.data), PIECE_BYTES)
-    bounds = [0, *(np.unique(np.searchsorted(block.ends, steps)) + 1).tolist(), len(block.ends)]
-    begin = 0
-    for start, stop in pairwise(bounds):
-        if start < stop:
-            end = int(block.ends[stop - 1])
-            yield block.data[begin:end], block.ends[start:stop] - begin
-            begin = end
-
-
-def _hashed(data: bytes, ends: Positions) -> pl.DataFrame:
-    records = _lines(data)
-    if len(records) != len(ends):
-        records = _lines(_without_feeds_within(data, ends))
-    record = pl.col("record")
-    second = record.nchash.xxhash64(seed=_SEED)  # type: ignore[attr-defined]
-    return collected(records.to_frame("record").lazy().select(first=record.hash(), second=second))
-
-
-def _lines(data: bytes) -> pl.Series:
-    """The data, which ends with a line feed, as lines without theirs."""
-    lines: pl.Series = pl.Series([data], dtype=pl.Binary).cast(pl.String).str.split("\n")[0]
-    return lines.slice(0, len(lines) - 1)
+def _hashed(data: bytes) -> pl.DataFrame:
+    """Of each line; the data ends with a line feed."""
+    line = pl.col("line")
+    second = line.nchash.xxhash64(seed=_SEED)  # type: ignore[attr-defined]
+    return pl.scan_lines(data).select(first=line.hash(), second=second).collect()
 
 
 def _without_feeds_within(data: bytes, ends: Positions) -> bytes:

@@ -183,6 +183,8 @@ def _ordered(pairs: pl.Series) -> pl.Series:
     spelled = pairs.str.replace_all("+", "%20", literal=True).alias("ordered")
     # Sorting costs more than all the rest, and most addresses have one parameter at most.
     places = (spelled.str.count_matches("&", literal=True) > 1).arg_true()
+    if not len(places):
+        return spelled
     several = spelled.gather(places).str.slice(1).str.split("&").list.sort().list.join("&")
     return patched(spelled, places, "&" + several)
 

@@ -110,7 +110,7 @@ def _positions(words: Words) -> Positions:
     """Where bits are set, few of them."""
     filled = np.flatnonzero(words)
     bits = np.unpackbits(words[filled].view(np.uint8), bitorder="little")
-    found = np.flatnonzero(bits)
+    found = np.flatnonzero(bits.view(np.bool_))
     return filled[found // _WORD_BITS] * _WORD_BITS + found % _WORD_BITS
 
 
