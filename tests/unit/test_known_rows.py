@@ -262,9 +262,23 @@ def test_when_most_has_changed_nobody_looks_any_more(remembering, monkeypatch):
     remembering.parse(feed(*many(*range(1, count))).encode(), block_bytes=1_000)
     looks = []
     monkeypatch.setattr(KeptRows, "places", lambda _, hashes: looks.append(1) or np.full(len(hashes.first), -1))
+    forgotten = []
+    monkeypatch.setattr(KeptRows, "forget", lambda _: forgotten.append(1))
     dearer = feed(*many(*range(1, count), Price="77.00")).encode()
     assert remembering.parse(dearer, block_bytes=1_000, threads=1)[2] == set()
     assert FIRST_BLOCKS <= len(looks) < 2 * FIRST_BLOCKS
+    assert len(forgotten) == 1
+
+
+def test_what_is_forgotten_is_not_found_any_more(remembering):
+    data = feed(*many(*range(1, 50))).encode()
+    remembering.parse(data)
+    parsing = Parsing([data], network_named("impact"), ParseSettings(moment=MOMENT), encoding="utf-8")
+    with KeptRows.open(remembering.path, parsing.key) as kept:
+        (block,) = parsing._blocks()
+        assert (kept.places(hash_records(block)) >= 0).all()
+        kept.forget()
+        assert (kept.places(hash_records(block)) == -1).all()
 
 
 def test_records_scattered_over_the_whole_file_before_are_parsed(remembering):

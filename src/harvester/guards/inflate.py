@@ -74,7 +74,7 @@ def inflate(
     source: Iterable[bytes],
     *,
     limits: InflateLimits | None = None,
-    block_bytes: int = 4 * 1024 * 1024,
+    block_bytes: int = 2 * 1024 * 1024,
     may_be_cut: bool = False,
 ) -> Iterator[bytes]:
     """Yield a file's content in blocks of one size (the last may be smaller), inflated if it is gzip.
@@ -90,11 +90,17 @@ def inflate(
         for piece in inflater.feed(data, block_bytes):
             ready += piece
             while len(ready) >= block_bytes:
-                yield bytes(ready[:block_bytes])
-                del ready[:block_bytes]
+                yield _taken_from(ready, block_bytes)
     ready += inflater.finish(may_be_cut=may_be_cut)
     if ready:
         yield bytes(ready)
+
+
+def _taken_from(ready: bytearray, count: int) -> bytes:
+    with memoryview(ready) as view, view[:count] as first:
+        block = bytes(first)
+    del ready[:count]
+    return block
 
 
 def is_gzip(first_bytes: bytes) -> bool:

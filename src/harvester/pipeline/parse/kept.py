@@ -5,7 +5,7 @@ import os
 from functools import lru_cache
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Self
+from typing import Final, NamedTuple, Self
 
 import numpy as np
 import polars as pl
@@ -24,6 +24,17 @@ class _Unusable(Exception):
     """The file is not what was written, or rows are read in another way now."""
 
 
+class _Hashes(NamedTuple):
+    """Two hashes of each row's record, in the order of the first, and the place of each among all rows."""
+
+    first: NDArray[np.uint64]
+    second: NDArray[np.uint32]
+    order: NDArray[np.uint32]
+
+
+_NOTHING: Final = _Hashes(np.empty(0, np.uint64), np.empty(0, np.uint32), np.empty(0, np.uint32))
+
+
 class KeptRows:
     """The rows of one file, open for reading; any number of threads may use it."""
 
@@ -37,8 +48,8 @@ class KeptRows:
         for block, start, stop in zip(self._blocks, self.starts, self.starts[1:], strict=False):
             keys = self._keys(block)
             first[start:stop], second[start:stop] = keys["first"], keys["second"]
-        self._order = np.argsort(first).astype(np.uint32)
-        self._first, self._second = first[self._order], second[self._order]
+        order = np.argsort(first).astype(np.uint32)
+        self._hashes = _Hashes(first[order], second[order], order)
         self.rows = lru_cache(maxsize=_HELD_BLOCKS)(self._rows)
 
     @classmethod
@@ -56,11 +67,17 @@ class KeptRows:
 
     def places(self, hashes: Hashes) -> Positions:
         """Where the row of each record stands among all rows; -1 if there is none."""
-        if not len(self._first):
+        known = self._hashes
+        if not len(known.first):
             return np.full(len(hashes.first), -1)
-        found = np.minimum(np.searchsorted(self._first, hashes.first), len(self._first) - 1)
-        is_known = (self._first[found] == hashes.first) & (self._second[found] == hashes.second)
-        return np.where(is_known, self._order[found].astype(np.int64), -1)
+        found = np.minimum(np.searchsorted(known.first, hashes.first), len(known.first) - 1)
+        is_known = (known.first[found] == hashes.first) & (known.second[found] == hashes.second)
+        return np.where(is_known, known.order[found].astype(np.int64), -1)
+
+    def forget(self) -> None:
+        """Give back what was held in memory; from now on no record is found, also not by threads that are at it."""
+        self._hashes = _NOTHING
+        self.rows.cache_clear()
 
     def _rows(self, number: int) -> pl.DataFrame | None:
         """The rows of a block; none if they are damaged."""

@@ -159,7 +159,8 @@ class Known:
         self._blocks += 1
         self._records += len(looked.lines)
         self._found += sum(rows.height for rows in looked.known)
-        if self._blocks == FIRST_BLOCKS and self._found < self._records * LEAST_SHARE:
+        if self._kept and self._blocks == FIRST_BLOCKS and self._found < self._records * LEAST_SHARE:
+            self._kept.forget()
             self._kept = None
 
     def _keep(self, writer: KeptWriter, looked: Sequence[Looked], rows: pl.DataFrame, parsed: Rows) -> None:
