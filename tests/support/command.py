@@ -12,14 +12,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
+from tests.support.forked_command import ForkedCommand, fork_command
 from tests.support.waiting import wait_for
 
 ROOT = Path(__file__).parents[2]
 COMMAND = [sys.executable, "-P", "-m", "harvester"]
 #: Threads of a service that ends may leave a connection to the interpreter's own clean-up.
 WARNINGS_OF_SERVICES = "error,ignore::ResourceWarning"
+#: Commands that start processes of their own, which are found by what /proc tells of them.
+STARTS_OTHERS = {"up", "demo"}
 #: Only ends a test that hangs.
 PATIENCE_SECONDS = 90
 
@@ -55,35 +58,28 @@ def environment(**changes: str | None) -> dict[str, str]:
 
 
 def harvester(*arguments: object, stdin: str = "", cwd: Path | None = None, **env: str | None) -> Ran:
-    done = subprocess.run(
-        [*COMMAND, *map(str, arguments)],
-        env=environment(**env),
-        input=stdin,
-        cwd=cwd,
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE_SECONDS,
-        check=False,
-    )
-    assert "Traceback" not in done.stderr, done.stderr
-    return Ran(done.returncode, done.stdout, done.stderr)
+    """One command to its end."""
+    with _started(arguments, environment(**env), stdin, cwd) as process:
+        return process.ends()
 
 
 @contextmanager
 def running(*arguments: object, cwd: Path | None = None, **env: str | None) -> Iterator["Process"]:
     """A command that is still at work; killed at the end if the test has not ended it."""
+    with _started(arguments, environment(**{"PYTHONWARNINGS": WARNINGS_OF_SERVICES, **env}), "", cwd) as process:
+        yield process
+
+
+@contextmanager
+def _started(arguments: tuple[object, ...], env: dict[str, str], stdin: str, cwd: Path | None) -> Iterator["Process"]:
+    words = [str(word) for word in arguments]
     with tempfile.TemporaryDirectory(prefix="harvester-output-") as place:
-        out, err = Path(place, "out"), Path(place, "err")
-        with out.open("wb") as out_file, err.open("wb") as err_file:
-            process = subprocess.Popen(
-                [*COMMAND, *map(str, arguments)],
-                env=environment(**{"PYTHONWARNINGS": WARNINGS_OF_SERVICES, **env}),
-                cwd=cwd,
-                stdin=subprocess.DEVNULL,
-                stdout=out_file,
-                stderr=err_file,
-                preexec_fn=_hear_interrupts,  # noqa: PLW1509 - one system call, and no thread is about to fork
-            )
+        given, out, err = (Path(place, name) for name in ("in", "out", "err"))
+        given.write_text(stdin)
+        with given.open("rb") as in_file, out.open("wb") as out_file, err.open("wb") as err_file:
+            files = (in_file, out_file, err_file)
+            start = _start_plainly if STARTS_OTHERS.intersection(words) else fork_command
+            process = start(words, env, cwd, files)
         try:
             yield Process(process, out, err)
         finally:
@@ -92,11 +88,25 @@ def running(*arguments: object, cwd: Path | None = None, **env: str | None) -> I
             process.wait()
 
 
+def _start_plainly(
+    words: list[str], env: dict[str, str], cwd: Path | None, files: tuple[IO, IO, IO]
+) -> subprocess.Popen:
+    return subprocess.Popen(
+        [*COMMAND, *words],
+        env=env,
+        cwd=cwd,
+        stdin=files[0],
+        stdout=files[1],
+        stderr=files[2],
+        preexec_fn=_hear_interrupts,  # noqa: PLW1509 - one system call, and no thread is about to fork
+    )
+
+
 @dataclass
 class Process:
     """A command at work and what it has said so far."""
 
-    process: subprocess.Popen
+    process: subprocess.Popen | ForkedCommand
     out_file: Path
     err_file: Path
 
