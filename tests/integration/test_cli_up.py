@@ -21,8 +21,29 @@ def home():
         yield made
 
 
+@pytest.fixture(scope="module")
+def begin(home):
+    """Start everything. What no test has ended is ended after the last of them."""
+    with contextlib.ExitStack() as started:
+        yield lambda: started.enter_context(_started(home))
+
+
+@pytest.fixture(scope="module")
+def standing():
+    """What was started so far."""
+    return []
+
+
 @pytest.fixture
-def up(home):
+def up(begin, standing):
+    """What the test before has left running, or all of it anew: four processes, each with everything to load."""
+    if not standing or standing[-1].process.poll() is not None:
+        standing.append(begin())
+    return standing[-1]
+
+
+@contextlib.contextmanager
+def _started(home):
     listen = free_port()
     with running("up", "--threads", 2, HARVESTER_HOME=str(home), HARVESTER_LISTEN=listen) as process:
         process.says("Harvester is up.")
@@ -73,9 +94,10 @@ def test_requests_are_logged_without_what_they_carry(up):
 
 def test_a_process_that_crashes_is_started_again(up):
     up.says("WORKER_STARTED")
+    before = up.err.count('"WORKER_STARTED"')
     [worker] = children(up.pid)["worker"]
     os.kill(worker, signal.SIGKILL)
-    wait_for(lambda: up.err.count('"WORKER_STARTED"') == 2, "the second worker")
+    wait_for(lambda: up.err.count('"WORKER_STARTED"') == before + 1, "the next worker")
     assert children(up.pid)["worker"] != [worker]
     assert '"event": "PROCESS_ENDED"' in up.err
 
