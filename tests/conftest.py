@@ -95,8 +95,9 @@ def cluster(django_db_blocker):
     from tests.support.tables import close_emptying, make_effects
 
     # What the tests kill are processes; only a machine that loses its power would miss what was not synced.
-    unsynced = {"fsync": "off"}
-    server = Cluster(settings.CONFIG.home, os_user=settings.CONFIG.database_os_user, options=unsynced)
+    # Whenever a table goes, all buffers are looked through, and tables of tests are small.
+    options = {"fsync": "off", "shared_buffers": "64MB"}
+    server = Cluster(settings.CONFIG.home, os_user=settings.CONFIG.database_os_user, options=options)
     with server.hold(), django_db_blocker.unblock():
         migrate()
         make_effects()
