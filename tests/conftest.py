@@ -11,8 +11,8 @@ import django
 import pytest
 from hypothesis import settings as hypothesis_settings
 
-# What is loaded and collected here stays until the end. To look through it for garbage again and again took a seventh
-# of all the time; `pytest_collection_finish` goes on with what comes later.
+# What is loaded and collected here stays until the end, and is looked through for garbage again and again;
+# `pytest_collection_finish` goes on with what comes later.
 gc.disable()
 # Only what the tests say counts: a developer's own settings must not reach them.
 _OURS = ("HARVESTER_", "CREDENTIAL_", "AFFILIATE_FEED_", "WORKER_ID")
