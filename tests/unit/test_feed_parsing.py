@@ -1,5 +1,8 @@
 """The door to parsing: one iterator, one report."""
 
+import os
+import subprocess
+import sys
 import threading
 from datetime import datetime
 from pathlib import Path
@@ -161,3 +164,10 @@ def test_a_warning_is_counted_and_refuses_nothing(code):
     frame, report = parse(feed(list(cells.values()), header=list(cells)))
     assert frame.select("sku", "in_stock").rows() == [("S-100", True)]
     assert counts(report) == {code: 1}
+
+
+def test_polars_has_one_thread_beside_those_that_read_blocks():
+    program = "import harvester.pipeline.load, polars; print(polars.thread_pool_size())"
+    environment = {name: value for name, value in os.environ.items() if name != "POLARS_MAX_THREADS"}
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "1"
