@@ -342,7 +342,7 @@ def test_a_correction_is_revoked_between_match_and_promotion(world, monkeypatch)
     def revoke_first(*args, **more):
         [revoked] = together(lambda: corrections.revoke(OLGA, made.pk))
         assert revoked.revoked_at
-        real(*args, **more)
+        return real(*args, **more)
 
     monkeypatch.setattr(ingest, "add_new_products", revoke_first)
     world.put(row(100, Price="5.00"), *ALL[1:], 200)

@@ -4,8 +4,11 @@ The difference stands in a run's staging tables when every gate passed, or in `h
 The statements are the same for both.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
+
+from django.db import IntegrityError, transaction
 
 from harvester.catalog.offers import recompute
 from harvester.catalog.words import add_words, come_later, lock_words
@@ -111,13 +114,16 @@ FROM {{changes}} c JOIN {{contents}} k ON k.line = c.line
 WHERE p.source_id = %(source)s AND p.id = c.product_id AND c.is_content
 """
 
-# A correction may have been revoked since the difference was found: then an offer is there that was not.
 _OFFERS = """
 INSERT INTO offers (source_id, product_id, currency, amount, original_amount, in_stock, observed_at, run_no,
     last_run_type, last_signature, last_amount, last_currency, last_priced_at)
 SELECT %(source)s, c.product_id, c.currency, c.amount, c.original_amount, c.in_stock, %(observed)s, %(run)s,
     %(run_type)s, c.signature, c.amount, c.currency, %(moment)s
 FROM {changes} c WHERE c.is_price AND NOT c.has_offer
+"""
+# A correction may have been revoked since the difference was found: then an offer is there that was not. To look for it
+# costs a fifth of the time, so it is looked for when it was met.
+_OFFERS_OVER_OTHERS = f"""{_OFFERS}
 ON CONFLICT (source_id, product_id) DO UPDATE SET
     currency = excluded.currency, amount = excluded.amount, original_amount = excluded.original_amount,
     in_stock = excluded.in_stock, observed_at = excluded.observed_at, run_no = excluded.run_no,
@@ -212,7 +218,7 @@ def promote(cursor: Any, difference: Difference, baseline: Baseline, promotion: 
     if changed:
         lock_words(cursor, baseline.source_id)
         run(_CHANGED_WORDS)
-    offered = run(_OFFERS)
+    offered = _add_offers(run)
     lacks_words = come_later(offered)
     if offered and not lacks_words:
         run(_NEWLY_OFFERED)
@@ -228,6 +234,14 @@ def promote(cursor: Any, difference: Difference, baseline: Baseline, promotion: 
         run(_OVERTAKEN)
     run(_DROP_HELD)
     return Promoted(prices=prices, changed=changed, missing=missing, expired=expired, lacks_words=lacks_words)
+
+
+def _add_offers(run: Callable[[str], int]) -> int:
+    try:
+        with transaction.atomic():
+            return run(_OFFERS)
+    except IntegrityError:
+        return run(_OFFERS_OVER_OTHERS)
 
 
 def _values(baseline: Baseline, promotion: Promotion) -> dict[str, Any]:

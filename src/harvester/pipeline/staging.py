@@ -126,20 +126,21 @@ def _sent(pgconn: PGconn) -> PQGen[None]:
         yield Wait.W
 
 
-#: A row of two bigints in PostgreSQL's binary format: the number of fields, then each with its length in front.
-_PAIR = np.dtype([("fields", ">i2"), ("n1", ">i4"), ("line", ">i8"), ("n2", ">i4"), ("id", ">i8")])
-_HEADER_BYTES: Final = 19
+_PAIR = np.dtype([("line", ">i8"), ("id", ">i8")])
+#: Before the one value of the one row that is copied in PostgreSQL's binary format: header, number of fields, length.
+_BEFORE_VALUE_BYTES: Final = 19 + 2 + 4
 _TRAILER_BYTES: Final = 2
 
 
 def lines_and_ids(cursor: Any, slot: Slot, condition: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Lines, ascending, and product ids of the changes that a condition (a constant of this house) picks."""
-    query = f"SELECT line, product_id FROM {slot.changes} WHERE {condition} ORDER BY line"  # noqa: S608 - constants
-    # The server sends each row by itself; half a million of them are not kept as so many objects.
+    pairs = "string_agg(int8send(line) || int8send(product_id), '' ORDER BY line)"
+    query = f"SELECT coalesce({pairs}, '') FROM {slot.changes} WHERE {condition}"  # noqa: S608 - constants
+    # Half a million rows would be as many messages; one value is one.
     data = bytearray()
     with cursor.copy(f"COPY ({query}) TO STDOUT (FORMAT binary)") as copy:
         for part in copy:
             data += part
-    count = (len(data) - _HEADER_BYTES - _TRAILER_BYTES) // _PAIR.itemsize
-    pairs = np.frombuffer(data, _PAIR, count, _HEADER_BYTES)
-    return pairs["line"].astype(np.int64), pairs["id"].astype(np.int64)
+    count = (len(data) - _BEFORE_VALUE_BYTES - _TRAILER_BYTES) // _PAIR.itemsize
+    found = np.frombuffer(data, _PAIR, count, _BEFORE_VALUE_BYTES)
+    return found["line"].astype(np.int64), found["id"].astype(np.int64)

@@ -61,7 +61,8 @@ def _tuning() -> dict[str, str]:
         **_shared_memory(Path("/dev/shm")),  # noqa: S108 - only its size is read
         # Bulk loads write gigabytes of WAL: few, spread checkpoints instead of one every few seconds.
         "max_wal_size": "4GB",
-        "min_wal_size": "256MB",
+        # Files of the log are used again; a new one is written twice. They are kept only once they were needed.
+        "min_wal_size": "1536MB",
         "checkpoint_timeout": "15min",
         "synchronous_commit": "on",
         # A killed client must not keep its locks until its statement ends by itself.
