@@ -3,6 +3,7 @@
 import argparse
 import os
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 from rich.console import Console
@@ -24,10 +25,12 @@ def main() -> int:
     with own_server(options.home) as server, tempfile.TemporaryDirectory(prefix="harvester-bench-files-") as directory:
         os.environ["HARVESTER_EGRESS_ALLOW"] = "127.0.0.0/8"
         seed(server, offers=options.offers, prices=options.prices, tell=console.print)
+        results, code = Results(server=server.version()), 0
         with SftpServer(Path(directory)) as sftp:
-            results = _measure(server, sftp, options)
-        results.server = server.version()
-    return report(results, console, write=not options.quick)
+            # It takes most of an hour: whoever ends it early has what was measured until then.
+            for _ in _measure(server, sftp, options, results):
+                code = report(results, console, write=not options.quick)
+    return code
 
 
 def _options() -> argparse.Namespace:
@@ -45,22 +48,26 @@ def _options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _measure(server: Server, sftp: SftpServer, options: argparse.Namespace) -> Results:
+def _measure(server: Server, sftp: SftpServer, options: argparse.Namespace, results: Results) -> Iterator[str]:
+    """Measure one part after the other; answers each that was."""
     sizes = [options.rows // int(part) for part in options.sizes.split(",")]
     parts, tell = options.parts.split(","), console.print
-    results = Results()
     if "cases" in parts:
         results.sizes = [_size(server, sftp, rows, options.rounds) for rows in sizes]
+        yield "cases"
     files = catalog_files.write_all(sftp.root, options.rows)
     if "peers" in parts:
         results.peers = measure_peers(server, files, options.peer_rounds or options.rounds, tell)
+        yield "peers"
     if "two" in parts:
         results.two_feeds = measure_two_feeds(server, sftp, options.rows // 2, options.rounds, tell)
+        yield "two"
     if "readers" in parts:
         results.readers = measure_readers(server, sftp, files, tell)
+        yield "readers"
     if "reruns" in parts:
         results.rerun_s = measure_reruns(server, sftp, files, runs=options.reruns, rounds=options.rounds, tell=tell)
-    return results
+        yield "reruns"
 
 
 def _size(server: Server, sftp: SftpServer, rows: int, rounds: int) -> Figures:

@@ -64,11 +64,13 @@ class Figures:
 
 def measure(server: Server, sftp: SftpServer, files: dict[str, Path], rows: int, *, rounds: int, tell: Tell) -> Figures:
     """So many lives of a catalog of that size."""
+    from harvester.catalog.words import come_later
+
     figures = Figures(rows)
     for number in range(rounds):
         server.restore(SEEDED)
         with server.connect() as connection:
-            for step, took, seconds in _life(connection, Shop(sftp, "bench"), files):
+            for step, took, seconds in _life(connection, Shop(sftp, "bench"), files, words=int(come_later(rows))):
                 figures.floors[step].append(seconds)
                 figures.steps[step].append(took)
                 tell(
@@ -79,21 +81,24 @@ def measure(server: Server, sftp: SftpServer, files: dict[str, Path], rows: int,
     return figures
 
 
-def _life(connection: psycopg.Connection[Any], shop: Shop, files: dict[str, Path]) -> Iterator[tuple[str, Took, float]]:
+def _life(
+    connection: psycopg.Connection[Any], shop: Shop, files: dict[str, Path], *, words: int
+) -> Iterator[tuple[str, Took, float]]:
+    """Each step of a catalog's life; with so many jobs for the words of its new products."""
     for step in STEPS:
         if step == "heartbeat":
             connection.execute(_ALL_DUE, [shop.source.id])
         settle(connection)
         seconds = floor.measure(connection, files[HELD if step == APPROVE else step])
-        yield step, _step(connection, shop, step, files), seconds
+        yield step, _step(connection, shop, step, files, words=words if step == "cold" else 0), seconds
 
 
-def _step(connection: psycopg.Connection[Any], shop: Shop, step: str, files: dict[str, Path]) -> Took:
+def _step(connection: psycopg.Connection[Any], shop: Shop, step: str, files: dict[str, Path], *, words: int) -> Took:
     if step != APPROVE:
         shop.put(files[step])
     connection.execute("CHECKPOINT")
     jobs = [shop.approve() if step == APPROVE else shop.ask()]
-    took = work(connection, jobs, words=int(step == "cold"))
+    took = work(connection, jobs, words=words)
     expected = "HELD" if step == HELD else "APPROVED" if step == APPROVE else "PROMOTED"
     if shop.outcome() != expected:
         raise RuntimeError(f"{step} ended as {shop.outcome()} instead of {expected}")
