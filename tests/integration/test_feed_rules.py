@@ -22,7 +22,7 @@ from tests.support.tables import rows
 from tests.support.together import together
 from tests.support.workers import run_until_idle
 
-from harvester.catalog import offers
+from harvester.catalog import offers, words
 from harvester.catalog.models import Run, Source
 from harvester.engine import sql
 from harvester.engine.errors import JobCancelled
@@ -37,6 +37,7 @@ from harvester.feeds.models import Feed, FeedRun, FeedRunSample
 from harvester.kernel.errors import TerminalError, TransientError
 from harvester.kernel.ids import uuid7
 from harvester.ops.models import Alert
+from harvester.pipeline import load
 from harvester.pipeline.parse import ParseLimits
 from harvester.pipeline.staging import STAGING_LOCK
 
@@ -778,6 +779,29 @@ def test_a_run_that_fails_after_its_verdict_shows_nothing_of_it(world, monkeypat
     assert run.outcome == "PROMOTED"
     assert world.shown()["S-200"] == ("Thing 200", 2.00, True)
     assert world.shown()["S-100"][1] == 9.99
+
+
+def test_products_that_fail_to_come_in_beside_the_promotion_take_it_back(world, monkeypatch):
+    """Where very many are new, they are copied in while the run is promoted."""
+    world.put(*TEN)
+    world.run()
+    before = world.shown()
+    monkeypatch.setattr(words, "AT_ONCE", 0)
+    real = load.copy_in
+
+    def on_fire(cursor, table, *more):
+        if table == "source_products":
+            raise TerminalError("on fire")
+        return real(cursor, table, *more)
+
+    monkeypatch.setattr(load, "copy_in", on_fire)
+    world.put(row(100, Price="9.99"), *TEN[1:], 200)
+    assert world.run().status == "FAILED"
+    assert world.shown() == before
+    assert facts() == [10, 10, 10, 0]
+    monkeypatch.setattr(load, "copy_in", real)
+    assert world.run().outcome == "PROMOTED"
+    assert world.shown()["S-200"] == ("Thing 200", 2.00, True)
 
 
 def test_a_held_run_writes_its_difference_and_nothing_else(world):
