@@ -786,7 +786,7 @@ def test_products_that_fail_to_come_in_beside_the_promotion_take_it_back(world, 
     world.put(*TEN)
     world.run()
     before = world.shown()
-    monkeypatch.setattr(words, "AT_ONCE", 0)
+    monkeypatch.setattr(words, "AT_ONCE", 1)
     real = load.copy_in
 
     def on_fire(cursor, table, *more):
@@ -795,7 +795,7 @@ def test_products_that_fail_to_come_in_beside_the_promotion_take_it_back(world, 
         return real(cursor, table, *more)
 
     monkeypatch.setattr(load, "copy_in", on_fire)
-    world.put(row(100, Price="9.99"), *TEN[1:], 200)
+    world.put(row(100, Price="9.99"), *TEN[1:], 200, 201)
     assert world.run().status == "FAILED"
     assert world.shown() == before
     assert facts() == [10, 10, 10, 0]
