@@ -32,10 +32,11 @@ def test_steps_are_taken_in_a_session_of_their_own_that_is_closed_behind_them():
 
 
 def test_the_block_goes_on_meanwhile():
-    go_on = threading.Event()
-    with beside([None] if go_on.wait(30) else [] for _ in range(1)) as all_is_done:
+    go_on, heard = threading.Event(), []
+    with beside(heard.append(go_on.wait(30)) for _ in range(1)) as all_is_done:
         go_on.set()
         all_is_done()
+    assert heard == [True]
 
 
 def test_what_goes_wrong_is_raised_where_it_is_waited_for():

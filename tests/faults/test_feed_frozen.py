@@ -28,26 +28,19 @@ FROZEN_BESIDE = {
 
 @pytest.mark.parametrize("path", FROZEN.values(), ids=FROZEN)
 def test_a_frozen_worker_is_replaced_and_finds_its_writes_refused_when_it_wakes(twins, path):
-    twins.publish()
-    run = twins.disturbed.ask()
-    with feed_worker(*path) as zombie:
-        backend = wait_at_point()
-        frozen(zombie)
-        twins.peaceful.ask()
-        with worker_thread():
-            wait_until_ended(run)
-        assert not backend_lives(backend)
-        twins.must_be_alike()
-        awake(zombie)
-    twins.must_be_alike()
-    assert job(run).attempt == 2
+    freeze_and_wake(twins, feed_worker(*path))
 
 
 @pytest.mark.parametrize("path", FROZEN_BESIDE.values(), ids=FROZEN_BESIDE)
 def test_a_worker_that_froze_with_two_sessions_is_replaced_like_any_other(twins, path):
+    freeze_and_wake(twins, feed_worker(*path, few=0))
+
+
+def freeze_and_wake(twins, worker):
+    """It freezes where it stops, another one takes its run over, and it wakes."""
     twins.publish()
     run = twins.disturbed.ask()
-    with feed_worker(*path, few=0) as zombie:
+    with worker as zombie:
         backend = wait_at_point()
         frozen(zombie)
         twins.peaceful.ask()
