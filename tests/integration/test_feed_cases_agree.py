@@ -16,6 +16,8 @@ from tests.support.slow_catalog import CONTENT, PRICE, SlowCatalog
 from tests.support.tables import rows
 
 from harvester.catalog.offers import differences
+from harvester.feeds import ingest
+from harvester.pipeline.match import SHARED_FROM, match
 
 ROWS = int(os.environ.get("CASE_ROWS", "600"))
 SEEDS = range(1, 1 + int(os.environ.get("CASE_SEEDS", "2")))
@@ -129,6 +131,32 @@ def make_all_due():
         cursor.execute("UPDATE offers SET last_priced_at = last_priced_at - interval '30 days'")
 
 
+@pytest.fixture
+def _compared_both_ways(monkeypatch):
+    """Every run is compared by one session, and again by two, as catalogs of that size are."""
+
+    def both_ways(job, cursor, slot, baseline, *, rows, **more):
+        by_one = match(job, cursor, slot, baseline, rows=rows, **more)
+        difference = staged(cursor, slot)
+        cursor.execute(f"DELETE FROM {slot.changes}")
+        by_two = match(job, cursor, slot, baseline, rows=SHARED_FROM, **more)
+        assert by_two == by_one
+        assert staged(cursor, slot) == difference
+        return by_two
+
+    assert ROWS < SHARED_FROM
+    monkeypatch.setattr(ingest, "match", both_ways)
+
+
+def staged(cursor, slot):
+    """What a run would change, without the numbers of new products, which differ each time."""
+    cursor.execute(f"SELECT * FROM {slot.changes} ORDER BY line")
+    names = [column.name for column in cursor.description]
+    changes = [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+    return [{**change, "product_id": None} if change["is_new"] else change for change in changes]
+
+
+@pytest.mark.usefixtures("_compared_both_ways")
 @pytest.mark.parametrize("seed", SEEDS)
 def test_every_case_leaves_what_the_slow_reference_says(world, seed):
     chance, life = seeded(seed), Life(world, seed)

@@ -192,7 +192,10 @@ def _judge(work: Work, slot: Slot, spool: Spool, report: ParseReport) -> Judged 
         with work.job.transaction(), connection.cursor() as cursor:
             baseline = look(cursor, work.feed.source_id)
             tell_judging(work, baseline)
-            found = match(cursor, slot, baseline, run_type=RunKind.AFFILIATE_FEED, shock_move=thresholds.shock_move)
+            found = match(
+                work.job, cursor, slot, baseline,
+                rows=report.rows_valid, run_type=RunKind.AFFILIATE_FEED, shock_move=thresholds.shock_move,
+            )  # fmt: skip
         if unread := lacking(slot, spool, found):
             work.log.info("KNOWN_ROWS_NOT_ENOUGH", rows=unread)
             return None

@@ -1,10 +1,15 @@
 """Match: what a run read against what is known, as one difference, without writing anything that anybody sees."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
+from django.db import connection
+
+from harvester.engine.beside import beside
+from harvester.engine.job import RunningJob
 from harvester.pipeline.baseline import Baseline
 from harvester.pipeline.staging import Slot, analyse, prepare_session
 
@@ -12,7 +17,12 @@ from harvester.pipeline.staging import Slot, analyse, prepare_session
 HEARTBEAT_SPREAD = 24
 #: Groups of products, by their numbers, that fall due together.
 DUE_GROUPS = 60
+#: Rows from which on two sessions share the comparison; with fewer, a second session costs what it gains.
+SHARED_FROM = 50_000
 
+# Which rows and products are compared, as `{of}` says: all, or one half of the hashes of their identities. The planner
+# takes an inequality for a third, which is near enough.
+_WHOLE, _HALVES = "true", ("hashtext({of}.identity_value) < 0", "hashtext({of}.identity_value) >= 0")
 # From when on the newest price of a product is old enough to be confirmed.
 _DUE = f"(%(due)s::timestamptz[])[{{product}} %% {DUE_GROUPS} + 1]"
 # Joins what was read with products and offers, once. Rows that change nothing are only counted. A product is back
@@ -31,8 +41,9 @@ WITH matched AS MATERIALIZED (
             OR coalesce(o.seen_until, %(promoted_at)s) >= %(since)s) AS is_active
     FROM {rows} r
     LEFT JOIN source_products p ON p.source_id = %(source)s
-        AND p.identity_type = r.identity_type AND p.identity_value = r.identity_value
+        AND p.identity_type = r.identity_type AND p.identity_value = r.identity_value AND {some_products}
     LEFT JOIN offers o ON o.source_id = %(source)s AND o.product_id = p.id
+    WHERE {some_rows}
 ), difference AS (
     INSERT INTO {changes}
     SELECT line, coalesce(product_id, nextval('source_products_id')), is_new, is_content, is_price, is_back,
@@ -128,8 +139,10 @@ class Match:
     heartbeats: int
 
 
-def match(cursor: Any, slot: Slot, baseline: Baseline, *, run_type: str, shock_move: float) -> Match:
-    """Find the difference and leave it in the slot's table of changes."""
+def match(
+    job: RunningJob, cursor: Any, slot: Slot, baseline: Baseline, *, rows: int, run_type: str, shock_move: float
+) -> Match:
+    """Find the difference and leave it in the slot's table of changes. `rows` is about how many are staged."""
     values: dict[str, Any] = {
         "source": baseline.source_id,
         "run_type": run_type,
@@ -141,7 +154,7 @@ def match(cursor: Any, slot: Slot, baseline: Baseline, *, run_type: str, shock_m
         "shock_move": Decimal(str(shock_move)),
     }
     prepare_session(cursor)
-    seen = _one(cursor, slot, _MATCH, values)
+    seen = _compared(job, cursor, slot, values, rows)
     products, url_hash, new, content, back, unsure, known, shocked, active_seen, expected_seen, *more = seen
     if unsure:
         cursor.execute("SET LOCAL enable_nestloop = on")
@@ -159,6 +172,29 @@ def match(cursor: Any, slot: Slot, baseline: Baseline, *, run_type: str, shock_m
         active_seen=active_seen, active_before=active_before, absent=expected - expected_seen, prices_due=due,
         new_url_hash=more[0], heartbeats=more[1],
     )  # fmt: skip
+
+
+def _compared(job: RunningJob, cursor: Any, slot: Slot, values: dict[str, Any], rows: int) -> tuple[int, ...]:
+    """Write the difference and count; many rows in two sessions at once. Each row and its product are of one half."""
+    if rows < SHARED_FROM:
+        return _one(cursor, slot, _part_of_match(_WHOLE), values)
+    ours, theirs = (_part_of_match(half) for half in _HALVES)
+    counted: list[tuple[int, ...]] = []
+
+    def other_half() -> Iterator[None]:
+        with job.transaction(), connection.cursor() as own:
+            prepare_session(own)
+            counted.append(_one(own, slot, theirs, values))
+        yield
+
+    with beside(other_half()) as other_half_is_there:
+        counted.append(_one(cursor, slot, ours, values))
+        other_half_is_there()
+    return tuple(map(sum, zip(*counted, strict=True)))
+
+
+def _part_of_match(some: str) -> str:
+    return _MATCH.replace("{some_rows}", some.format(of="r")).replace("{some_products}", some.format(of="p"))
 
 
 def _due(baseline: Baseline) -> list[datetime]:

@@ -188,11 +188,13 @@ UPDATE sources SET last_promoted_run_no = %(run)s, last_promoted_at = %(moment)s
     held_run_no = NULL, held_since = NULL, frozen = '0', last_success_at = %(moment)s, failure_streak = 0
 WHERE id = %(source)s
 """
-# Corrections are rare; where one is valid, its readers' truth is made the slow and certain way.
+# Corrections are rare; where one is valid, its readers' truth is made the slow and certain way. So it is for products
+# that show the price of another kind of run; whose price was just written shows this one's.
 _CORRECTED = """
 SELECT EXISTS (SELECT FROM price_corrections WHERE revoked_at IS NULL
                AND (source_id = %(source)s OR retailer_id = %(retailer)s))
-    OR EXISTS (SELECT FROM offers WHERE source_id = %(source)s AND last_run_type <> %(run_type)s)
+    OR EXISTS (SELECT FROM {changes} c JOIN offers o ON o.source_id = %(source)s AND o.product_id = c.product_id
+               WHERE NOT c.is_missing AND NOT c.is_price AND o.last_run_type <> %(run_type)s)
 """
 _TOUCHED = "SELECT c.product_id FROM {changes} c WHERE NOT c.is_missing"
 _OVERTAKEN = "UPDATE runs SET outcome = 'OVERTAKEN', decided_at = %(moment)s WHERE no = %(held)s AND no <> %(run)s"
@@ -269,7 +271,7 @@ def _expired(cursor: Any, values: dict[str, Any]) -> int:
 
 
 def _apply_corrections(cursor: Any, difference: Difference, values: dict[str, Any]) -> None:
-    cursor.execute(_CORRECTED, values)
+    cursor.execute(_CORRECTED.format(changes=difference.changes), values)
     if cursor.fetchone()[0]:
         cursor.execute(_TOUCHED.format(changes=difference.changes), values)
         touched = [row[0] for row in cursor.fetchall()]
