@@ -73,6 +73,30 @@ def test_words_that_are_there_stay_and_products_without_offer_get_theirs_beforeh
     assert f"'{second}':2" in words_of_all()[second]
 
 
+def test_slices_of_a_source_cover_all_of_its_products(source, monkeypatch):
+    monkeypatch.setattr(words, "SLICE", 2)
+    numbers = [catalog.offer(source) for _ in range(7)]
+    fetch("DELETE FROM offer_words")
+    made = enqueue(words.MAKE_SEARCHABLE, {"source_id": str(source.pk)}).job_id
+    run_until_idle(queues=("search",))
+    assert job(made).result == {"products": 7, "added": 7}
+    assert sorted(words_of_all()) == numbers
+
+
+def test_words_that_somebody_writes_meanwhile_are_left_to_him(source, monkeypatch):
+    """A promotion with some new products writes theirs itself, also while the job is at work."""
+    first, second = (catalog.offer(source) for _ in range(2))
+    fetch("DELETE FROM offer_words")
+    raced = words._ADD_SLICE.replace("NOT EXISTS", "true OR NOT EXISTS")
+    monkeypatch.setattr(words, "_ADD_SLICE", raced)
+    fetch("INSERT INTO offer_words SELECT source_id, product_id, 'kept' FROM offers WHERE product_id = %s", first)
+    made = enqueue(words.MAKE_SEARCHABLE, {"source_id": str(source.pk)}).job_id
+    run_until_idle(queues=("search",))
+    assert job(made).result == {"products": 2, "added": 1}
+    assert words_of_all()[first] == "'kept'"
+    assert f"'{second}':2" in words_of_all()[second]
+
+
 def test_the_other_sources_are_left_alone(source):
     other = catalog.offer(catalog.source())
     fetch("DELETE FROM offer_words")

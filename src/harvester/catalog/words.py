@@ -4,14 +4,13 @@ Of a run with some new products they are written by the promotion itself. To wri
 else that a promotion does, so that a job of its own does it afterwards: what is visible is found a little later.
 """
 
-from collections import deque
+import threading
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from typing import Any, NamedTuple
 from uuid import UUID
 
 import structlog
-from django.db import connection
+from django.db import IntegrityError, connection
 
 from harvester.engine.beside import beside
 from harvester.engine.enqueue import enqueue
@@ -22,8 +21,10 @@ from harvester.kernel.retry import RetryPolicy
 log = structlog.get_logger(__name__)
 
 MAKE_SEARCHABLE = "catalog.make_searchable"
-#: New products whose words a promotion writes itself; also how many the job looks at in one transaction.
+#: New products whose words a promotion writes itself.
 AT_ONCE = 20_000
+#: Products that the job looks at in one transaction.
+SLICE = 10_000
 RETRY = RetryPolicy(base=5.0, factor=3.0, attempts=5)
 
 #: The first half of the lock's key; "word".
@@ -37,20 +38,19 @@ INSERT INTO offer_words (source_id, product_id, words)
 SELECT p.source_id, p.id, words_of(p.title, p.brand, p.category) FROM source_products p
 WHERE p.source_id = %(source)s AND {which}
   AND NOT EXISTS (SELECT FROM offer_words w WHERE w.source_id = %(source)s AND w.product_id = p.id {within})
-ON CONFLICT (source_id, product_id) DO NOTHING
 """
+_UNLESS_THERE = "ON CONFLICT (source_id, product_id) DO NOTHING"
 _ADD_THESE = _ADD.format(which="p.id = ANY (%(products)s)", within="AND w.product_id = ANY (%(products)s)")
-# Of a source that is new the planner knows nothing yet: left to itself, it compares every row with every other.
-_SESSION = "SET LOCAL enable_nestloop = off"
+# Of a source that is new the planner knows nothing yet: left to itself, it compares every row with every other. Nobody
+# waits for the disk: what a server loses when it dies, the job writes again, because it has not ended.
+_SESSION = "SET LOCAL enable_nestloop = off; SET LOCAL synchronous_commit = off"
 _ADD_SLICE = _ADD.format(
     which="p.id > %(after)s AND p.id <= %(upto)s",
     within="AND w.product_id > %(after)s AND w.product_id <= %(upto)s",
 )
-_SLICES = """
-SELECT min(id) - 1, max(id), count(*) FROM (
-    SELECT id, (row_number() OVER (ORDER BY id) - 1) / %(most)s AS slice FROM source_products
-    WHERE source_id = %(source)s) s
-GROUP BY slice ORDER BY slice
+_NEXT_SLICE = """
+SELECT max(id), count(*) FROM (
+    SELECT id FROM source_products WHERE source_id = %(source)s AND id > %(after)s ORDER BY id LIMIT %(most)s) s
 """
 _LACKING = """
 SELECT EXISTS (SELECT FROM offers o WHERE o.source_id = %(source)s AND NOT EXISTS (
@@ -70,7 +70,7 @@ def come_later(new: int) -> bool:
 def add_words(cursor: Any, source_id: UUID, product_ids: Sequence[int]) -> None:
     """Make these products findable if they are not yet; the transaction is the caller's."""
     cursor.execute(_LOCK_SHARED, {"source": source_id})
-    cursor.execute(_ADD_THESE, {"source": source_id, "products": list(product_ids)})
+    cursor.execute(_ADD_THESE + _UNLESS_THERE, {"source": source_id, "products": list(product_ids)})
 
 
 def lock_words(cursor: Any, source_id: UUID) -> None:
@@ -105,19 +105,16 @@ def make_searchable(job: RunningJob, source_id: str) -> dict[str, int]:
         for _ in making.slices():
             pass
         other_half_is_done()
-    log.info("PRODUCTS_SEARCHABLE", source_id=source_id, products=making.total, added=sum(making.added))
-    return {"products": making.total, "added": sum(making.added)}
+    log.info("PRODUCTS_SEARCHABLE", source_id=source_id, products=sum(making.looked_at), added=sum(making.added))
+    return {"products": sum(making.looked_at), "added": sum(making.added)}
 
 
 class _Making:
-    """The slices of a source that are left, for whoever takes the next."""
+    """The slices of a source, for whoever takes the next."""
 
     def __init__(self, job: RunningJob, source_id: str) -> None:
         self._job, self._source_id = job, source_id
-        with connection.cursor() as cursor:
-            cursor.execute(_SLICES, {"source": source_id, "most": AT_ONCE})
-            self._left = deque(Slice(*row) for row in cursor.fetchall())
-        self.total = sum(part.products for part in self._left)
+        self._after, self._taking = 0, threading.Lock()
         self.looked_at: list[int] = []
         self.added: list[int] = []
 
@@ -127,17 +124,30 @@ class _Making:
             self._job.check()
             self._add(part)
             self.looked_at.append(part.products)
-            self._job.progress(sum(self.looked_at), self.total, "words of new products")
+            self._job.progress(sum(self.looked_at), None, "products whose words were looked at")
             yield part
 
     def _next(self) -> Slice | None:
-        with suppress(IndexError):
-            return self._left.popleft()
-        return None
+        """To look for all slices beforehand would keep the other session waiting."""
+        with self._taking, connection.cursor() as cursor:
+            cursor.execute(_NEXT_SLICE, {"source": self._source_id, "after": self._after, "most": SLICE})
+            upto, products = cursor.fetchone()
+            if not products:
+                return None
+            part = Slice(self._after, upto, products)
+            self._after = part.upto
+            return part
 
     def _add(self, part: Slice) -> None:
+        try:
+            self._insert(_ADD_SLICE, part)
+        except IntegrityError:
+            # A promotion wrote some of them meanwhile. To look for that each time costs a tenth of the job.
+            self._insert(_ADD_SLICE + _UNLESS_THERE, part)
+
+    def _insert(self, statement: str, part: Slice) -> None:
         with self._job.transaction(), connection.cursor() as cursor:
             cursor.execute(_SESSION)
             cursor.execute(_LOCK_SHARED, {"source": self._source_id})
-            cursor.execute(_ADD_SLICE, {"source": self._source_id, "after": part.after, "upto": part.upto})
+            cursor.execute(statement, {"source": self._source_id, "after": part.after, "upto": part.upto})
             self.added.append(cursor.rowcount)

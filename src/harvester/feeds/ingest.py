@@ -45,6 +45,7 @@ from harvester.pipeline.load import (
     stage_contents,
 )
 from harvester.pipeline.match import Match, match
+from harvester.pipeline.memory import memory_kept
 from harvester.pipeline.parse import ParseLimits, ParseReport, ParseSettings, Parsing
 from harvester.pipeline.parse.encoding import Encoding
 from harvester.pipeline.parse.keeping import KeptWriter
@@ -85,7 +86,7 @@ def ingest(work: Work, sha256: str, *, manifest_rows: int | None, endings: Endin
     """Read a kept file for a run and end the run: promoted, or held."""
     file = RunFile(sha256, manifest_rows)
     endings = endings or Endings()
-    with staging(work.job) as slot:
+    with memory_kept(), staging(work.job) as slot:
         if not _ingest(work, slot, file, endings, looks=True):
             _ingest(work, slot, file, endings, looks=False)
 
