@@ -12,7 +12,7 @@ from harvester.kernel.actor import system
 from harvester.ops.models import Role
 
 pytestmark = pytest.mark.django_db
-HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(2)> \"' {{ 7|add:7 }}"
+HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(2)> \"' {{ 7|add:7654321 }}"
 TEST = system("test")
 
 
@@ -74,7 +74,7 @@ def test_every_page_escapes_what_strangers_wrote(client, shop):
     ]
     for address in pages:
         page = text(client.get(address))
-        for wrong in ("<script>alert", "<img src=x", 'href="javascript:', "<b>", " 14"):
+        for wrong in ("<script>alert", "<img src=x", 'href="javascript:', "<b>", "7654328"):
             assert wrong not in page, (address, wrong)
         assert "alert(1)" in page, address
 
