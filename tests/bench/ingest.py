@@ -66,7 +66,7 @@ def _measure(server: Server, sftp: SftpServer, options: argparse.Namespace, resu
         results.readers = measure_readers(server, sftp, files, tell)
         yield "readers"
     if "reruns" in parts:
-        results.rerun_s = measure_reruns(server, sftp, files, runs=options.reruns, rounds=options.rounds, tell=tell)
+        results.reruns = measure_reruns(server, sftp, files, runs=options.reruns, rounds=options.rounds, tell=tell)
         yield "reruns"
 
 

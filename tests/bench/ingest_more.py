@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median, quantiles
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeAlias
 
 from tests.bench import api, floor, peer_chunked, peer_dlt
 from tests.bench.catalog_files import Catalog, write
@@ -24,9 +24,18 @@ _LEAST_READ_SECONDS = 10.0
 LOCK_WAIT_MS = 100
 
 
-def measure_peers(server: Server, files: dict[str, Path], rounds: int, tell: Tell) -> dict[str, list[float]]:
-    """Seconds of each peer, with a new file and with the same content again; floors are shown beside them."""
-    took: dict[str, list[float]] = {f"{name}_{case}": [] for name in PEERS for case in ("cold", "unchanged")}
+#: Seconds of something, and of the floor right before it.
+Taken: TypeAlias = list[tuple[float, float]]
+
+
+def of_floor(taken: Taken) -> float:
+    """The median of the ratios: the machine may be twice as fast an hour later."""
+    return median(seconds / least for seconds, least in taken)
+
+
+def measure_peers(server: Server, files: dict[str, Path], rounds: int, tell: Tell) -> dict[str, Taken]:
+    """What each peer took, with a new file and with the same content again."""
+    took: dict[str, Taken] = {f"{name}_{case}": [] for name in PEERS for case in ("cold", "unchanged")}
     for _ in range(rounds):
         server.restore(SEEDED)
         with server.connect() as connection:
@@ -36,7 +45,7 @@ def measure_peers(server: Server, files: dict[str, Path], rounds: int, tell: Tel
                     connection.execute("CHECKPOINT")
                     least = floor.measure(connection, files[case])
                     seconds = peer.measure(connection, server.address, files[case])
-                    took[f"{name}_{case}"].append(seconds)
+                    took[f"{name}_{case}"].append((seconds, least))
                     tell(f"{name}, {case}: {seconds:.1f} s = {seconds / least:.2f} of the floor")
     return took
 
@@ -62,25 +71,34 @@ def measure_two_feeds(
     return took[2], took[1]
 
 
+@dataclass
+class Reruns:
+    """Unchanged runs of one feed: its first ones, and those after many others."""
+
+    early: Taken = field(default_factory=list)
+    late: Taken = field(default_factory=list)
+
+
 def measure_reruns(
     server: Server, sftp: SftpServer, files: dict[str, Path], *, runs: int, rounds: int, tell: Tell
-) -> float:
-    """Seconds of an unchanged run after so many others of the same feed."""
+) -> Reruns:
+    """An unchanged feed again and again: the first rounds, and as many after so many runs."""
     server.restore(SEEDED)
-    shop = Shop(sftp, "again")
-    turns = [files["cold"], *[files["unchanged"], files["cold"]] * runs]
+    shop, found = Shop(sftp, "again"), Reruns()
     with server.connect() as connection:
-        for number, file in enumerate(turns[:runs], start=1):
+        for number in range(runs + rounds):
+            # By turns two files that say the same, so that none is skipped; the first brings the products.
+            file = files["unchanged" if number % 2 else "cold"]
+            taken = found.early if 0 < number <= rounds else found.late if number >= runs else None
+            if taken is not None:
+                settle(connection)
+                least = floor.measure(connection, file)
             shop.put(file)
             seconds = work(connection, [shop.ask()]).seconds
-            if number % 10 == 1:
-                tell(f"run {number} of the same feed: {seconds:.1f} s")
-        last = []
-        for file in turns[runs : runs + rounds]:
-            settle(connection)
-            shop.put(file)
-            last.append(work(connection, [shop.ask()]).seconds)
-    return median(last)
+            if taken is not None:
+                taken.append((seconds, least))
+                tell(f"run {number + 1} of the same feed: {seconds:.1f} s = {seconds / least:.2f} of the floor")
+    return found
 
 
 @dataclass

@@ -8,7 +8,7 @@ from tests.support.catalog import hours
 
 from harvester.catalog import browsing, offers
 from harvester.catalog.browsing import Browse
-from harvester.catalog.search import Sort
+from harvester.catalog.search_query import Sort
 from harvester.kernel.errors import InvalidInput
 
 pytestmark = pytest.mark.usefixtures("database")

@@ -7,8 +7,8 @@ import pytest
 from tests.support import catalog
 from tests.support.catalog import fetch, hours
 
-from harvester.catalog import corrections, history, offers, reading, search
-from harvester.catalog.search import Query, Sort
+from harvester.catalog import corrections, history, offers, reading, search, search_sql
+from harvester.catalog.search_query import Query, Sort
 from harvester.kernel.actor import system
 from harvester.kernel.errors import InvalidInput, NotFound
 
@@ -185,7 +185,7 @@ def test_an_offer_that_was_found_has_every_field_and_stays_as_it_is():
 def test_words_are_found_alike_among_the_first_offers_and_among_all(shop, monkeypatch, sort, walked):
     for number in range(12):
         put(shop, "Hammer" if number % 3 else "Saw", str(10 + number * 7 % 12))
-    monkeypatch.setattr(search, "WALKED", walked)
+    monkeypatch.setattr(search_sql, "WALKED", walked)
     values = {"text": "hammer", "currency": "USD", "sort": sort, "page_size": 3}
     first = search.search(Query(**values))
     second = search.search(Query(**values, after=first.end))
@@ -200,3 +200,49 @@ def test_words_are_found_alike_among_the_first_offers_and_among_all(shop, monkey
     }[sort]
     assert found == wanted[:6]
     assert first.has_more
+
+
+@pytest.fixture
+def street(shop):
+    """Two shops whose products were listed by turns, and behind them what nobody sees."""
+    neighbour = catalog.source(is_display_primary=True, name="neighbour")
+    second = catalog.source(shop.retailer, name="second source of the shop")
+    for number in range(16):
+        put(neighbour if number % 3 else shop, f"Saw {number}", product={"brand": "Acme" if number % 2 else "Bolt"})
+    for _ in range(5):
+        put(second, "Saw that is not shown", product={"brand": "Acme"})
+    return {"shop": shop, "neighbour": neighbour, "second": second}
+
+
+NARROWED = [
+    lambda _: {},
+    lambda street: {"retailer_id": street["shop"].retailer_id},
+    lambda street: {"source_id": street["neighbour"].pk},
+    lambda street: {"retailer_id": street["shop"].retailer_id, "source_id": street["shop"].pk},
+    lambda street: {"retailer_id": street["shop"].retailer_id, "source_id": street["neighbour"].pk},
+    lambda street: {"source_id": street["second"].pk},
+]
+
+
+@pytest.mark.parametrize("bounds", [(1, 1), (4, 7), (4, 1_000), (1_000, 1_000)])
+@pytest.mark.parametrize("more", [{}, {"brand": "acme"}, {"in_stock": True}])
+@pytest.mark.parametrize("narrowed", NARROWED)
+def test_the_newest_come_first_whoever_sells_them(street, monkeypatch, narrowed, more, bounds):
+    monkeypatch.setattr(search_sql, "WALKED", bounds[0])
+    monkeypatch.setattr(search_sql, "PASSED", bounds[1])
+    values = {**narrowed(street), **more}
+    numbers = range(1, 16, 2) if "brand" in more else range(16)
+    sold_by = {"shop": [n for n in numbers if not n % 3], "neighbour": [n for n in numbers if n % 3], "second": []}
+    asked = [
+        name for name, source in street.items()
+        if values.get("retailer_id", source.retailer_id) == source.retailer_id
+        and values.get("source_id", source.pk) == source.pk
+    ]  # fmt: skip
+    wanted = [f"Saw {number}" for number in sorted((n for name in asked for n in sold_by[name]), reverse=True)]
+    by_number = [titles(**values, page=page, page_size=3) for page in range(1, 8)]
+    assert [title for page in by_number for title in page] == wanted
+    by_place, end = [], None
+    while (page := search.search(Query(**values, page_size=3, after=end))).offers:
+        by_place += [offer.title for offer in page.offers]
+        end = page.end
+    assert by_place == wanted

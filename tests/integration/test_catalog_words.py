@@ -10,7 +10,8 @@ from tests.support.jobs import job
 from tests.support.workers import run_until_idle
 
 from harvester.catalog import checking, offers, words
-from harvester.catalog.search import Query, search
+from harvester.catalog.search import search
+from harvester.catalog.search_query import Query
 from harvester.engine.enqueue import enqueue
 
 pytestmark = pytest.mark.usefixtures("database")

@@ -9,7 +9,7 @@ from decimal import Decimal, InvalidOperation
 from pydantic import BaseModel
 
 from harvester.api.problems import Refused
-from harvester.catalog.search import Place, Query, Sort
+from harvester.catalog.search_query import Place, Query, Sort
 from harvester.kernel.text import is_encodable
 
 LONGEST = 400

@@ -13,8 +13,8 @@ from harvester.api import answers, cursors
 from harvester.api.keys import BearerKey
 from harvester.api.problems import WrongField
 from harvester.api.shapes import OFFER_ID, Filters, History, Offer, Offers, PricePoint, ProductOffers
-from harvester.catalog import history, reading, search
-from harvester.catalog.search import LARGEST_PAGE, LONGEST_TEXT, Sort
+from harvester.catalog import history, reading, search, search_query
+from harvester.catalog.search_query import LARGEST_PAGE, LONGEST_TEXT, Sort
 from harvester.kernel.currencies import MINOR_UNITS
 from harvester.kernel.errors import InvalidInput
 from harvester.ops.scopes import Scope
@@ -139,7 +139,7 @@ def _written(amount: Decimal, unit: Decimal) -> Decimal:
     return whole if whole == amount else amount
 
 
-def to_query(filters: OfferFilters) -> search.Query:
+def to_query(filters: OfferFilters) -> search_query.Query:
     """What is looked for, in the words of the catalog; what it refuses, in the words of the parameters."""
     try:
         return _query(filters)
@@ -148,8 +148,8 @@ def to_query(filters: OfferFilters) -> search.Query:
         raise WrongField(_PARAMETERS.get(field, field), words) from None
 
 
-def _query(filters: OfferFilters) -> search.Query:
-    query = search.Query(
+def _query(filters: OfferFilters) -> search_query.Query:
+    query = search_query.Query(
         text=filters.q,
         retailer_id=filters.retailer,
         source_id=filters.source,
@@ -165,7 +165,7 @@ def _query(filters: OfferFilters) -> search.Query:
     )
     if not filters.cursor:
         return query
-    return search.Query(**{**vars(query), "after": cursors.to_place(filters.cursor, query)})
+    return search_query.Query(**{**vars(query), "after": cursors.to_place(filters.cursor, query)})
 
 
 def _parts(offer_id: str) -> tuple[UUID, int]:

@@ -25,7 +25,9 @@ from harvester.catalog.browsing_sql import (
 )
 from harvester.catalog.explaining import Key, Standing
 from harvester.catalog.rows import fetch
-from harvester.catalog.search import Query, Sort, asked_words, words_first
+from harvester.catalog.search import words_first
+from harvester.catalog.search_query import Query, Sort
+from harvester.catalog.search_sql import asked_words
 from harvester.kernel.errors import InvalidInput
 
 #: Rows that are looked at together where no index helps, and how often and for how long a page goes on with that.

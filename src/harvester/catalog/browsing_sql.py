@@ -9,7 +9,8 @@ from uuid import UUID
 
 from harvester.catalog.explaining import Key
 from harvester.catalog.rows import fetch
-from harvester.catalog.search import CANDIDATES, CONDITIONS, WITH_WORDS, WORDS, Sort, asked_words
+from harvester.catalog.search_query import Sort
+from harvester.catalog.search_sql import CANDIDATES, CONDITIONS, WITH_WORDS, WORDS, asked_words
 
 if TYPE_CHECKING:
     from harvester.catalog.browsing import Browse
@@ -89,7 +90,7 @@ def narrow(query: "Browse", sources: list[UUID] | None, *, backwards: bool) -> s
     """A window of offers in the order asked for."""
     order = _order(query.order, backwards=backwards)
     if asked_words(query):
-        # No index has this order, so that the words are looked for first; see catalog.search.
+        # No index has this order, so that the words are looked for first; see catalog.search_sql.
         order = order.replace("o.amount", "o.amount + 0").replace("o.product_id", "o.product_id + 0")
     parts = {"fits": _fits(query), "offers": _offers(query)}
     where = [*_conditions(query), *_beyond(query, backwards=backwards)]

@@ -70,14 +70,14 @@ def find(
     }
     amounts = {"min_amount": _amount("--min", lowest), "max_amount": _amount("--max", highest)}
     with session():
-        from harvester.catalog import retailers, search, sources
+        from harvester.catalog import retailers, search_query, sources
 
-        order = search.Sort(sort.value) if sort else None
+        order = search_query.Sort(sort.value) if sort else None
         owners: dict[str, Any] = {
             "retailer_id": retailers.find(retailer).pk if retailer else None,
             "source_id": sources.find(source).pk if source else None,
         }
-        _show_page(search.Query(**given, **amounts, **owners, sort=order, page=page, page_size=size))
+        _show_page(search_query.Query(**given, **amounts, **owners, sort=order, page=page, page_size=size))
 
 
 def _show_page(query: Any) -> None:

@@ -3,7 +3,8 @@
 from rich.console import RenderableType
 from rich.text import Text
 
-from harvester.catalog.search import Page, Query, Sort, search
+from harvester.catalog.search import Page, search
+from harvester.catalog.search_query import Query, Sort
 from harvester.cli.demo.catalog import CURRENCY, SECOND
 from harvester.cli.demo.shop import KESTREL
 from harvester.cli.offer_views import list_table

@@ -9,7 +9,7 @@ from django.utils.safestring import SafeString
 
 from harvester.catalog import retailers, sources
 from harvester.catalog.browsing import Browse, Shown
-from harvester.catalog.search import Sort
+from harvester.catalog.search_query import Sort
 from harvester.kernel.errors import InvalidInput, NotFound
 from harvester.portal.display import verb
 from harvester.portal.pills import Choice, Field, choice_pill, form_pill, text_field

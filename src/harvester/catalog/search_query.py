@@ -1,0 +1,116 @@
+"""What is looked for among offers, and in which order. A question that cannot be answered is refused at birth."""
+
+import re
+from dataclasses import dataclass
+from decimal import Decimal
+from enum import StrEnum
+from uuid import UUID
+
+from harvester.kernel.currencies import MINOR_UNITS
+from harvester.kernel.errors import InvalidInput
+
+LARGEST_PAGE = 100
+#: Offers that can be paged through by number; by place there is no end.
+DEEPEST = 2_000
+LONGEST_TEXT = 200
+
+
+class Sort(StrEnum):
+    """In which order offers come."""
+
+    RELEVANCE = "relevance"  # best match of the text first
+    PRICE = "price"  # cheapest first, within one currency
+    PRICE_DESCENDING = "-price"  # dearest first, within one currency
+    NEWEST = "newest"  # products that were listed last first
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """Where a page ended, in the order that it had.
+
+    Attributes:
+        product_id: its last offer.
+        amount: the price of that offer, if prices are the order.
+        rank: how well it fitted, if that is the order.
+    """
+
+    product_id: int
+    amount: Decimal | None = None
+    rank: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Query:
+    """What is looked for. It refuses at birth what cannot be answered.
+
+    Attributes:
+        text: words of title and brand; quotes, OR and a minus work as on the web.
+        retailer_id: only offers of this retailer.
+        source_id: only offers of this source.
+        category: only this category, in any case.
+        brand: only this brand, in any case.
+        in_stock: only offers that are, or are not, in stock.
+        currency: only this currency.
+        min_amount: only at this price or above; needs a currency.
+        max_amount: only at this price or below; needs a currency.
+        sort: by default relevance with a text, newest without.
+        page: the first is 1.
+        page_size: offers on a page.
+        after: go on behind this place, in the same order, instead of by the number of the page.
+    """
+
+    text: str = ""
+    retailer_id: UUID | None = None
+    source_id: UUID | None = None
+    category: str = ""
+    brand: str = ""
+    in_stock: bool | None = None
+    currency: str = ""
+    min_amount: Decimal | None = None
+    max_amount: Decimal | None = None
+    sort: Sort | None = None
+    page: int = 1
+    page_size: int = 20
+    after: Place | None = None
+
+    def __post_init__(self) -> None:
+        self._check_text()
+        self._check_money()
+        if not 1 <= self.page_size <= LARGEST_PAGE:
+            raise InvalidInput(f"page_size: allowed is 1 to {LARGEST_PAGE}.")
+        if self.page < 1 or self.page * self.page_size > DEEPEST:
+            raise InvalidInput(f"page: allowed is 1 to {DEEPEST // self.page_size}; narrow the search by a filter.")
+        self._check_after()
+
+    def _check_after(self) -> None:
+        if self.after is None:
+            return
+        needed = {Sort.RELEVANCE: "rank", Sort.PRICE: "amount", Sort.PRICE_DESCENDING: "amount"}.get(self.order)
+        if self.page != 1 or (needed and getattr(self.after, needed) is None):
+            raise InvalidInput("after: the place belongs to a search in another order.")
+
+    def _check_text(self) -> None:
+        if len(self.text) > LONGEST_TEXT or "\x00" in self.text + self.category + self.brand:
+            raise InvalidInput(f"text: at most {LONGEST_TEXT} printable characters are allowed.")
+        if self.text.strip() and not re.search(r"\w", self.text):
+            raise InvalidInput("text: it has no word to look for.")
+        if self.sort is Sort.RELEVANCE and not self.text.strip():
+            raise InvalidInput("sort: relevance needs a text; without one sort by newest, or by price in a currency.")
+
+    def _check_money(self) -> None:
+        if self.currency and self.currency not in MINOR_UNITS:
+            raise InvalidInput(f"currency: {self.currency[:10]!r} is no ISO 4217 code such as USD.")
+        if not self.currency and self.sort in {Sort.PRICE, Sort.PRICE_DESCENDING}:
+            raise InvalidInput("sort: prices of several currencies cannot be compared; give one currency.")
+        for field in ("min_amount", "max_amount"):
+            amount = getattr(self, field)
+            if amount is None:
+                continue
+            if not self.currency:
+                raise InvalidInput(f"{field}: an amount means nothing without a currency; give one.")
+            if not amount.is_finite() or amount < 0:
+                raise InvalidInput(f"{field}: allowed is a number from 0 on.")
+
+    @property
+    def order(self) -> Sort:
+        return self.sort or (Sort.RELEVANCE if self.text.strip() else Sort.NEWEST)
