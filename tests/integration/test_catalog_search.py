@@ -246,3 +246,15 @@ def test_the_newest_come_first_whoever_sells_them(street, monkeypatch, narrowed,
         by_place += [offer.title for offer in page.offers]
         end = page.end
     assert by_place == wanted
+
+
+def test_two_sources_of_a_shop_are_merged_before_words_are_looked_for(monkeypatch):
+    """One of them has more newer offers than are looked at, before those that fit."""
+    retailer = catalog.retailer()
+    older, newer = (catalog.source(retailer, kind="DIRECT") for _ in range(2))
+    fitting = [put(source, "Saw", product={"brand": "Acme"}) for source in (older, newer) for _ in range(4)]
+    for _ in range(4):
+        put(newer, "Saw", product={"brand": "Bolt"})
+    monkeypatch.setattr(search_sql, "WALKED", 4)
+    found = search.search(Query(retailer_id=retailer.pk, brand="acme", page_size=3)).offers
+    assert [offer.product_id for offer in found] == fitting[:-4:-1]

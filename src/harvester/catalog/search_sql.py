@@ -129,7 +129,8 @@ def _first(query: Query) -> str:
         first = _NARROW.format(rank="NULL::real", words="", conditions=_all_of([*_conditions(query), *_beyond(query)]))
         return f"{first} ORDER BY {_ORDERS[query.order]} LIMIT {WALKED}"
     if _of_some_sources(query):
-        return _newest_of_each(query, str(WALKED))
+        # Of several sources only the first of all are complete: behind them one may have more than was looked at.
+        return f"{_newest_of_each(query, str(WALKED))} ORDER BY x.product_id DESC LIMIT {WALKED}"
     return _OF_NEWEST.format(
         beyond=_all_of(_beyond(query)), passed=PASSED, walked=WALKED, conditions=_all_of(_conditions(query))
     )

@@ -8,6 +8,10 @@ from contextvars import copy_context
 
 from django.db import connections
 
+#: For a transaction that waits for steps beside it, which may take any time. Otherwise the server ends sessions that
+#: idle in one; those of a worker that froze are ended when it loses its job.
+MAY_WAIT = "SET LOCAL idle_in_transaction_session_timeout = 0"
+
 
 @contextmanager
 def beside(steps: Iterable[object]) -> Iterator[Callable[[], None]]:

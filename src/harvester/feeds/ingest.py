@@ -11,7 +11,7 @@ from django.db import connection
 
 from harvester.catalog.states import RunKind
 from harvester.catalog.words import come_later
-from harvester.engine.beside import beside
+from harvester.engine.beside import MAY_WAIT, beside
 from harvester.feeds.ending import end_held, end_promoted, lock_feed_and_source
 from harvester.feeds.errors import CountMismatch, NoValidProducts
 from harvester.feeds.findings import UPGRADE, URL_ONLY, MoreSample, keep_findings
@@ -269,6 +269,7 @@ def _promote(work: Work, slot: Slot, spool: Spool, judged: Judged, endings: Endi
         work.job.transaction(),
         connection.cursor() as cursor,
     ):
+        cursor.execute(MAY_WAIT)
         work.log.info("PROMOTE_START", products_to_promote=judged.match.products)
         work.job.progress(0, None, "promoting")
         feed, baseline = lock_feed_and_source(cursor, work.feed)

@@ -8,10 +8,10 @@ from typing import Any
 
 from django.db import connection
 
-from harvester.engine.beside import beside
+from harvester.engine.beside import MAY_WAIT, beside
 from harvester.engine.job import RunningJob
 from harvester.pipeline.baseline import Baseline
-from harvester.pipeline.staging import Slot, analyse, prepare_session
+from harvester.pipeline.staging import Slot, analyse, prepare_session, share
 
 #: The share of the heartbeat by which prices of different products fall due earlier, so that they do not all at once.
 HEARTBEAT_SPREAD = 24
@@ -179,10 +179,13 @@ def _compared(job: RunningJob, cursor: Any, slot: Slot, values: dict[str, Any], 
     if rows < SHARED_FROM:
         return _one(cursor, slot, _part_of_match(_WHOLE), values)
     ours, theirs = (_part_of_match(half) for half in _HALVES)
+    cursor.execute(MAY_WAIT)
+    holder = connection.connection.info.backend_pid
     counted: list[tuple[int, ...]] = []
 
     def other_half() -> Iterator[None]:
         with job.transaction(), connection.cursor() as own:
+            share(own, slot, holder)
             prepare_session(own)
             counted.append(_one(own, slot, theirs, values))
         yield

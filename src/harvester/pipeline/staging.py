@@ -21,10 +21,13 @@ from psycopg.waiting import Wait
 
 from harvester.engine.errors import Snooze
 from harvester.engine.job import RunningJob
+from harvester.kernel.errors import TransientError
 
 SLOTS: Final = 16
-#: The first half of the lock's key; "stag".
+#: The first half of the lock's key; "stag". Whoever has the lock has the slot.
 STAGING_LOCK: Final = 0x73746167
+#: The same of the lock that a second session has while it writes into the slot.
+SHARING_LOCK: Final = STAGING_LOCK + 1
 #: Seconds until a run that found no slot looks again.
 WAIT_SECONDS: Final = 15.0
 
@@ -57,6 +60,12 @@ class Slot:
         return f"staged_contents_{self.number}"
 
 
+_TAKE = """
+SELECT n FROM generate_series(0, %s) n
+WHERE pg_try_advisory_xact_lock(%s, n) AND pg_try_advisory_lock(%s, n) LIMIT 1
+"""
+
+
 @contextmanager
 def staging(job: RunningJob) -> Iterator[Slot]:
     """A slot of one's own. What an earlier run left in it is cleared when something is staged.
@@ -65,10 +74,7 @@ def staging(job: RunningJob) -> Iterator[Slot]:
         Snooze: all slots are taken; the job comes back.
     """
     with job.transaction(), connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT n FROM generate_series(0, %s) n WHERE pg_try_advisory_lock(%s, n) LIMIT 1",
-            [SLOTS - 1, STAGING_LOCK],
-        )
+        cursor.execute(_TAKE, [SLOTS - 1, SHARING_LOCK, STAGING_LOCK])
         taken = cursor.fetchone()
         if taken is None:
             raise Snooze(WAIT_SECONDS, "as many runs as there are staging tables are at work")
@@ -85,6 +91,26 @@ def _release(slot: Slot) -> None:
         return
     with suppress(DatabaseError), connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_unlock(%s, %s)", [STAGING_LOCK, slot.number])
+
+
+_HELD = """
+SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND granted
+               AND classid = %s AND objid = %s AND objsubid = 2 AND pid = %s)
+"""
+
+
+def share(cursor: Any, slot: Slot, holder: int) -> None:
+    """Let the open transaction write into a slot that another session (its process number) has.
+
+    The slot goes to nobody else before the transaction ends, even if the other session dies.
+
+    Raises:
+        TransientError: the other session has lost it already.
+    """
+    cursor.execute("SELECT pg_advisory_xact_lock(%s, %s)", [SHARING_LOCK, slot.number])
+    cursor.execute(_HELD, [STAGING_LOCK, slot.number, holder])
+    if not cursor.fetchone()[0]:
+        raise TransientError("The database session of this run is gone; the run begins again.")
 
 
 def prepare_session(cursor: Any) -> None:
