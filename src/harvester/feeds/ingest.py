@@ -269,7 +269,8 @@ def _promote(work: Work, slot: Slot, spool: Spool, judged: Judged, endings: Endi
         work.job.transaction(),
         connection.cursor() as cursor,
     ):
-        cursor.execute(MAY_WAIT)
+        if is_beside:
+            cursor.execute(MAY_WAIT)
         work.log.info("PROMOTE_START", products_to_promote=judged.match.products)
         work.job.progress(0, None, "promoting")
         feed, baseline = lock_feed_and_source(cursor, work.feed)

@@ -1,7 +1,7 @@
 """Memory that a run lets go of is kept for its next block, and given back when the run has ended.
 
 Left to themselves, the allocators give every large piece back to the kernel at once and ask for it again with the next
-block: a quarter of the kernel's time in reading a catalog.
+block: a third of the kernel's time in reading a catalog.
 """
 
 import ctypes

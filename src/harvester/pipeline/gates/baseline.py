@@ -25,7 +25,7 @@ def baseline_shrunk(facts: RunFacts, thresholds: Thresholds) -> Finding:
 
 def _reason(facts: RunFacts, before: int, missing: int) -> str:
     if facts.active_before:
-        return "There are active products to compare with; “Missing products” does."
+        return "There are active products; “Missing products” compares with them."
     if not before:
         return "No run was promoted before."
     return (
