@@ -7,6 +7,7 @@ import os
 import random
 import struct
 import threading
+import time
 import tracemalloc
 from datetime import UTC, datetime
 
@@ -72,6 +73,18 @@ def fetch(server, **options):
     sink = io.BytesIO()
     with sftp(server, **options) as session:
         return session.download(PATH, sink, cap_bytes=CAP), sink.getvalue()
+
+
+class SlowDisk:
+    """Takes its time for each block."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self.blocks = 0
+
+    def write(self, _block: bytes) -> None:
+        self.blocks += 1
+        time.sleep(self.seconds)
 
 
 def test_a_file_arrives_whole_with_its_hash_and_figures(root):
@@ -427,6 +440,16 @@ def test_the_end_of_the_whole_time_is_told_as_such_even_in_silence(root):
     limits = TransferLimits(total=0.2, idle=5)
     with serving(root, servers.stops_answering_at(50)) as server, pytest.raises(TransferTooLong):
         fetch(server, limits=limits)
+
+
+@pytest.mark.parametrize("total", [0.0, 0.5])
+def test_a_time_that_is_over_before_the_next_request_leaves_nothing_begun(root, total):
+    """Work that is made and never begun is told as an unraisable error, and that fails the test."""
+    disk = SlowDisk(total)
+    limits = TransferLimits(total=total)
+    with serving(root) as server, sftp(server, limits=limits) as session, pytest.raises(TransferTooLong):
+        session.download(PATH, disk, cap_bytes=CAP)
+    assert disk.blocks <= (1 if total else 0)
 
 
 def test_a_server_that_goes_silent_is_left(root):

@@ -116,7 +116,7 @@ class SftpSession:
         self, connection: socket.socket, options: asyncssh.SSHClientConnectionOptions, judge: "_HostKeyJudge"
     ) -> None:
         try:
-            self._run(self._open(connection, options), self._limits.login)
+            self._run(self._limits.login, self._open(connection, options))
         except BaseException:
             self.close()
             if judge.refusal:
@@ -130,7 +130,7 @@ class SftpSession:
 
     def stat(self, path: str) -> RemoteStat:
         check_path(path)
-        attributes = self._run(self._open_client().stat(path), self._limits.idle, path)
+        attributes = self._run(self._limits.idle, self._open_client().stat(path), path)
         if attributes.type not in (asyncssh.FILEXFER_TYPE_REGULAR, asyncssh.FILEXFER_TYPE_UNKNOWN):
             raise NotAFile(f"{path!r} on {self._host} is a directory or a device, no file. Correct the path.")
         return RemoteStat(size=attributes.size, mtime=_moment(attributes.mtime))
@@ -145,12 +145,12 @@ class SftpSession:
         """Yield the bytes of a file in order, to its end."""
         reader = WindowedReader(self._open_client(), path)
         try:
-            self._run(reader.open(), pace.patience(), path)
-            while block := self._run(reader.next_block(), pace.patience(), path):
+            self._run(pace.patience(), reader.open(), path)
+            while block := self._run(pace.patience(), reader.next_block(), path):
                 yield block
         finally:
             with suppress(Exception):
-                self._run(reader.close(), CLOSE_SECONDS)
+                self._run(CLOSE_SECONDS, reader.close())
 
     def close(self) -> None:
         loop, self._loop, self._client = self._loop, None, None
@@ -185,8 +185,11 @@ class SftpSession:
             raise ConnectionLost(f"The session with {self._host} is closed; connect again.")
         return self._client
 
-    def _run(self, work: Coroutine[Any, Any, T], seconds: float, path: str = "") -> T:
-        """Run the session's loop until the work is done, and tell failures as ours."""
+    def _run(self, seconds: float, work: Coroutine[Any, Any, T], path: str = "") -> T:
+        """Run the session's loop until the work is done, and tell failures as ours.
+
+        The seconds come first because they may turn out to be over: work that was made by then would never be begun.
+        """
         if self._loop is None:
             work.close()
             raise ConnectionLost(f"The session with {self._host} is closed; connect again.")
