@@ -118,12 +118,13 @@ def test_priority_decides_between_more_lanes_than_there_are_slots(database):
 
 
 def test_a_priority_that_comes_later_overtakes_what_already_waits(database, lanes_at_every_turn):
-    with worker_thread(threads=1, poll_seconds=SLOW_POLL), gate("busy") as busy:
+    with worker_thread(threads=1, poll_seconds=SLOW_POLL) as worker, gate("busy") as busy:
         enqueue("test.gated", {"gate": "busy"})
         busy.next_job()
         put("ordinary")
         put("ordinary in a lane", lane="a")
         last = put("urgent in a lane", lane="b", priority=7)
+        wait_for(lambda: ("default", 7) in worker._claimer._announced, "the worker heard of it")
         busy.open()
         wait_for_state(last, "succeeded")
         wait_for(lambda: len(ran()) == 4, "all jobs ran")
