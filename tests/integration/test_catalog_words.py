@@ -1,5 +1,6 @@
 """Offers are found by the words of what they are offers of, at once or soon after they are visible."""
 
+import itertools
 import json
 
 import pytest
@@ -16,6 +17,9 @@ from harvester.engine.enqueue import enqueue
 
 pytestmark = pytest.mark.usefixtures("database")
 
+#: A job looks with two, and each of them comes to an end of its own.
+BOTH_SESSIONS = 2
+
 
 def found(text):
     return sorted(offer.title for offer in search(Query(text=text)).offers)
@@ -27,7 +31,7 @@ def words_of_all():
 
 def written_later():
     """What the jobs behind runs wrote."""
-    return [json.loads(told) for (told,) in fetch("SELECT result::text FROM jobs WHERE queue = 'search'")]
+    return [json.loads(told) for (told,) in fetch("SELECT result::text FROM jobs WHERE queue = 'search' ORDER BY id")]
 
 
 def test_a_run_with_some_new_products_is_found_at_once(world):
@@ -96,6 +100,25 @@ def test_words_that_somebody_writes_meanwhile_are_left_to_him(source, monkeypatc
     assert job(made).result == {"products": 2, "added": 1}
     assert words_of_all()[first] == "'kept'"
     assert f"'{second}':2" in words_of_all()[second]
+
+
+def test_products_that_come_when_the_job_is_past_them_get_their_words_from_the_next(source, monkeypatch):
+    catalog.offer(source)
+    look, ends, late = words._Making._next, itertools.count(1), []
+
+    def look_and_end(making):
+        part = look(making)
+        if part is None and next(ends) == BOTH_SESSIONS:
+            late.append(catalog.offer(source))
+            fetch("DELETE FROM offer_words WHERE product_id = %s", late[0])
+            words.ask_for_words(source.pk)
+        return part
+
+    monkeypatch.setattr(words._Making, "_next", look_and_end)
+    words.ask_for_words(source.pk)
+    run_until_idle(queues=("search",))
+    assert late[0] in words_of_all()
+    assert [told["added"] for told in written_later()] == [0, 1]
 
 
 def test_the_other_sources_are_left_alone(source):

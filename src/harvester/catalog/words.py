@@ -86,8 +86,12 @@ def are_lacking(source_id: UUID) -> bool:
 
 
 def ask_for_words(source_id: UUID) -> None:
-    """Have the products of a source made findable, soon."""
-    enqueue(MAKE_SEARCHABLE, {"source_id": str(source_id)}, dedupe_key=f"words:{source_id}")
+    """Have the products of a source made findable, soon.
+
+    A job that is running may be past the products that this one is for, so that it is not enough that there is one;
+    the lane has them run one after the other.
+    """
+    enqueue(MAKE_SEARCHABLE, {"source_id": str(source_id)}, lane=f"words:{source_id}")
 
 
 class Slice(NamedTuple):
