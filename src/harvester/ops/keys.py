@@ -1,4 +1,4 @@
-"""Changing the key that seals credentials. Audited: one event for each run, with what it did."""
+"""Changing the key that seals credentials. Audited: that somebody began, and what came of it."""
 
 from collections.abc import Iterator
 
@@ -21,20 +21,20 @@ def sealed_by_key() -> dict[str, int]:
 def rotate(actor: Actor) -> Iterator[Rotation]:
     """Seal everything anew with the writing key, and report after each step.
 
-    Each step is a transaction of its own, so a run may end anywhere; the next one goes on from there. The event is
-    recorded however the run ends, unless its process is killed.
+    Each step is a transaction of its own, so a run may end anywhere; the next one goes on from there. Of a run whose
+    process was killed the trail says that it was begun.
     """
+    _record(actor, "KEYS_ROTATION_BEGUN", {"sealed": sum(sealed_by_key().values())})
     reached: Rotation | None = None
     try:
         for reached in seal_anew():
             yield reached
     finally:
         if reached is not None:
-            _record(actor, reached)
+            counts = {"rewritten": reached.rewritten, "unreadable": len(reached.unreadable), "left": reached.left}
+            _record(actor, "KEYS_ROTATED", counts)
 
 
-def _record(actor: Actor, reached: Rotation) -> None:
-    key_id = installed_ring().writing_id
-    counts = {"rewritten": reached.rewritten, "unreadable": len(reached.unreadable), "left": reached.left}
+def _record(actor: Actor, verb: str, counts: dict[str, int]) -> None:
     with transaction.atomic():
-        audit.record(actor, "KEYS_ROTATED", "key", key_id, detail=counts)
+        audit.record(actor, verb, "key", installed_ring().writing_id, detail=counts)
