@@ -2,13 +2,17 @@
 
 import os
 import pty
+import threading
 
 import pytest
+from django.db import IntegrityError, connection, transaction
 from tests.support.command import COMMAND, environment
 from tests.support.commands_inside import harvester
 from tests.support.tables import rows
+from tests.support.waiting import wait_for
 
 from harvester.kernel.actor import system
+from harvester.kernel.errors import Conflict
 from harvester.ops import users
 from harvester.ops.models import Role, User
 
@@ -75,6 +79,35 @@ def test_what_cannot_be_done_is_refused_with_a_code(words, code, hint):
     assert ran.code == code, ran.err
     assert hint in ran.err
     assert audited() == []
+
+
+def test_two_admins_who_put_out_each_other_at_once_leave_one():
+    known("ann", Role.ADMIN), known("bob", Role.ADMIN)
+    refused = []
+
+    def put_out(name):
+        try:
+            users.set_active(system("test"), name, active=False)
+        except Conflict as problem:
+            refused.append(str(problem))
+        finally:
+            connection.close()
+
+    other = threading.Thread(target=put_out, args=["ann"])
+    with transaction.atomic():
+        users.set_active(system("test"), "bob", active=False)
+        other.start()
+        wait_for(lambda: rows("SELECT FROM pg_stat_activity WHERE wait_event = 'advisory'"), "the other one waits")
+    other.join()
+    assert refused == ["ann is the last active admin; make somebody else an admin first."]
+    assert [user.username for user in User.objects.filter(is_active=True)] == ["ann"]
+
+
+def test_the_table_itself_tells_names_apart_by_more_than_their_case():
+    known("ann")
+    assert "named ann already" in add("ANN").err
+    with pytest.raises(IntegrityError, match="users_username_in_any_letters"), transaction.atomic():
+        User.objects.create(username="Ann")
 
 
 def test_a_weak_password_is_refused_and_nobody_is_made():

@@ -3,7 +3,7 @@
 from django.contrib.auth.models import AbstractUser
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
-from django.db.models.functions import Now
+from django.db.models.functions import Lower, Now
 from django.utils import timezone
 
 from harvester.kernel.actor import Actor
@@ -26,6 +26,7 @@ class User(AbstractUser):
 
     class Meta(AbstractUser.Meta):
         db_table = "users"
+        constraints = (models.UniqueConstraint(Lower("username"), name="users_username_in_any_letters"),)
 
     def may(self, role: Role) -> bool:
         """Whether this person has at least this role."""

@@ -2,12 +2,15 @@
 
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, connection, transaction
 
 from harvester.kernel.actor import Actor
 from harvester.kernel.errors import Conflict, InvalidInput, NotFound
 from harvester.ops import audit
 from harvester.ops.models import Role, User
+
+#: Who asks whether another admin stays must be the only one who asks; "admi".
+_ADMINS_LOCK = 0x61646D69
 
 
 class WrongField(InvalidInput):
@@ -33,7 +36,7 @@ def create(actor: Actor, username: str, password: str, role: Role, *, email: str
     user = User(username=username.strip(), email=email.strip(), role=role, is_staff=True)
     _set_password(user, password)
     try:
-        user.full_clean(exclude=["password"], validate_unique=False)
+        user.full_clean(exclude=["password"], validate_unique=False, validate_constraints=False)
     except ValidationError as problem:
         raise WrongField(next(iter(problem.message_dict)), " ".join(problem.messages)) from None
     try:
@@ -49,6 +52,7 @@ def create(actor: Actor, username: str, password: str, role: Role, *, email: str
 def set_role(actor: Actor, username: str, role: Role) -> User:
     """Change what a person may do, from their next request on."""
     with transaction.atomic():
+        _count_admins_alone()
         user = _locked(username)
         _keep_an_admin(user, stays=role == Role.ADMIN)
         before, user.role = user.role, role
@@ -70,6 +74,7 @@ def set_password(actor: Actor, username: str, password: str) -> User:
 def set_active(actor: Actor, username: str, *, active: bool) -> User:
     """Let a person in again, or keep them out; nobody is ever deleted, the audit trail names them."""
     with transaction.atomic():
+        _count_admins_alone()
         user = _locked(username)
         _keep_an_admin(user, stays=active)
         user.is_active = active
@@ -102,6 +107,12 @@ def _set_password(user: User, password: str) -> None:
     except ValidationError as problem:
         raise WrongField("password", " ".join(problem.messages)) from None
     user.set_password(password)
+
+
+def _count_admins_alone() -> None:
+    """Two admins who take away each other's role at once would each see the other stay."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_ADMINS_LOCK])
 
 
 def _keep_an_admin(user: User, *, stays: bool) -> None:
