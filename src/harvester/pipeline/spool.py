@@ -50,8 +50,8 @@ class Spool:
         # Texts behind each other are read in half the time that texts with a pointer to each take.
         block = rows.write_ipc_stream(None, compat_level=pl.CompatLevel.oldest())
         # Written here and not by polars, whose errors do not tell a full disk by its number.
-        with told_plainly(self._directory.parent):
-            self._path(len(self._ends)).write_bytes(block.getbuffer())
+        with told_plainly(self._directory.parent), block.getbuffer() as data:
+            self._path(len(self._ends)).write_bytes(data)
         self._ends.append(int(rows["line"][-1]))
 
     def lacks(self, lines: NDArray[np.int64]) -> int:

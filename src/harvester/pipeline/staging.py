@@ -132,7 +132,8 @@ def copy_in(cursor: Any, table: str, columns: Iterable[str], frames: Iterable[pl
             # What is missing is null, never the empty text, so that a field without quotes is unambiguous.
             lines = BytesIO()
             frame.select(names).write_csv(lines, include_header=False, null_value="")
-            _send(copy, lines.getbuffer())
+            with lines.getbuffer() as data:
+                _send(copy, data)
             count += frame.height
     return count
 

@@ -133,4 +133,5 @@ class KeptWriter:
         try:
             yield
         except OSError as error:
-            self.failure = error
+            # Its trace would keep the block that was being written, for as long as the run.
+            self.failure = error.with_traceback(None)
