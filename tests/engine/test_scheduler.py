@@ -43,6 +43,19 @@ def database_time() -> datetime:
     return rows("SELECT clock_timestamp()")[0][0]
 
 
+@pytest.fixture
+def turns(monkeypatch):
+    """Grows with each turn of a scheduler, at its end."""
+    ended, look = [], scheduler._until_next
+
+    def look_and_note():
+        ended.append(look())
+        return ended[-1]
+
+    monkeypatch.setattr(scheduler, "_until_next", look_and_note)
+    return ended
+
+
 @contextmanager
 def scheduler_thread():
     running = Scheduler(stuck_seconds=300, stale_check_seconds=60)
@@ -121,7 +134,7 @@ def test_a_moment_that_passed_while_all_schedulers_were_away_is_not_lost_by_a_re
     assert tick() == ["hourly"]
 
 
-def test_a_clock_that_is_set_back_brings_no_moment_twice(hourly):
+def test_a_clock_that_is_set_back_brings_no_moment_twice(hourly, turns):
     """The clock was ahead by forty minutes, a moment was taken, and then it was set right."""
     plan(
         "date_trunc('hour', clock_timestamp()) + interval '2 hours'", "date_trunc('hour', clock_timestamp() + '1 hour')"
@@ -130,7 +143,7 @@ def test_a_clock_that_is_set_back_brings_no_moment_twice(hourly):
     assert tick() == []
     assert mend_plans() == []
     with scheduler_thread():
-        wait_for(lambda: rows("SELECT count(*) FROM pg_stat_activity WHERE application_name = 'harvester maintenance'"))
+        wait_for(lambda: turns, "the first turn")
     assert planned() == before
     assert not Job.objects.exists()
 
@@ -201,15 +214,16 @@ def test_a_scheduler_enqueues_what_comes_due_while_it_runs(hourly):
     assert Job.objects.get().created_at >= PeriodicJob.objects.get().last_at
 
 
-def test_a_scheduler_survives_the_loss_of_its_session(hourly, monkeypatch):
+def test_a_scheduler_survives_the_loss_of_its_session(hourly, turns, monkeypatch):
     monkeypatch.setattr(scheduler, "_AFTER_FAILURE_SECONDS", 0.05)
     monkeypatch.setattr(scheduler, "LONGEST_SLEEP_SECONDS", 0.05)
     with scheduler_thread():
-        wait_for(lambda: rows("SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%%periodic_jobs%%'"))
-        rows(
+        wait_for(lambda: turns, "the first turn")
+        ended = (
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
-            "WHERE pid <> pg_backend_pid() AND usename = current_user"
+            "WHERE pid <> pg_backend_pid() AND usename = current_user AND query LIKE '%%periodic_jobs%%'"
         )
+        wait_for(lambda: rows(ended), "its session ends")
         plan("date_trunc('hour', clock_timestamp())")
         wait_for(Job.objects.exists, "the job")
 
