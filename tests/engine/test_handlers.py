@@ -224,6 +224,8 @@ def test_a_traceback_shows_the_cause_too(database):
 # -- jobs that no handler can take -------------------------------------------------------------------------------
 
 
+#: Deeper than any Python reads, and not too deep for the database.
+DEEP = "[" * 12_000 + "]" * 12_000
 BAD_ARGS = {
     "a list": "[1, 2]",
     "a number": "5",
@@ -232,8 +234,8 @@ BAD_ARGS = {
     "a wrong name": '{"kay": "x"}',
     "one name too many": '{"key": "x", "more": 1}',
     "the job itself": '{"job": 1}',
-    "nested too deep": "[" * 6_000 + "]" * 6_000,
-    "deep inside an object": '{"key": ' + "[" * 6_000 + "]" * 6_000 + "}",
+    "nested too deep": DEEP,
+    "deep inside an object": f'{{"key": {DEEP}}}',
     "a huge number": '{"key": ' + "9" * 5_000 + "}",
 }
 

@@ -105,7 +105,7 @@ def _tell_ends(ends: dict[int, int]) -> None:
 
 def _become(files: list[int]) -> None:
     """A process with the signals of a new one, and its own files."""
-    os.close(signal.set_wakeup_fd(-1))
+    signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     for number, file in enumerate(files):

@@ -271,15 +271,16 @@ def told_plainly(root: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        reason = os.strerror(error.errno or errno.EIO)
+        # Where it happened is told by the error below; its own trace would keep the data that found no room.
+        cause, reason = error.with_traceback(None), os.strerror(error.errno or errno.EIO)
         if error.errno in _NO_ROOM:
             raise DiskFull(
                 f"There is no room in {root}: {reason}. Nothing half-made was left. Make room; it is tried again later."
-            ) from error
+            ) from cause
         if error.errno in _NO_ACCESS:
             raise ArtifactStoreForbidden(
                 f"Harvester cannot write in {root}: {reason}. Check who owns it and its mode."
-            ) from error
+            ) from cause
         raise ArtifactStoreFailed(
             f"{root} does not work: {reason}. It is tried again later; check the disk."
-        ) from error
+        ) from cause
