@@ -24,7 +24,7 @@ def test_it_shows_figures_failures_and_the_chart(viewer):
     viewer.go("/")
     expect(tile(viewer, "succeeded")).to_have_text("2", timeout=20_000)
     expect(tile(viewer, "failed")).to_have_text("1")
-    viewer.page.wait_for_function("() => Chart.getChart('chart')")
+    viewer.page.wait_for_function("() => window.Chart?.getChart('chart')")
     expect(viewer.page.locator("#chart-empty")).to_be_hidden()
     viewer.page.wait_for_function(f"() => ({CHARTED})().join() === '2,1,0'")
     viewer.page.get_by_role("link", name="The catalog was cut off.").click()
@@ -59,7 +59,7 @@ def test_it_is_calm_until_something_needs_somebody(viewer):
     line = viewer.page.get_by_role("link", name="Offers of Shop are wrong")
     expect(line).to_be_visible(timeout=20_000)
     expect(calm).to_be_hidden()
-    viewer.page.wait_for_function("() => Chart.getChart(document.querySelector('[data-days=runs]'))")
+    viewer.page.wait_for_function("() => window.Chart?.getChart(document.querySelector('[data-days=runs]'))")
     line.click()
     viewer.page.wait_for_url(f"**/alerts/{number}/")
 

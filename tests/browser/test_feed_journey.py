@@ -112,7 +112,7 @@ def test_a_feed_is_set_up_tested_enabled_and_run(admin, partner):
     page.go_back()
     page.locator(".hv-tabs").get_by_role("link", name="Metrics").click()
     page.wait_for_function(
-        "() => Chart.getChart(document.querySelector('[data-chart=rows]'))?.data.datasets[0].data[0] === 3"
+        "() => window.Chart?.getChart(document.querySelector('[data-chart=rows]'))?.data.datasets[0].data[0] === 3"
     )
     nothing_secret(admin)
 
