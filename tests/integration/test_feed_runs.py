@@ -4,11 +4,14 @@ import pytest
 from tests.support.catalog import audited
 from tests.support.feed_world import OLGA, count
 from tests.support.feeds import row
+from tests.support.tables import rows
+from tests.support.workers import run_until_idle
 
 from harvester.catalog.offers import differences
 from harvester.engine.connect import connect
 from harvester.engine.models import Job
-from harvester.feeds import verbs
+from harvester.feeds import ingest, verbs
+from harvester.kernel.errors import TerminalError
 from harvester.ops.models import Alert
 from harvester.pipeline.staging import SLOTS
 
@@ -140,3 +143,22 @@ def test_a_dump_that_reads_the_staging_tables_holds_up_no_run(world):
         world.put(2499)
         assert world.run().outcome == "PROMOTED"
     assert set(world.shown()) == {"S-1999", "S-2499"}
+
+
+def test_products_that_a_failed_run_left_behind_are_linked_by_the_run_that_shows_them(world, monkeypatch):
+    def broken(*_):
+        raise TerminalError("on fire")
+
+    world.put(100)
+    world.run()
+    monkeypatch.setattr(ingest, "promote", broken)
+    world.put(100, 101)
+    assert world.run().status == "FAILED"
+    monkeypatch.undo()
+    world.put(100, 102)
+    world.run()
+    world.put(100, 101, 102)
+    world.run()
+    run_until_idle()
+    assert world.names() == {"S-100", "S-101", "S-102"}
+    assert rows("SELECT count(*) FROM product_links") == [(3,)]

@@ -113,6 +113,16 @@ UPDATE source_products p SET content_hash = c.content_hash, updated_run_no = %(r
 FROM {{changes}} c JOIN {{contents}} k ON k.line = c.line
 WHERE p.source_id = %(source)s AND p.id = c.product_id AND c.is_content
 """
+# Made by a run that came to no promotion and shown by this one first: whoever links the products that a run made or
+# changed has never met them.
+_IS_LEFT_BEHIND = "c.is_price AND NOT c.has_offer AND NOT c.is_new AND NOT c.is_content"
+_ANY_LEFT_BEHIND = f"SELECT EXISTS (SELECT FROM {{changes}} c WHERE {_IS_LEFT_BEHIND})"
+_LEFT_BEHIND = f"""
+UPDATE source_products p SET updated_run_no = %(run)s
+FROM {{changes}} c
+WHERE p.source_id = %(source)s AND p.id = c.product_id AND p.created_run_no <> %(run)s AND {_IS_LEFT_BEHIND}
+  AND NOT EXISTS (SELECT FROM product_links l WHERE l.source_id = %(source)s AND l.source_product_id = p.id)
+"""
 
 _OFFERS = """
 INSERT INTO offers (source_id, product_id, currency, amount, original_amount, in_stock, observed_at, run_no,
@@ -220,6 +230,9 @@ def promote(cursor: Any, difference: Difference, baseline: Baseline, promotion: 
     if changed:
         lock_words(cursor, baseline.source_id)
         run(_CHANGED_WORDS)
+    run(_ANY_LEFT_BEHIND)
+    if cursor.fetchone()[0]:
+        run(_LEFT_BEHIND)
     offered = _add_offers(run)
     lacks_words = come_later(offered)
     if offered and not lacks_words:
