@@ -351,6 +351,24 @@ def test_a_correction_is_revoked_between_match_and_promotion(world, monkeypatch)
     assert world.shown()["S-100"][1] == 5.00
 
 
+def test_a_product_that_came_back_while_its_correction_was_valid_is_seen_by_the_approved_run(world):
+    world.put(*ALL)
+    world.run()
+    world.put(*ALL[1:])
+    world.run()
+    made = hide(world, 100)
+    run = world.shrink(100, 101)
+    corrections.revoke(OLGA, made.pk)
+    world.approve(run)
+    assert {"S-100", "S-101"} == {
+        value
+        for (value,) in rows(
+            "SELECT p.identity_value FROM offers o JOIN source_products p ON p.id = o.product_id "
+            "WHERE o.seen_until IS NULL AND NOT o.absence_accepted"
+        )
+    }
+
+
 def test_products_that_a_failed_run_made_meanwhile_are_those_of_the_held_run(world, monkeypatch):
     world.put(*ALL)
     world.run()

@@ -170,6 +170,12 @@ UPDATE offers o SET seen_until = coalesce(o.seen_until, %(promoted_at)s::timesta
     absence_accepted = o.absence_accepted OR %(accept)s
 FROM {changes} c WHERE o.source_id = %(source)s AND o.product_id = c.product_id AND c.is_missing
 """
+# An offer that was not there when the difference was found may be there again, as present as it was before the run.
+_SEEN_AGAIN = """
+UPDATE offers o SET seen_until = NULL, absence_accepted = false
+FROM {changes} c
+WHERE o.source_id = %(source)s AND o.product_id = c.product_id AND o.seen_until IS NOT NULL AND NOT c.is_missing
+"""
 # Products without a readable price were seen too, and show as such once a price may be read again.
 _SEEN_HIDDEN = """
 UPDATE hidden_offers h SET seen_until = NULL, absence_accepted = false, last_promoted_run_no = %(run)s,
@@ -243,6 +249,7 @@ def promote(cursor: Any, difference: Difference, baseline: Baseline, promotion: 
     run(_ABSENCES)
     expired = _expired(cursor, values) if baseline.last_promoted_at and baseline.expiry_hours else 0
     _apply_corrections(cursor, difference, values)
+    run(_SEEN_AGAIN)
     run(_SEEN_HIDDEN)
     run(_SOURCE)
     if baseline.held_run_no:
