@@ -7,7 +7,7 @@ import pytest
 from tests.support import catalog
 from tests.support.catalog import audited, details, fetch, hours
 
-from harvester.catalog import corrections, offers
+from harvester.catalog import corrections, explaining, offers
 from harvester.catalog.models import PriceCorrection, Source
 from harvester.kernel.actor import Actor
 from harvester.kernel.errors import Conflict, InvalidInput, NotFound
@@ -75,6 +75,26 @@ def test_ignoring_a_price_shows_the_one_before_it_and_without_one_the_offer_goes
     corrections.revoke(ANN, early.pk)
     assert not offers.differences()
     assert fetch("SELECT count(*) FROM prices") == [(2,)]
+
+
+@pytest.mark.parametrize(("amount", "multiplier"), [("0.04", "0.01"), ("9999999999.99", "100")])
+def test_a_price_that_a_multiplier_leaves_nothing_of_or_makes_too_large_is_not_shown(feed, amount, multiplier):
+    odd, usual = catalog.offer(feed, amount), catalog.offer(feed, "40")
+    made = correct("MULTIPLIER", scope="SOURCE", source_id=feed.pk, multiplier=multiplier)
+    assert list(shown(feed)) == [usual]
+    assert not offers.differences()
+    [why] = explaining.standing(feed.pk, odd).whys
+    assert (why.state, why.correction_id) == (explaining.State.HIDDEN_BY_CORRECTION, made.pk)
+    corrections.revoke(ANN, made.pk)
+    assert shown(feed) == {odd: amount, usual: "40.00"}
+
+
+def test_an_original_price_that_becomes_too_large_is_left_out(feed):
+    number = catalog.product(feed)
+    catalog.price(feed, number, "10", original_amount="9999999999.99")
+    catalog.offers_anew(feed, [number])
+    correct("MULTIPLIER", scope="SOURCE", source_id=feed.pk, multiplier=100)
+    assert fetch("SELECT amount, original_amount FROM offers") == [(1000, None)]
 
 
 def test_ignore_wins_over_a_multiplier_and_multipliers_multiply(feed):

@@ -40,6 +40,9 @@ CORRECTIONS = {
     "scale a product": lambda source, _, numbers: {
         "scope": "PRODUCT", "source_id": source.pk, "product_id": numbers[0], "multiplier": "0.1",
     },
+    "scale to nothing": lambda source, _, numbers: {
+        "scope": "PRODUCT", "source_id": source.pk, "product_id": numbers[1], "multiplier": "0.0001",
+    },
     "scale a retailer since two hours": lambda source, *_: {
         "scope": "RETAILER", "retailer_id": source.retailer_id, "multiplier": "0.333",
         "observed_from": catalog.now() - hours(2),

@@ -62,14 +62,14 @@ SELECT o.source_id, o.product_id, p.title, o.currency, trim_scale(o.amount) AS b
 FROM chosen JOIN offers o USING (source_id, product_id)
 JOIN source_products p ON p.source_id = o.source_id AND p.id = o.product_id
 LEFT JOIN LATERAL (
-    SELECT r.currency, CASE WHEN h.hit THEN corrected(r.raw_amount, %(multiplier)s * correction_factor(
-               r.source_id, r.product_id, r.run_no, r.observed_at)) ELSE r.amount END AS amount
+    SELECT r.currency, CASE WHEN h.hit THEN corrected(r.raw_amount, f.factor) ELSE r.amount END AS amount
     FROM readable_prices r CROSS JOIN LATERAL (SELECT
         (%(run)s::bigint IS NULL OR r.run_no = %(run)s)
         AND r.observed_at >= coalesce(%(since)s, '-infinity'::timestamptz)
         AND r.observed_at < coalesce(%(until)s, 'infinity'::timestamptz) AS hit) h
-    WHERE r.source_id = o.source_id AND r.product_id = o.product_id
-      AND NOT (h.hit AND %(multiplier)s::numeric IS NULL)
+    CROSS JOIN LATERAL (SELECT usable_factor(r.raw_amount, %(multiplier)s * correction_factor(
+        r.source_id, r.product_id, r.run_no, r.observed_at)) AS factor) f
+    WHERE r.source_id = o.source_id AND r.product_id = o.product_id AND NOT (h.hit AND f.factor IS NULL)
     ORDER BY r.observed_at DESC, r.run_no DESC LIMIT 1
 ) t ON true
 ORDER BY o.product_id

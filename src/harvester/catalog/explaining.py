@@ -114,8 +114,9 @@ LEFT JOIN LATERAL (
 LEFT JOIN runs i ON i.no = n.run_no AND i.ignored_at IS NOT NULL
 LEFT JOIN LATERAL (
     SELECT c.* FROM price_corrections c
-    WHERE n.run_no IS NOT NULL AND c.revoked_at IS NULL AND c.action = 'IGNORE' AND {CONCERNS}
-    ORDER BY c.created_at LIMIT 1) c ON true
+    WHERE n.run_no IS NOT NULL AND c.revoked_at IS NULL AND {CONCERNS}
+      AND usable_factor(n.amount, correction_factor(x.source_id, x.id, n.run_no, n.observed_at)) IS NULL
+    ORDER BY c.action, c.created_at LIMIT 1) c ON true
 """  # noqa: S608 - constants only
 
 
