@@ -1,8 +1,10 @@
 """Held means frozen: every cell of the table of decisions, and what must not be possible beside it."""
 
 import datetime as dt
+import threading
 
 import pytest
+from django.db import transaction
 from structlog.testing import capture_logs
 from tests.support.catalog import audited
 from tests.support.feed_world import OLGA, count
@@ -10,12 +12,13 @@ from tests.support.feeds import row
 from tests.support.jobs import change
 from tests.support.tables import rows
 from tests.support.together import together
+from tests.support.waiting import wait_for
 
 from harvester.catalog import corrections, primary, sources
 from harvester.catalog.models import Run, Source
 from harvester.engine.models import Job
 from harvester.feeds import decisions, ingest, verbs
-from harvester.feeds.decide import figures_seen
+from harvester.feeds.decide import REJUDGING, figures_seen
 from harvester.feeds.errors import FeedBusy
 from harvester.feeds.models import Feed
 from harvester.kernel.errors import Conflict, InvalidInput, TerminalError
@@ -459,6 +462,29 @@ def test_an_approval_that_waits_while_an_older_run_is_ignored_is_refused(world):
     world.work(made.job_id)
     assert Job.objects.get(pk=made.job_id).error_type == "FIGURES_CHANGED"
     assert (outcome(held), world.figures(held).prices_due) == ("HELD", 2)
+
+
+def test_a_run_that_is_held_while_somebody_waits_to_ignore_an_older_one_is_judged_anew(world):
+    held, bad = hold_after_a_bad_run(world)
+    since = world.look().held_since
+    Run.objects.filter(pk=held.pk).update(outcome=None)
+    Source.objects.update(held_run_no=None, held_since=None)
+
+    def ignore():
+        return decisions.ignore(OLGA, bad.id, "wrong")
+
+    def hold():
+        with transaction.atomic():
+            Feed.objects.select_for_update().get(pk=world.feed.pk)
+            start.set()
+            wait_for(lambda: rows("SELECT 1 FROM pg_locks WHERE NOT granted"), "somebody waits")
+            Run.objects.filter(pk=held.pk).update(outcome="HELD")
+            Source.objects.update(held_run_no=held.no, held_since=since)
+
+    start = threading.Event()
+    together(hold, lambda: start.wait(30) and ignore())
+    assert Run.objects.get(pk=held.pk).stage == REJUDGING
+    assert code_of(decisions.request_approval, OLGA, held.id) == "FIGURES_CHANGED"
 
 
 def test_a_held_run_may_be_rejected_before_it_was_judged_anew(world):

@@ -8,6 +8,7 @@ from django.db import transaction
 
 from harvester.catalog import ignoring
 from harvester.catalog.models import Run, Source
+from harvester.catalog.states import RunOutcome
 from harvester.engine.enqueue import Enqueued, enqueue
 from harvester.feeds.decide import (
     REJUDGING,
@@ -116,7 +117,8 @@ def _free(run_id: UUID) -> tuple[Feed, Run]:
 def _judge_anew(feed: Feed) -> None:
     """The next run reads its file whatever it is; a held run is compared with what there is now."""
     feed.save(update_fields=forget_ingested(feed))
-    held = Run.objects.filter(source_id=feed.source_id, no=feed.source.held_run_no or 0).first()
+    # Asked anew: beside a feed whose lock was waited for, its source is as it was before.
+    held = Run.objects.filter(source_id=feed.source_id, outcome=RunOutcome.HELD).first()
     if held is not None:
         Run.objects.filter(pk=held.pk).update(stage=REJUDGING)
         enqueue(REJUDGE, {"run_id": str(held.id)})
