@@ -11,6 +11,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db import connection, transaction
+from django.db.models import Q
 from django.db.models.functions import Now
 
 from harvester.catalog import fields, offers
@@ -100,6 +101,12 @@ def checked(**given: Any) -> PriceCorrection:
         _refuse_unknown_retailer(correction.retailer_id)
     _refuse_unknown(correction)
     return correction
+
+
+def were_changed(source_id: UUID, since: dt.datetime) -> bool:
+    """Whether a correction that may concern a source was made or revoked at this moment or later."""
+    concern = Q(source_id=source_id) | Q(retailer__sources=source_id)
+    return PriceCorrection.objects.filter(concern, Q(created_at__gte=since) | Q(revoked_at__gte=since)).exists()
 
 
 def parse_id(text: str) -> UUID:

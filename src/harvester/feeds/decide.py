@@ -30,6 +30,7 @@ from harvester.feeds.errors import (
 from harvester.feeds.ingest import Endings, ingest, promotion_of
 from harvester.feeds.jobs import APPROVE, REJECT
 from harvester.feeds.locking import feed_lock
+from harvester.feeds.memory import INGESTED, forget_if_corrected
 from harvester.feeds.models import Feed, FeedRun
 from harvester.feeds.work import Work, fields_of, go_on
 from harvester.guards.logs import log_context
@@ -121,6 +122,8 @@ def approve(job: RunningJob, run_id: str, actor: dict[str, str], expected: dict[
         promoted = promote(cursor, HELD, baseline, promotion_of(work, products, accept_absence=True))
         _decided(work, RunOutcome.APPROVED, actor, baseline, observed_at=baseline.next_observed_at)
         work.note(**figures_of(promoted))
+        forget_if_corrected(feed, work.run)
+        feed.save(update_fields=INGESTED)
         go_on_with_products(feed, work.run, promoted)
         tell_promoted(work, promoted)
         _record(actor, "ACTIVATION_APPROVED", work, {"products_promoted": products, **figures_of(promoted)})

@@ -17,7 +17,7 @@ from harvester.feeds import telling
 from harvester.feeds.errors import Abandoned, Superseded
 from harvester.feeds.findings import summary_of
 from harvester.feeds.jobs import RUN
-from harvester.feeds.memory import INGESTED, remember_ingested
+from harvester.feeds.memory import INGESTED, forget_if_corrected, remember_ingested
 from harvester.feeds.models import Feed, FeedRun
 from harvester.feeds.states import FeedStatus, SkipReason, Trigger
 from harvester.feeds.work import Work, fields_of
@@ -63,6 +63,7 @@ def end_promoted(work: Work, feed: Feed, baseline: Baseline, promoted: Promoted)
     _end_run(work.run, RunStatus.SUCCEEDED, outcome=RunOutcome.PROMOTED, observed_at=baseline.next_observed_at)
     work.note(**figures)
     remember_ingested(feed, work.run)
+    forget_if_corrected(feed, work.run)
     _settle_feed(feed, work.run, failures=0)
     go_on_with_products(feed, work.run, promoted)
     audit.record(ACTOR, "RUN_PROMOTED", "run", work.run.id, detail={"feed": str(feed.id), **figures})

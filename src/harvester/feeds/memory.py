@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from harvester.catalog.corrections import were_changed
 from harvester.catalog.models import Run
 from harvester.feeds.models import Feed, FeedRun
 
@@ -35,6 +36,15 @@ def remember_ingested(feed: Feed, run: Run) -> None:
         figures = FeedRun.objects.get(pk=run.pk)
         feed.last_remote_mtime, feed.last_remote_size = figures.remote_mtime, figures.remote_size
         feed.last_content_hash = run.artifact_hash
+
+
+def forget_if_corrected(feed: Feed, run: Run) -> None:
+    """A run is promoted: have its file read again if corrections changed since it began. Saved by the caller.
+
+    Where a product lost or regained its offer meanwhile, the difference does not tell whether the run saw it.
+    """
+    if were_changed(feed.source_id, since=run.started_at):
+        forget_ingested(feed)
 
 
 def forget_ingested(feed: Feed) -> tuple[str, ...]:
