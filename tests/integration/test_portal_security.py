@@ -10,6 +10,8 @@ from tests.support import catalog
 from tests.support.portal import PASSWORD, job, person
 from tests.support.portal_feeds import feed_pages
 
+from harvester.kernel.actor import system
+from harvester.ops import api_keys
 from harvester.ops.models import AuditEvent, Role
 from harvester.portal import dashboard
 
@@ -157,3 +159,16 @@ def test_cookies_are_out_of_reach_for_scripts(client, db):
 def test_a_nul_in_a_query_breaks_no_list(client, db, query):
     client.force_login(person("ann", Role.ADMIN))
     assert client.get(query, follow=True).status_code == 200
+
+
+@pytest.mark.parametrize("question", ["password__startswith=x", "password__regex=%5Ex", "groups__name=x"])
+def test_a_list_answers_no_question_about_what_it_does_not_show(client, db, question):
+    client.force_login(person("vera", Role.VIEWER))
+    person("ada", Role.ADMIN)
+    assert "ada" in client.get(f"/users/?{question}").content.decode()
+
+
+def test_the_list_of_api_keys_tells_nothing_of_their_hashes(client, db):
+    client.force_login(person("vera", Role.VIEWER))
+    api_keys.create(system("test"), "price site", ["offers:read"])
+    assert "price site" in client.get("/api-keys/?token_hash__startswith=x").content.decode()
