@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -119,14 +120,28 @@ def test_a_header_of_the_sender_does_not_evade_the_lockout(client):
 
 
 def test_behind_a_proxy_the_address_that_the_proxy_saw_counts(client, settings):
-    from dataclasses import replace
-
     settings.CONFIG = replace(settings.CONFIG, https=True)
     person("vera", Role.VIEWER)
     for number in range(5):
         log_in(client, password="wrong", headers={"X-Forwarded-For": f"198.51.100.{number}, 192.0.2.1"})
     assert log_in(client, headers={"X-Forwarded-For": "198.51.100.99, 192.0.2.1"}).status_code == 429
     assert log_in(Client(), headers={"X-Forwarded-For": "198.51.100.99, 192.0.2.2"}).status_code == 302
+
+
+def test_all_addresses_of_an_ipv6_network_are_one_client(client):
+    person("vera", Role.VIEWER)
+    for number in range(1, 6):
+        log_in(Client(REMOTE_ADDR=f"2001:db8::{number}"), password="wrong")
+    assert log_in(Client(REMOTE_ADDR="2001:db8::99")).status_code == 429
+    assert log_in(Client(REMOTE_ADDR="2001:db8:0:1::1")).status_code == 302
+
+
+def test_guesses_behind_a_proxy_that_writes_no_plain_address_are_counted_too(client, settings):
+    settings.CONFIG = replace(settings.CONFIG, https=True)
+    person("vera", Role.VIEWER)
+    for number in range(5):
+        log_in(client, password="wrong", headers={"X-Forwarded-For": f"192.0.2.1:{4000 + number}"})
+    assert log_in(client, headers={"X-Forwarded-For": "192.0.2.1:4999"}).status_code == 429
 
 
 def test_the_session_is_a_new_one_after_login(client):

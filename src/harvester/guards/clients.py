@@ -7,6 +7,7 @@ from django.http import HttpRequest
 
 #: Whoever has one address of IPv6 has as many as there are in such a network.
 _NETWORK_OF_ONE = 64
+NOBODY = "0.0.0.0"  # noqa: S104 - nothing is bound to it
 
 
 def client_address(request: HttpRequest) -> str:
@@ -20,10 +21,25 @@ def client_address(request: HttpRequest) -> str:
 
 def client_network(request: HttpRequest) -> str:
     """What to count a client by: its address, or the network that is one client's in IPv6."""
+    network = _network(request)
+    if network is None:
+        return "unknown"
+    return str(network if network.num_addresses > 1 else network.network_address)
+
+
+def counted_address(request: HttpRequest) -> str:
+    """The same for whoever keeps nothing but addresses: the network by its first one, the unknown by nobody's."""
+    network = _network(request)
+    return str(network.network_address) if network else NOBODY
+
+
+def _network(request: HttpRequest) -> ipaddress.IPv4Network | ipaddress.IPv6Network | None:
     try:
         address = ipaddress.ip_address(client_address(request))
     except ValueError:
-        return "unknown"
-    if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is None:
-        return str(ipaddress.ip_network((address, _NETWORK_OF_ONE), strict=False))
-    return str(getattr(address, "ipv4_mapped", None) or address)
+        return None
+    if isinstance(address, ipaddress.IPv4Address):
+        return ipaddress.IPv4Network(address)
+    if address.ipv4_mapped:
+        return ipaddress.IPv4Network(address.ipv4_mapped)
+    return ipaddress.IPv6Network((int(address), _NETWORK_OF_ONE), strict=False)

@@ -66,7 +66,7 @@ AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_RESET_ON_SUCCESS = True
 #: Trying on while locked out must not lock a person out for ever.
 AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
-AXES_CLIENT_IP_CALLABLE = "harvester.guards.clients.client_address"
+AXES_CLIENT_IP_CALLABLE = "harvester.guards.clients.counted_address"
 AXES_USERNAME_CALLABLE = "harvester.portal.access.tried_username"
 AXES_LOCKOUT_CALLABLE = "harvester.portal.access.locked_out"
 #: Who came in stands in the audit trail.
