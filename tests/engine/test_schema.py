@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import psycopg
@@ -96,6 +97,33 @@ def test_the_application_appends_facts_to_the_table_and_not_to_its_months(facts)
 def test_the_application_cannot_open_a_way_around(facts, statement):
     with connect("test") as session, pytest.raises((REFUSED, psycopg.errors.InvalidFunctionDefinition)):
         session.execute(statement.format("audit_events"))
+
+
+# Sixteen slots have tables; of any other number there is only what the application makes.
+@pytest.mark.parametrize("slot", [3, 99])
+def test_no_trigger_of_the_application_runs_with_the_rights_of_the_owner(database, slot):
+    with connect("test") as session:
+        session.execute("CREATE TEMPORARY TABLE ran_as (name text)")
+        session.execute(
+            "CREATE FUNCTION pg_temp.note() RETURNS trigger LANGUAGE plpgsql AS "
+            "$$ BEGIN INSERT INTO pg_temp.ran_as VALUES (current_user); RETURN NULL; END $$"
+        )
+        for table in ("rows", "changes", "contents"):
+            session.execute(f"CREATE TEMPORARY TABLE staged_{table}_{slot} (x int)")
+            session.execute(
+                f"CREATE TRIGGER note BEFORE TRUNCATE ON staged_{table}_{slot} EXECUTE FUNCTION pg_temp.note()"
+            )
+        with suppress(psycopg.errors.UndefinedTable):
+            session.execute("SELECT clear_staging(%s)", [slot])
+        assert session.execute("SELECT name FROM ran_as").fetchall() == []
+
+
+def test_functions_with_the_rights_of_the_owner_look_into_temporary_tables_last(database):
+    loose = rows(
+        "SELECT proname, proconfig FROM pg_proc WHERE prosecdef AND pronamespace = 'public'::regnamespace "
+        "AND NOT EXISTS (SELECT FROM unnest(proconfig) c WHERE c ~ '^search_path=.*, pg_temp$')"
+    )
+    assert loose == []
 
 
 def test_a_month_that_is_made_later_is_guarded_like_the_others(owner):
