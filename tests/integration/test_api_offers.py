@@ -8,6 +8,7 @@ from django.test.utils import CaptureQueriesContext
 from tests.support import catalog
 from tests.support.api import Application, refused
 
+from harvester.api import cursors
 from harvester.api.shapes import Offer
 from harvester.catalog.offers import recompute
 from harvester.kernel.ids import uuid7
@@ -139,6 +140,15 @@ def test_a_cursor_of_another_search_is_refused(application, shop, other):
     cursor = application.read("/offers", **wanted)["next_cursor"]
     assert titles(application.read("/offers", **{**wanted, "page_size": 50}, cursor=cursor)) == ["a b"]
     answer = application.get("/api/v1/offers", {**wanted, **other, "cursor": cursor})
+    assert refused(answer) == (422, "INVALID_CURSOR")
+
+
+@pytest.mark.parametrize("rank", ["1E+38", "-1E+400", "1E-400", "NaN", "Infinity"])
+def test_a_cursor_whose_rank_no_search_has_is_refused(application, shop, rank):
+    put(shop, "red shirt", "5"), put(shop, "blue shirt", "6")
+    wanted = {"q": "shirt", "page_size": 1}
+    mark, _, product = cursors.decode(application.read("/offers", **wanted)["next_cursor"], str, str, int)
+    answer = application.get("/api/v1/offers", {**wanted, "cursor": cursors.encode(mark, rank, product)})
     assert refused(answer) == (422, "INVALID_CURSOR")
 
 

@@ -14,8 +14,8 @@ from harvester.kernel.text import is_encodable
 
 LONGEST = 400
 _HIGHEST = 2**63 - 1
-#: Ranks have the more digits, behind the point.
-_MOST_DIGITS = 45
+#: Powers of ten that the database's kind of number for ranks can hold; amounts have fewer.
+_LOWEST_POWER, _HIGHEST_POWER = -45, 37
 _OF_A_PAGE = ("after", "page", "page_size")
 
 
@@ -53,7 +53,7 @@ def to_place(cursor: str, query: Query) -> Place:
         number = Decimal(str(value))
     except InvalidOperation:
         raise invalid() from None
-    if not number.is_finite() or abs(number.adjusted()) > _MOST_DIGITS:
+    if not number.is_finite() or not _LOWEST_POWER <= number.adjusted() <= _HIGHEST_POWER:
         raise invalid()
     return Place(product_id=product_id, amount=number, rank=float(number))
 
