@@ -5,6 +5,7 @@ import re
 import pytest
 from django.contrib.staticfiles import finders
 from django.core.cache import cache
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from tests.support import catalog
 from tests.support.portal import PASSWORD, job, person
@@ -137,6 +138,14 @@ def test_a_host_that_is_not_ours_is_refused(client, db):
     answer = client.get("/login/", headers={"Host": "evil.example"})
     assert answer.status_code == 400
     assert "evil.example" not in answer.content.decode()
+
+
+def test_what_a_stranger_uploads_is_not_written_to_the_disk(db, settings, tmp_path):
+    settings.FILE_UPLOAD_TEMP_DIR = str(tmp_path / "nowhere")
+    client = Client(enforce_csrf_checks=True, raise_request_exception=False)
+    client.get("/login/")
+    large = SimpleUploadedFile("large", b"0" * (settings.FILE_UPLOAD_MAX_MEMORY_SIZE + 1))
+    assert client.post("/login/", {"username": "eve", "file": large}).status_code == 403
 
 
 def test_cookies_are_out_of_reach_for_scripts(client, db):

@@ -50,6 +50,10 @@ WHITENOISE_ALLOW_ALL_ORIGINS = False
 #: Addresses of static files carry the version, so a browser may keep them for a day.
 WHITENOISE_MAX_AGE = 0 if CONFIG.debug else 86_400
 
+# Nobody uploads anything. Only small files are read at all, into memory: the usual handlers would write whatever comes
+# to the disk, and do so before they know who sent it.
+FILE_UPLOAD_HANDLERS = ["django.core.files.uploadhandler.MemoryFileUploadHandler"]
+
 # Login.
 LOGIN_URL = reverse_lazy("admin:login")
 LOGIN_REDIRECT_URL = reverse_lazy("admin:index")
