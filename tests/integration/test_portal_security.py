@@ -1,12 +1,14 @@
 """Headers, error pages, static files: what holds on every page."""
 
 import re
+from dataclasses import replace
 
 import pytest
 from django.contrib.staticfiles import finders
 from django.core.cache import cache
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
+from django.views.debug import technical_500_response
 from tests.support import catalog
 from tests.support.portal import PASSWORD, job, person
 from tests.support.portal_feeds import feed_pages
@@ -123,6 +125,16 @@ def test_a_broken_page_says_nothing_of_what_broke(db, monkeypatch):
     assert SECRET not in page
     assert "RuntimeError" not in page
     assert "Content-Security-Policy" in answer.headers
+
+
+def test_not_even_the_page_for_developers_prints_settings_that_are_secret(rf, settings):
+    secret = {"encryption_keys": SECRET, "secret_key": SECRET, "metrics_token": SECRET, "slack_webhook_url": SECRET}
+    urls = dict.fromkeys(("database_url", "owner_database_url", "redis_url"), f"scheme://user:{SECRET}@host/0")
+    settings.CONFIG = replace(settings.CONFIG, **secret, **urls)
+    page = technical_500_response(rf.get("/"), RuntimeError, RuntimeError(), None).content.decode()
+    listed = page.partition('id="settings-info"')[2]
+    assert "CONFIG" in listed
+    assert SECRET not in listed
 
 
 @pytest.mark.parametrize("status", ["bad_request", "forbidden", "forged", "not_found", "broken", "too_many_tries"])

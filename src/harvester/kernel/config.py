@@ -31,7 +31,9 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 def setting(variable: str, help_text: str, default: Any = None, **limits: Any) -> Any:
     """Declare one setting: its variable, what it means, its default and its limits."""
     meta = {"variable": variable, "help": help_text, **limits}
-    return dataclass_field(default=default, metadata=meta)
+    # Pages and traces for developers print whole objects; passwords stand in addresses too.
+    is_open = not limits.get("secret") and not variable.endswith("_URL")
+    return dataclass_field(default=default, metadata=meta, repr=is_open)
 
 
 @dataclass(frozen=True, kw_only=True)
