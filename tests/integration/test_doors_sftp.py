@@ -1,5 +1,6 @@
 """SFTP against a real server: what it reads, how it logs in, and how each misbehaviour ends."""
 
+import asyncio
 import functools
 import hashlib
 import io
@@ -10,6 +11,7 @@ import threading
 import time
 import tracemalloc
 from datetime import UTC, datetime
+from types import SimpleNamespace
 
 import asyncssh
 import pytest
@@ -41,6 +43,7 @@ from harvester.guards.remote import (
     TruncatedDownload,
 )
 from harvester.guards.sftp import connect_sftp
+from harvester.guards.sftp_reader import WindowedReader
 from harvester.kernel.errors import ConfigError, InvalidInput, TerminalError, TransientError
 
 CONTENT = random.Random(7).randbytes(5_000_000)
@@ -415,6 +418,43 @@ def test_answers_shorter_than_asked_lose_nothing(root):
 def test_answers_longer_than_asked_are_refused(root):
     with serving(root, servers.SendsMoreThanAsked) as server, pytest.raises(ProtocolMismatch):
         fetch(server)
+
+
+class Flood:
+    """A file whose server answers the first read last, and all others with far more than was asked."""
+
+    limits = SimpleNamespace(max_read_len=0)
+
+    async def open(self, *_, **__):
+        return self
+
+    async def close(self):
+        pass
+
+    async def read(self, size, offset):
+        if offset:
+            return bytes(1024 * 1024)
+        await asyncio.sleep(0)
+        self.held = tracemalloc.get_traced_memory()[0]
+        return bytes(size)
+
+
+def test_fault_20_answers_that_nobody_asked_for_are_not_kept_until_their_turn():
+    async def read():
+        reader = WindowedReader(flood, "catalog.csv")
+        await reader.open()
+        with pytest.raises(ProtocolMismatch):
+            while await reader.next_block():
+                pass
+        await reader.close()
+
+    flood = Flood()
+    tracemalloc.start()
+    try:
+        asyncio.run(read())
+    finally:
+        tracemalloc.stop()
+    assert flood.held < 10_000_000
 
 
 def test_a_hole_in_a_file_is_neither_filled_nor_taken_for_its_end(root):

@@ -73,15 +73,22 @@ class WindowedReader:
             self._next_offset += self._size
 
     def _ask(self, offset: int, size: int) -> _Request:
+        return _Request(offset, size, asyncio.ensure_future(self._read(offset, size)))
+
+    async def _read(self, offset: int, size: int) -> bytes:
+        """Judged as it comes: a hundred answers that were never asked for must not wait in memory for their turn."""
         assert self._file is not None  # noqa: S101 - open() comes first
-        return _Request(offset, size, asyncio.ensure_future(self._file.read(size, offset)))
+        data: bytes = await self._file.read(size, offset)
+        if len(data) > size:
+            # The error is kept until its turn, and its trace would keep the data.
+            del data
+            raise ProtocolMismatch(f"The server sent more of {self._path!r} than it was asked for. Ask the partner.")
+        return data
 
     async def _take_first(self) -> bytes:
         request = self._under_way[0]
         data = await asyncio.shield(request.answer)
         self._under_way.popleft()
-        if len(data) > request.size:
-            raise ProtocolMismatch(f"The server sent more of {self._path!r} than it was asked for. Ask the partner.")
         if not data:
             await self._prove_end(request.offset)
         elif len(data) < request.size:
