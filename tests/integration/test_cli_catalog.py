@@ -1,5 +1,7 @@
 """`harvester retailer|source|offers ...`: the catalog at the command line."""
 
+import json
+
 import pytest
 from tests.support import catalog
 from tests.support.catalog import audited, fetch, hours
@@ -96,3 +98,15 @@ def test_what_cannot_be_done_is_refused_with_what_to_do(shop, case):
     assert hint in ran.err
     assert ran.err.count("\n") == 1
     assert not audited()
+
+
+@pytest.mark.parametrize("form", [[], ["--json"]])
+def test_a_title_cannot_steer_the_terminal(shop, form):
+    title = "Red\x1b[31m\x9b31m\x7f \u202ehammer"
+    number = catalog.product(shop, title=title, url="https://shop.example/hammer")
+    catalog.price(shop, number, "25")
+    offers.recompute(shop.pk, [number])
+    shown = harvester("offers", "search", "--source", "Shop feed", *form).out
+    assert "Red" in shown
+    assert not set("\x1b\x9b\x7f\u202e") & set(shown)
+    assert not form or json.loads(shown)["offers"][0]["title"] == title

@@ -20,8 +20,9 @@ from harvester.cli.exits import Failure
 
 #: Columns of a table that goes to a file or a pipe, where there is no screen to fit.
 WIDTH_WITHOUT_SCREEN = 200
-#: Job errors and names come from outside: printed raw, an escape sequence in them would steer the terminal.
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+#: Job errors and titles come from outside: printed raw, an escape sequence in them would steer the terminal, and a mark
+#: of direction would turn around what follows.
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 STATE_STYLES = {
     "pending": "cyan",
@@ -63,7 +64,7 @@ class Output:
             self.screen.print(render())
 
     def print_json(self, data: Any) -> None:
-        print(json.dumps(data, default=_plain_json, ensure_ascii=False), flush=True)  # noqa: T201 - the one door
+        print(_json(data), flush=True)  # noqa: T201 - the one door
 
     def say(self, text: RenderableType) -> None:
         """A line for people; with JSON it would be in the way."""
@@ -77,7 +78,7 @@ class Output:
 
     def fail(self, failure: Failure) -> None:
         if self.as_json:
-            print(json.dumps(failure.as_dict(), ensure_ascii=False), file=sys.stderr, flush=True)  # noqa: T201
+            print(_json(failure.as_dict()), file=sys.stderr, flush=True)  # noqa: T201
             return
         line = Text.assemble(("error: ", "bold red"), clean(failure.message))
         self.errors.print(line, soft_wrap=True)
@@ -89,6 +90,12 @@ OUT = Output()
 def _console(stream: Any) -> Console:
     width = None if stream.isatty() else WIDTH_WITHOUT_SCREEN
     return Console(file=stream, width=width, highlight=False, markup=False, emoji=False)
+
+
+def _json(data: Any) -> str:
+    """One line. JSON escapes only some of what steers a terminal; the rest stands in texts and is escaped like it."""
+    encoded = json.dumps(data, default=_plain_json, ensure_ascii=False)
+    return _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", encoded)
 
 
 def _plain_json(value: Any) -> Any:
