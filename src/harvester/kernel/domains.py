@@ -23,11 +23,6 @@ def domain_of(address: str, field: str = "website") -> str:
     return domain
 
 
-def is_within(host: str, domain: str) -> bool:
-    """Whether a host is this domain or one below it; `myshop.example` is not within `shop.example`."""
-    return host == domain or (host.endswith(f".{domain}") and not _is_address(domain))
-
-
 def enclosing(host: str) -> list[str]:
     """The domains that a host is within, the narrowest first; an address of a machine is within itself only."""
     if _is_address(host):

@@ -5,14 +5,14 @@ is said by the caller: the currency column, the feed's default currency, the dec
 """
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import partial
 from typing import NamedTuple
 
 from harvester.kernel.currencies import MINOR_UNITS, agreed_currency, currency_code, named_currencies
-from harvester.kernel.numerals import DecimalStyle, Shape, shapes_of, style_of
+from harvester.kernel.numerals import DecimalStyle, Shape, shapes_of
 from harvester.kernel.rejects import Fault, RejectCode, Rejected, WarningCode
 from harvester.kernel.text import BLANKS, HYPHENS, SPACES, trim
 
@@ -109,23 +109,6 @@ def parse_price(
     return Price(amount=amount, currency=code)
 
 
-def effective_price(
-    sale: str | None,
-    listed: str | None,
-    *,
-    currency: str | None = None,
-    default_currency: str | None = None,
-    decimal_style: DecimalStyle | None = None,
-) -> Price:
-    """What a customer pays now: the sale price, or the list price if there is no sale.
-
-    A sale price of zero beside a list price above zero means "not on sale". A sale price that cannot be read refuses
-    the row: the list price may be far from what is asked at the till.
-    """
-    read = partial(parse_price, currency=currency, default_currency=default_currency, decimal_style=decimal_style)
-    return _effective(sale, listed, read)[0]
-
-
 def offered_prices(
     sale: str | None,
     listed: str | None,
@@ -147,14 +130,12 @@ def offered_prices(
     return _with_original(price, before)
 
 
-def decimal_style_of(texts: Iterable[str | None]) -> DecimalStyle | None:
-    """The decimal separator of a document, if some of its prices give one away and none gives away the other."""
-    found = {style for style in map(_style_of_cell, texts) if style}
-    return found.pop() if len(found) == 1 else None
-
-
 def _effective(sale: str | None, listed: str | None, read: Callable[[str | None], Price]) -> tuple[Price, bool]:
-    """The price, and whether it is the sale price."""
+    """What a customer pays now, and whether it is the sale price.
+
+    A sale price of zero beside a list price above zero means "not on sale". A sale price that cannot be read refuses
+    the row: the list price may be far from what is asked at the till.
+    """
     try:
         return read(sale), True
     except Rejected as refusal:
@@ -230,10 +211,3 @@ def _exact(plain: str, decimals: int) -> Decimal:
         raise Rejected(Fault.PRICE_TOO_LARGE)
     digits = (whole + fraction.ljust(decimals, "0")) or "0"
     return Decimal(f"{digits}E-{decimals}")
-
-
-def _style_of_cell(text: str | None) -> DecimalStyle | None:
-    try:
-        return style_of(_take_apart(text).number)
-    except Rejected:
-        return None

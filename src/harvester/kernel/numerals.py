@@ -72,9 +72,3 @@ SHAPES: Final = (
 def shapes_of(number: str) -> tuple[Shape, ...]:
     """Every way to read the number: none if it is no number, several if it is ambiguous."""
     return tuple(shape for shape in SHAPES if shape.matches(number))
-
-
-def style_of(number: str) -> DecimalStyle | None:
-    """The decimal separator that the number gives away, if all its readings agree."""
-    styles = {shape.style for shape in shapes_of(number)}
-    return styles.pop() if len(styles) == 1 else None
