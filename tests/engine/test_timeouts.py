@@ -17,6 +17,8 @@ from harvester.engine.registry import job_kind
 from harvester.kernel.retry import RetryPolicy
 
 SHORT = 0.2
+#: For handlers that have something to do within it, which takes long where many processes share a processor.
+ROOMY = 1.0
 ONCE = RetryPolicy(base=0.1, attempts=1)
 TWICE = RetryPolicy(base=0.1, attempts=2)
 refused: list[int] = []
@@ -33,7 +35,7 @@ def too_slow(job: RunningJob, gate: str) -> None:
     gate_of(gate).left.put(job)
 
 
-@job_kind("test.too_slow_in_transaction", retry=ONCE, timeout=SHORT)
+@job_kind("test.too_slow_in_transaction", retry=ONCE, timeout=ROOMY)
 def too_slow_in_transaction(job: RunningJob, gate: str) -> None:
     try:
         with job.transaction():
@@ -62,7 +64,7 @@ async def stubborn_async(job: RunningJob, gate: str) -> None:
     gate_of(gate).left.put(job)
 
 
-@job_kind("test.slow_once", retry=TWICE, timeout=SHORT)
+@job_kind("test.slow_once", retry=TWICE, timeout=ROOMY)
 def slow_once(job: RunningJob, gate: str) -> str:
     if job.attempt == 1:
         gate_of(gate).pass_through(job)

@@ -12,6 +12,8 @@ from harvester.ops.models import AuditEvent, Role, User
 from tests.support import kinds  # noqa: F401 - registers the kinds
 
 PASSWORD = "a long walk in the hills"
+#: How the portal says that something happened during the test, however slow the machine is.
+MOMENTS_AGO = r"(just now|\d+ s ago)"
 
 
 class QuickHasher(PBKDF2PasswordHasher):
