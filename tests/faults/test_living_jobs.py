@@ -104,6 +104,22 @@ def test_a_beat_that_failed_is_made_up_for_at_once(held, monkeypatch):
     heart._drop_connection()
 
 
+def test_news_that_could_not_be_fetched_are_fetched_as_soon_as_the_database_is_back(held, monkeypatch):
+    """A request to stop hurries the heart; a beat that fails must not leave it to the next interval."""
+    told = []
+    heart = Heart(lambda: [held], interval=3600, on_cancel=told.append)
+    with connect("test") as session:
+        session.execute("UPDATE jobs SET cancel_requested_at = now()")
+    heart.hurry()
+    with monkeypatch.context() as patch:
+        patch.setattr(heart_module, "connect", fail_to_connect)
+        heart.beat_if_due()
+    assert told == []
+    heart.beat_if_due()
+    assert told == [held]
+    heart._drop_connection()
+
+
 def test_a_heart_goes_on_beating_when_telling_a_handler_to_stop_fails(held):
     heart = Heart(lambda: [held], interval=0, on_cancel=fail_to_tell)
     with connect("test") as session:

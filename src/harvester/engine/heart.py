@@ -72,6 +72,8 @@ class Heart:
         now = time.monotonic()
         due = self._hurried or now - self._beat_at >= self._interval
         self._hurried = False
+        if due:
+            self._beat_at = float("-inf")
         said = {job: job.take_progress() for job in jobs}
         speaking = jobs if due else [job for job in jobs if said[job] is not None]
         if speaking:
