@@ -66,18 +66,9 @@ def create(
         observed_to: only prices observed before this moment.
         **named: which retailer_id, source_id, product_id or run_no, as the scope needs it.
     """
-    correction = _built(
-        actor.id,
-        {
-            "scope": scope,
-            "action": action,
-            "reason": reason,
-            "multiplier": multiplier,
-            "observed_from": observed_from,
-            "observed_to": observed_to,
-        },
-        named,
-    )
+    values = {"scope": scope, "action": action, "reason": reason, "multiplier": multiplier}
+    window = {"observed_from": observed_from, "observed_to": observed_to}
+    correction = _built(actor.id, values | window, named)
     with transaction.atomic():
         held = _lock(correction)
         _refuse_unknown(correction)

@@ -60,5 +60,10 @@ def preview_view(told: Preview) -> RenderableType:
     return stacked(words, table(columns, rows, right=("product", "now", "then")) if rows else None)
 
 
+def in_force(made: PriceCorrection, told: Preview) -> str:
+    count = f"{'more than ' if told.is_more else ''}{told.offers}"
+    return f"The correction {made.pk} is in force; offers changed: {count}."
+
+
 def _after(change: Change) -> str:
     return "no offer" if change.after is None else f"{change.after} {change.after_currency}"

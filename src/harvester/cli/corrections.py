@@ -91,10 +91,7 @@ def add(
             OUT.show(correction_views.preview_data(told), lambda: correction_views.preview_view(told))
             return
         made = corrections.create(operator(), **given)
-        count = f"{'more than ' if told.is_more else ''}{told.offers}"
-        OUT.show(
-            correction_views.public(made), lambda: f"The correction {made.pk} is in force; offers changed: {count}."
-        )
+        OUT.show(correction_views.public(made), lambda: correction_views.in_force(made, told))
 
 
 @command(app, "revoke", ("harvester corrections revoke 01980000-0000-7000-8000-000000000000",), data=True)
