@@ -52,6 +52,7 @@ def test_fault_20_a_bomb_is_stopped_at_the_cap_in_bounded_memory():
 def test_fault_20_a_bomb_below_the_cap_is_known_by_its_ratio():
     came, error = count([bomb(100)], output_bytes=1024 * MEGABYTE, ratio=200)
     assert "200" in str(error)
+    assert "no setting changes this limit, so ask the partner" in str(error)
     assert came <= inflating.RATIO_COUNTS_FROM_BYTES
 
 

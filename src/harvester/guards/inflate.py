@@ -212,6 +212,6 @@ class _Inflater:
 
     def _too_much(self, why: str) -> InflateLimitExceeded:
         return InflateLimitExceeded(
-            f"The compressed file was given up: {why}. Nothing of it is used. Check that the path is right; if it "
-            "is, raise the limit."
+            f"The compressed file was given up: {why}. Nothing of it is used. Check that the path is right; no setting "
+            "changes this limit, so ask the partner for another file."
         )
