@@ -59,7 +59,7 @@ def _shown(declared: "Field[Any]", value: Any) -> str:
 
 
 def _default(declared: "Field[Any]") -> str:
-    return "" if declared.default in ("", UNSET_HOME) else f"`{_text(declared.default)}`"
+    return "" if declared.default in ("", (), UNSET_HOME) else f"`{_text(declared.default)}`"
 
 
 def _text(value: Any) -> str:
@@ -76,5 +76,5 @@ def _meaning(declared: "Field[Any]") -> str:
     if "choices" in limits:
         said += f"; one of {', '.join(limits['choices'])}"
     if "low" in limits:
-        said += f"; from {limits['low']:g} to {limits['high']:g}"
+        said += f"; from {_text(limits['low'])} to {_text(limits['high'])}"
     return said.replace("|", "\\|")
