@@ -6,6 +6,8 @@ TerminalError
 ├── NoValidProducts     not one row of the file can be used
 ├── Superseded          a newer run took this run's place
 ├── Abandoned           the job of a run ended without it
+├── NotFound
+│   └── RunNotFound     there is no such run
 └── Conflict            what a person asked for is not possible now
     ├── FeedBusy        a run, or another decision, is at work
     ├── RunNotSucceeded the run did not succeed
