@@ -19,7 +19,12 @@ BAD = {
     "no number": (["jobs", "show", "x"], {}, 2, "ID"),
     "unknown state": (["jobs", "list", "--state", "done"], {}, 2, "succeeded"),
     "arguments that are no JSON": (["jobs", "enqueue", "ops.clean_up", "--args", "{"], {}, 2, "--args"),
-    "URL without scheme": (["migrate"], {"HARVESTER_DATABASE_URL": "db.example/harvester"}, 78, "postgresql://"),
+    "URL without scheme": (
+        ["migrate"],
+        {"HARVESTER_DATABASE_URL": "db.example/harvester"},
+        78,
+        "USER:PASSWORD@ before HOST",
+    ),
     "URL with a bad port": (["migrate"], {"HARVESTER_DATABASE_URL": "postgresql://db:x/harvester"}, 78, "port"),
     "URL without a name": (["migrate"], {"HARVESTER_DATABASE_URL": "postgresql://db"}, 78, "name"),
     "unknown setting": (["jobs", "list"], {"HARVESTER_DATABASE_ULR": "x"}, 78, "did you mean HARVESTER_DATABASE_URL?"),

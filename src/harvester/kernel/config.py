@@ -298,7 +298,7 @@ def _check(config: Config) -> None:
     for text in config.egress_allow:
         parse_network(text)
     if config.slack_webhook_url and not re.fullmatch(r"https://[^\s/@]+/\S+", config.slack_webhook_url):
-        raise ConfigError("HARVESTER_SLACK_WEBHOOK_URL must look like https://hooks.slack.com/services/PATH.")
+        raise ConfigError("HARVESTER_SLACK_WEBHOOK_URL must look like https://HOST/PATH, as Slack shows it.")
     if config.stuck_seconds <= config.heartbeat_seconds * 2:
         raise ConfigError(
             "HARVESTER_STUCK_SECONDS must be more than twice HARVESTER_HEARTBEAT_SECONDS, "
@@ -336,14 +336,17 @@ def parse_network(text: str, variable: str = "HARVESTER_EGRESS_ALLOW") -> Networ
 
 def parse_database_url(url: str, variable: str = "HARVESTER_DATABASE_URL") -> dict[str, Any]:
     """Split a database URL into psycopg's connection parameters, without ever printing its password."""
-    shape = f"{variable} must look like postgresql://USER@HOST:5432/NAME, with the password behind USER"
+    # Written apart, because redaction takes whatever stands before an @ in an address for a secret.
+    shape = f"{variable} must look like postgresql://HOST:5432/NAME, with USER:PASSWORD@ before HOST"
     try:
         parts = urlsplit(url)
         port = parts.port
     except ValueError:
         raise ConfigError(f"{shape}; its host or port cannot be read.") from None
     if parts.scheme not in ("postgresql", "postgres"):
-        raise ConfigError(f"{shape}; it begins with {parts.scheme or 'no scheme'!r}.")
+        raise ConfigError(
+            f"{shape}; it begins with {parts.scheme!r}." if parts.scheme else f"{shape}; it has no scheme."
+        )
     name = unquote(parts.path.lstrip("/"))
     if not name:
         raise ConfigError(f"{shape}; the name of the database is missing.")
