@@ -159,7 +159,7 @@ def test_a_feed_that_runs_again_tells_why_it_stopped(viewer):
     one = feed(status="DISABLED", **READY)
     run(one, "FAILED", error_code="AUTH_FAILED", error=f"The server refused {SCRIPT}")
     page = viewer.get(f"/feeds/{one.pk}/")
-    assert "Disabled because its runs failed" in text(page)
+    assert "Disabled due to repeated failures." in text(page)
     assert "AUTH_FAILED" in text(page)
     assert SCRIPT not in page.content.decode()
 
@@ -357,6 +357,10 @@ def test_a_changed_host_key_is_shown_beside_the_one_approved_before(admin):
     assert "has changed" in dialog
     assert KEY.fingerprint in dialog
     assert HostKey.parse(other).fingerprint in dialog
+
+
+def test_a_paused_feed_says_who_stopped_it(viewer):
+    assert "Paused by admin." in text(viewer.get(f"/feeds/{feed(status='PAUSED', **READY).pk}/"))
 
 
 def test_a_feed_by_ftp_shows_no_private_key(admin):

@@ -9,8 +9,8 @@ from harvester.feeds.states import FeedStatus
 
 STATUS: Final = {
     FeedStatus.DRAFT: "It is being set up and does not run yet.",
-    FeedStatus.PAUSED: "Paused by a person. It runs again once somebody resumes it.",
-    FeedStatus.DISABLED: "Disabled because its runs failed again and again. Mend the cause; an admin re-enables it.",
+    FeedStatus.PAUSED: "Paused by admin. It runs again once somebody resumes it.",
+    FeedStatus.DISABLED: "Disabled due to repeated failures. Mend the cause; an admin re-enables it.",
 }
 #: The code of an error -> what helps. Others say it themselves.
 HELP: Final = {
