@@ -15,6 +15,7 @@ BAD = {
     "wrong option": (["worker", "--treads", "4"], {}, 2, "--threads"),
     "value out of range": (["worker", "--threads", "0"], {}, 2, "--threads"),
     "wrong command": (["jbos"], {}, 2, "jobs"),
+    "wrong choice": (["user", "add", "ann", "--role", "boss"], {}, 2, "'--role': 'boss' is not one of 'viewer'"),
     "missing argument": (["jobs", "show"], {}, 2, "ID"),
     "no number": (["jobs", "show", "x"], {}, 2, "ID"),
     "unknown state": (["jobs", "list", "--state", "done"], {}, 2, "succeeded"),

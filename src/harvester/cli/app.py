@@ -118,7 +118,7 @@ def run(arguments: list[str] | None = None) -> int:
 def _usage(error: typer.TyperException) -> Failure:
     context = getattr(error, "ctx", None)
     hint = f" Try: {context.command_path} --help" if context else ""
-    message = " ".join(error.format_message().split())
+    message = " ".join(error.format_message().split()).replace(": Value error, ", ": ")
     return Failure(exit_code=Exit.USAGE, code="USAGE", message=f"{message}{hint}")
 
 
