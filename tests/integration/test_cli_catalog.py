@@ -54,6 +54,20 @@ def test_a_retailer_and_its_source_are_set_up_and_looked_at():
     assert (listed["domain"], listed["sources"][0]["is_display_primary"]) == ("shop.example", False)
 
 
+def test_a_switch_of_the_primary_is_looked_at_before_it_is_made(shop, hammer):
+    catalog.source(shop.retailer, name="Other feed")
+    told = harvester("source", "primary", "Other feed", "--dry-run", "--json").json
+    assert told == {
+        "vanishing": [{"source": "Shop feed", "offers": 1, "is_more": False, "samples": ["Red hammer"]}],
+        "appearing": [{"source": "Other feed", "offers": 0, "is_more": False, "samples": []}],
+    }
+    shown = harvester("source", "primary", "Shop feed", "--unset", "--dry-run").out
+    assert "Red hammer" in shown
+    assert "Nothing was changed." in shown
+    assert fetch("SELECT name FROM sources WHERE is_display_primary") == [("Shop feed",)]
+    assert audited() == []
+
+
 def test_offers_are_found_shown_and_followed(shop, hammer):
     [found] = harvester("offers", "search", "hammer", "--currency", "usd", "--max", "20", "--json").json["offers"]
     assert (found["product_id"], found["amount"], found["tracking_url"]) == (

@@ -7,8 +7,9 @@ from rich.text import Text
 
 from harvester.catalog import sources
 from harvester.catalog.models import Retailer, Source
+from harvester.catalog.primary import Preview, Side
 from harvester.cli.job_views import database_now
-from harvester.cli.output import pairs, table, when
+from harvester.cli.output import pairs, stacked, table, when
 
 _FACTS = (
     "id", "name", "kind", "url", "is_display_primary", "affiliate_network", "affiliate_account_id",
@@ -62,6 +63,29 @@ def list_table(found: list[dict[str, Any]]) -> RenderableType:
 def detail_view(found: dict[str, Any]) -> RenderableType:
     told = {name: value for name, value in found.items() if name not in {"is_display_primary", "is_shown"}}
     return pairs([*((name.replace("_", " "), value) for name, value in told.items()), ("consumers", _exposure(found))])
+
+
+def preview_data(told: Preview) -> dict[str, Any]:
+    return {
+        "vanishing": [_side(side) for side in told.vanishing],
+        "appearing": [_side(side) for side in told.appearing],
+    }
+
+
+def preview_view(told: Preview) -> RenderableType:
+    sides = [("vanish", side) for side in told.vanishing] + [("appear", side) for side in told.appearing]
+    words = Text("Nothing was changed." if sides else "Consumers would see the same as now. Nothing was changed.")
+    rows = [(what, side.source.name, _count(side), ", ".join(side.samples)) for what, side in sides]
+    columns = ("would", "source", "offers", "such as")
+    return stacked(table(columns, rows, right=("offers",)) if rows else None, words)
+
+
+def _side(side: Side) -> dict[str, Any]:
+    return {"source": side.source.name, "offers": side.offers, "is_more": side.is_more, "samples": side.samples}
+
+
+def _count(side: Side) -> str:
+    return f"{'more than ' if side.is_more else ''}{side.offers:,}"
 
 
 def _exposure(source: dict[str, Any]) -> str:

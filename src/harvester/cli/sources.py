@@ -150,7 +150,14 @@ def change(
 
 
 @command(
-    app, "primary", ("harvester source primary 'Shop by Impact'", "harvester source primary Shop --unset"), data=True
+    app,
+    "primary",
+    (
+        "harvester source primary 'Shop by Impact' --dry-run      what would vanish, and what appear",
+        "harvester source primary 'Shop by Impact'",
+        "harvester source primary Shop --unset",
+    ),
+    data=True,
 )
 def primary(
     source: Reference,
@@ -158,15 +165,21 @@ def primary(
     unset: Annotated[
         bool, typer.Option("--unset", help="Leave the retailer without a primary: then its direct sources are shown.")
     ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what it would do.")] = False,
 ) -> None:
     """Make a source the one of its retailer that consumers see, at once; any other is so no longer."""
     with session():
         from harvester.catalog import sources
-        from harvester.catalog.primary import set_display_primary, unset_display_primary
+        from harvester.catalog.primary import preview, set_display_primary, unset_display_primary
         from harvester.cli import source_views
 
+        found = sources.find(source)
+        if dry_run:
+            told = preview(found.pk, primary=not unset)
+            OUT.show(source_views.preview_data(told), lambda: source_views.preview_view(told))
+            return
         verb = unset_display_primary if unset else set_display_primary
-        made = verb(operator(), sources.find(source).pk)
+        made = verb(operator(), found.pk)
         state = "no longer the display primary" if unset else "the display primary"
         OUT.show(source_views.public(made), lambda: f"{made.name} is {state} of {made.retailer.name}.")
 
