@@ -361,3 +361,32 @@ def test_a_promoted_run_is_ignored_and_that_is_undone(world):
     assert "IGNORED" in feed("runs", "Shop by Impact").out
     feed("undo-ignore", first.no)
     assert len(world.shown()) == 2
+
+
+def test_runs_of_all_feeds_are_narrowed_by_what_became_of_them(world):
+    world.put(100, 200)
+    promoted = world.run()
+    skipped = world.run()
+    expected = {
+        (): [skipped.no, promoted.no],
+        ("--outcome", "skipped"): [skipped.no],
+        ("--status", "FAILED"): [],
+        ("Shop by Impact", "--trigger", "SCHEDULED"): [skipped.no, promoted.no],
+    }
+    told = {words: [run["no"] for run in feed("runs", *words, "--json").json["runs"]] for words in expected}
+    assert told == expected
+    assert "Shop by Impact" in feed("runs").out
+    assert "There are no such runs." in feed("runs", "--status", "FAILED").out
+
+
+def test_the_file_of_a_run_is_saved_as_it_came_and_overwrites_nothing(world, tmp_path):
+    world.put(100, 200)
+    run = world.run()
+    place = tmp_path / "had.csv"
+    assert feed("file", run.no, "--to", str(place), "--json").json == {"run_no": run.no, "path": str(place)}
+    assert place.read_bytes() == world.file.read_bytes()
+    assert audited()[-1] == "RUN_FILE_DOWNLOADED"
+    place.write_text("mine")
+    assert "choose another place" in feed("file", run.no, "--to", str(place), code=2).err
+    assert place.read_text() == "mine"
+    assert "There is no run" in feed("file", 99_999, code=3).err

@@ -1,17 +1,21 @@
 """`harvester feed run`, `runs` and the decisions about a run that is held. Runs go by their numbers."""
 
+import shutil
 import sys
 from collections.abc import Callable
-from typing import Annotated, Any
+from pathlib import Path
+from typing import Annotated, Any, BinaryIO
 
 import typer
 
+from harvester.catalog.states import RunOutcome, RunStatus
 from harvester.cli.actor import operator
 from harvester.cli.commands import command
 from harvester.cli.exits import Exit
 from harvester.cli.feed import Name, app
 from harvester.cli.output import OUT
 from harvester.cli.session import session
+from harvester.feeds.states import Trigger
 from harvester.kernel.errors import InvalidInput
 
 RunNo = Annotated[int, typer.Argument(metavar="RUN", min=1, help="The number of the run; `feed runs` lists them.")]
@@ -51,16 +55,60 @@ def run(
 
 
 @command(
-    app, "runs", ('harvester feed runs "Acme by Impact"', 'harvester feed runs "Acme by Impact" --json'), data=True
+    app,
+    "runs",
+    (
+        'harvester feed runs "Acme by Impact"',
+        "harvester feed runs --outcome HELD              what waits for a decision, of all feeds",
+        'harvester feed runs "Acme by Impact" --status FAILED --json',
+    ),
+    data=True,
 )
-def runs(name: Name, *, limit: Annotated[int, typer.Option(min=1, max=10_000, help="At most this many.")] = 20) -> None:
-    """List the runs of a feed, newest first."""
+def runs(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The name of the feed's source; all feeds without.")] = "",
+    *,
+    status: Annotated[RunStatus | None, typer.Option(case_sensitive=False, help="Only in this state.")] = None,
+    outcome: Annotated[RunOutcome | None, typer.Option(case_sensitive=False, help="Only with this outcome.")] = None,
+    trigger: Annotated[Trigger | None, typer.Option(case_sensitive=False, help="Only begun for this reason.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=10_000, help="At most this many.")] = 20,
+) -> None:
+    """List runs, newest first: of a feed, or of all."""
+    wanted = {"status": status, "outcome": outcome, "trigger": trigger}
     with session():
         from harvester.cli import run_views
         from harvester.feeds import verbs
 
-        found = run_views.newest(verbs.feed_named(name), limit)
-        OUT.show({"runs": found}, lambda: run_views.list_table(found))
+        found = run_views.newest(verbs.feed_named(name) if name else None, limit, **wanted)
+        OUT.show(
+            {"runs": found}, lambda: run_views.list_table(found, of_one=bool(name), empty="There are no such runs.")
+        )
+
+
+@command(app, "file", ("harvester feed file 42", "harvester feed file 42 --to catalog.csv.gz --json"), data=True)
+def file(run_no: RunNo, *, to: Annotated[str, typer.Option(help="Where to put it; here by default.")] = "") -> None:
+    """Save the file that a run has read, as the partner wrote it. An existing file is not overwritten."""
+    with session():
+        from harvester.cli import run_views
+        from harvester.feeds import files
+
+        kept = files.hand_out(operator(), run_views.run_numbered(run_no).pk)
+        place = Path(to or kept.name)
+        with kept.content:
+            _save(kept.content, place)
+        OUT.show({"run_no": run_no, "path": str(place)}, lambda: f"The file of run {run_no} is in {place}.")
+
+
+def _save(content: BinaryIO, place: Path) -> None:
+    try:
+        target = place.open("xb")
+    except OSError as problem:
+        raise InvalidInput(f"--to: {place} cannot be written ({problem.strerror}); choose another place.") from None
+    with target:
+        try:
+            shutil.copyfileobj(content, target)
+        except BaseException:
+            place.unlink()
+            raise
 
 
 @command(app, "inspect", ("harvester feed inspect 42", "harvester feed inspect 42 --json"), data=True)

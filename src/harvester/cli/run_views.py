@@ -38,10 +38,12 @@ def run_of_job(job_id: int) -> Run | None:
     return Run.objects.filter(job_id=job_id).first()
 
 
-def newest(feed: Feed, limit: int) -> list[dict[str, Any]]:
-    """The newest runs of a feed, newest first."""
-    found = FeedRun.objects.filter(feed=feed).select_related("run").order_by("-run__no")[:limit]
-    return [_as_dict(figures) for figures in found]
+def newest(feed: Feed | None, limit: int, **wanted: Any) -> list[dict[str, Any]]:
+    """The newest runs of a feed, or of all, newest first; only those whose status, outcome or trigger is wanted."""
+    given = {"feed": feed, **{f"run__{name}": value for name, value in wanted.items()}}
+    filters = {name: value for name, value in given.items() if value is not None}
+    found = FeedRun.objects.filter(**filters).select_related("run", "feed__source").order_by("-run__no")[:limit]
+    return [{"feed": str(figures.feed), **_as_dict(figures)} for figures in found]
 
 
 def summary(run_no: int) -> dict[str, Any]:
@@ -95,13 +97,16 @@ def _as_dict(figures: FeedRun) -> dict[str, Any]:
     return {**run, **{name: getattr(figures, name) for name in _OF_FEED_RUN}}
 
 
-def list_table(runs: list[dict[str, Any]]) -> RenderableType:
+def list_table(
+    runs: list[dict[str, Any]], *, of_one: bool = True, empty: str = "The feed has not run yet."
+) -> RenderableType:
     if not runs:
-        return Text("The feed has not run yet.")
+        return Text(empty)
     now = database_now()
     rows = [
         (
             run["no"],
+            *(() if of_one else (run["feed"],)),
             run["trigger"],
             state_of(run),
             when(run["started_at"], now),
@@ -114,7 +119,8 @@ def list_table(runs: list[dict[str, Any]]) -> RenderableType:
         )
         for run in runs
     ]
-    columns = ("run", "trigger", "state", "started", "took", "rows", "products", "prices", "missing", "remark")
+    first = ("run",) if of_one else ("run", "feed")
+    columns = (*first, "trigger", "state", "started", "took", "rows", "products", "prices", "missing", "remark")
     return table(columns, rows, right=("run", "took", "rows", "products", "prices", "missing"))
 
 
