@@ -136,6 +136,14 @@ def test_odd_progress_breaks_nothing(viewer, said):
     assert viewer.get(f"/jobs/{job_id}/").status_code == 200
 
 
+def test_a_stage_that_counts_nothing_is_named_once_and_without_a_number(viewer):
+    found = job("succeeded", progress='{"done": 0, "total": null, "note": "comparing with what is known"}')
+    for address in ("/jobs/", f"/jobs/{found}/"):
+        shown = text(viewer.get(address))
+        assert shown.count("comparing with what is known") == 1
+        assert "0 comparing" not in shown
+
+
 def test_the_first_page_refreshes_itself_and_others_stay_put(viewer):
     for _ in range(60):
         job()

@@ -124,13 +124,20 @@ def progress(job: Job) -> SafeString:
         return NOTHING
     done, total, note = said["done"], said.get("total"), str(said.get("note") or "")
     if not isinstance(total, int | float) or total <= 0:
-        return format_html('<span class="hv-progress"><span class="hv-num">{}</span> {}</span>', _plain(done), note)
+        return _without_end(done, note)
     percent = max(0, min(100, round(100 * done / total)))
     return format_html(
         '<span class="hv-progress" title="{} of {} {}">'
         '<progress max="100" value="{}" aria-label="Progress">{}%</progress><span class="hv-num">{}%</span></span>',
         *(_plain(done), _plain(total), note, percent, percent, percent),
     )
+
+
+def _without_end(done: float, note: str) -> SafeString:
+    """A stage that counts nothing says only what it is."""
+    if not done and note:
+        return format_html('<span class="hv-progress">{}</span>', note)
+    return format_html('<span class="hv-progress"><span class="hv-num">{}</span> {}</span>', _plain(done), note)
 
 
 def _plain(number: float) -> str:
