@@ -1,6 +1,7 @@
 """What holds on every page: a quiet console, no other host, dark and light, wide and narrow, mouse and keyboard."""
 
 import re
+from datetime import timedelta
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
@@ -37,6 +38,9 @@ BRIGHTNESS = """() => {
 #: Names in lists that go on behind the edge of the screen, where nobody reads them.
 CUT_OFF = """() => [...document.querySelectorAll(".hv-results .hv-object")]
     .filter(name => name.getBoundingClientRect().right > innerWidth).map(name => name.textContent)"""
+#: How much of the widest row of a list has to be scrolled to.
+BEHIND_THE_EDGE = """() => Math.max(...[...document.querySelectorAll(".hv-table-box")]
+    .map(box => box.scrollWidth - box.clientWidth))"""
 RUNS_OVER = """() => [...document.querySelectorAll("label")]
     .filter(label => label.scrollHeight > label.clientHeight + 1).map(label => label.textContent.trim())"""
 
@@ -173,6 +177,27 @@ def test_no_page_is_wider_than_a_narrow_screen(admin):
         admin.go(path)
         assert admin.page.evaluate("() => document.documentElement.scrollWidth") <= 360, path
         assert admin.page.evaluate(CUT_OFF) == [], path
+
+
+@pytest.mark.parametrize("width", [1280, 1360])
+def test_a_list_with_long_names_shows_all_its_columns(admin, width):
+    """On a laptop's screen the buttons of the feeds once stood behind the edge."""
+    source = make_source("Extraordinarily " * 8, last_promoted_at=timezone.now())
+    run = Run.objects.create(
+        kind="AFFILIATE_FEED",
+        source=source,
+        trigger="MANUAL",
+        status="SUCCEEDED",
+        outcome="PROMOTED",
+        finished_at=Now(),
+    )
+    planned = {"status": "ENABLED", "schedule_hours": 12, "next_run_at": timezone.now() + timedelta(hours=11)}
+    FeedRun.objects.create(run=run, feed=make_feed(source, network="google_merchant", **planned))
+    admin.page.set_viewport_size({"width": width, "height": 800})
+    for path in ("/feeds/", "/sources/"):
+        admin.go(path)
+        expect(admin.page.locator(".hv-results tbody tr")).to_have_count(1)
+        assert admin.page.evaluate(BEHIND_THE_EDGE) <= 0, path
 
 
 def test_the_label_of_a_box_to_tick_covers_nothing(admin):
