@@ -10,7 +10,7 @@ from tests.support.jobs import change, history, job, state, wait_for_state
 from tests.support.kinds import note, notes
 from tests.support.tables import rows
 from tests.support.waiting import wait_for
-from tests.support.workers import QUICK, run_until_idle, worker_thread
+from tests.support.workers import run_until_idle, worker_thread
 
 from harvester.engine import sql
 from harvester.engine.connect import connect
@@ -23,8 +23,6 @@ from harvester.engine.rescue import Rescuer
 from harvester.engine.settle import Ending, settle_in
 from harvester.engine.states import JobState
 from harvester.kernel.errors import TransientError
-
-BEATS = QUICK["heartbeat_seconds"]
 
 
 class Broken(Exception):
