@@ -75,7 +75,7 @@ def preview_data(told: Preview) -> dict[str, Any]:
 def preview_view(told: Preview) -> RenderableType:
     sides = [("vanish", side) for side in told.vanishing] + [("appear", side) for side in told.appearing]
     words = Text("Nothing was changed." if sides else "Consumers would see the same as now. Nothing was changed.")
-    rows = [(what, side.source.name, _count(side), ", ".join(side.samples)) for what, side in sides]
+    rows = [(what, side.source.name, _count(side), "; ".join(side.samples)) for what, side in sides]
     columns = ("would", "source", "offers", "such as")
     return stacked(table(columns, rows, right=("offers",)) if rows else None, words)
 
