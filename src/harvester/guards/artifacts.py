@@ -23,6 +23,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Self
 
+from harvester.guards.durable import sync_directory
 from harvester.kernel.errors import ConfigError, TerminalError, TransientError
 
 DIRECTORY_MODE = 0o700
@@ -202,8 +203,8 @@ class ArtifactWriter:
         # Under the lock: pruning must not look at the old file and then remove the new one.
         with _prune_lock(self._root, fcntl.LOCK_SH):
             self._part.replace(path)
-        _sync_directory(path.parent)
-        _sync_directory(self._root)
+        sync_directory(path.parent)
+        sync_directory(self._root)
 
     @contextmanager
     def _open_part(self) -> Iterator[int]:
@@ -252,15 +253,6 @@ def _prune_lock(root: Path, strength: int) -> Iterator[None]:
     try:
         fcntl.flock(descriptor, strength)
         yield
-    finally:
-        os.close(descriptor)
-
-
-def _sync_directory(directory: Path) -> None:
-    """A new name is durable only once its directory is."""
-    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
     finally:
         os.close(descriptor)
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+from harvester.guards.durable import sync_directory
 from harvester.kernel.config import KEY_VARIABLE
 from harvester.kernel.errors import ConfigError
 
@@ -70,7 +71,7 @@ def _create(path: Path, text: str) -> None:
             os.link(aside, path)
     finally:
         aside.unlink(missing_ok=True)
-    _sync_directory(path.parent)
+    sync_directory(path.parent)
 
 
 def _write_durably(path: Path, text: str) -> None:
@@ -81,15 +82,6 @@ def _write_durably(path: Path, text: str) -> None:
         file.write(text)
         file.flush()
         os.fsync(descriptor)
-
-
-def _sync_directory(directory: Path) -> None:
-    """A new name is durable only once its directory is."""
-    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _unreachable(path: Path, error: OSError) -> str:

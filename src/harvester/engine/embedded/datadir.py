@@ -10,6 +10,7 @@ from harvester.engine.embedded.binaries import Installation
 from harvester.engine.embedded.layout import OWNER_ROLE, Layout
 from harvester.engine.embedded.settings import render
 from harvester.engine.embedded.users import ServerUser
+from harvester.guards.durable import sync_directory
 from harvester.kernel.errors import ConfigError
 
 SETTINGS_FILE = "harvester.conf"
@@ -67,7 +68,7 @@ def create(layout: Layout, installation: Installation, user: ServerUser, lock: i
     except BaseException:
         shutil.rmtree(draft, ignore_errors=True)
         raise
-    _sync(layout.home)
+    sync_directory(layout.home)
 
 
 def _initdb(draft: Path, installation: Installation, user: ServerUser, lock: int) -> None:
@@ -82,14 +83,6 @@ def _initdb(draft: Path, installation: Installation, user: ServerUser, lock: int
         raise ConfigError(f"The embedded database could not be made, and nothing was left behind: {said}")
     main = draft / "postgresql.conf"
     user.write(main, main.read_text(encoding="utf-8") + f"\ninclude = '{SETTINGS_FILE}'\n")
-
-
-def _sync(directory: Path) -> None:
-    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def write_settings(layout: Layout, user: ServerUser, options: Mapping[str, str]) -> None:
