@@ -18,7 +18,11 @@ from harvester.engine.registry import periodic
 from harvester.engine.scheduler import Scheduler, mend_plans, register_all, tick
 from harvester.kernel.errors import ConfigError
 
-HOURLY = "0 * * * *"
+#: Half an hour away: no moment of the wall clock comes while these tests run.
+MINUTE = (datetime.now(UTC).minute + 30) % 60
+HOURLY = f"{MINUTE} * * * *"
+#: SQL: the last moment of it that has passed.
+LAST = f"(date_trunc('hour', clock_timestamp() - interval '{MINUTE} minutes') + interval '{MINUTE} minutes')"
 
 
 @pytest.fixture
@@ -71,12 +75,12 @@ def scheduler_thread():
 
 def test_a_new_periodic_job_is_planned_for_its_next_moment(hourly):
     assert database_time() < planned() <= database_time() + timedelta(hours=1)
-    assert (planned().minute, planned().second) == (0, 0)
+    assert (planned().minute, planned().second) == (MINUTE, 0)
     assert tick() == []
 
 
 def test_a_due_moment_is_enqueued_and_the_next_one_planned(hourly):
-    plan("date_trunc('hour', clock_timestamp())")
+    plan(LAST)
     assert tick() == ["hourly"]
     assert tick() == []
     made = Job.objects.get()
@@ -86,7 +90,7 @@ def test_a_due_moment_is_enqueued_and_the_next_one_planned(hourly):
 
 
 def test_moments_that_passed_while_nobody_looked_are_made_up_for_once(hourly):
-    plan("date_trunc('hour', clock_timestamp()) - interval '3 days'")
+    plan(f"{LAST} - interval '3 days'")
     assert tick() == ["hourly"]
     assert tick() == []
     assert planned() > database_time()
@@ -110,7 +114,7 @@ def test_several_schedulers_take_each_moment_once(hourly, schedulers):
     for thread in threads:
         thread.start()
     for _ in range(rounds):
-        plan("date_trunc('hour', clock_timestamp())")
+        plan(LAST)
         ready.wait()
         done.wait()
         run_until_idle(threads=1)
@@ -121,7 +125,7 @@ def test_several_schedulers_take_each_moment_once(hourly, schedulers):
 
 
 def test_a_restart_keeps_the_plan_and_takes_no_moment_twice(hourly):
-    plan("date_trunc('hour', clock_timestamp())")
+    plan(LAST)
     for _ in range(2):
         with scheduler_thread():
             wait_for(Job.objects.exists)
@@ -136,9 +140,7 @@ def test_a_moment_that_passed_while_all_schedulers_were_away_is_not_lost_by_a_re
 
 def test_a_clock_that_is_set_back_brings_no_moment_twice(hourly, turns):
     """The clock was ahead by forty minutes, a moment was taken, and then it was set right."""
-    plan(
-        "date_trunc('hour', clock_timestamp()) + interval '2 hours'", "date_trunc('hour', clock_timestamp() + '1 hour')"
-    )
+    plan(f"{LAST} + interval '2 hours'", f"{LAST} + interval '1 hour'")
     before = planned()
     assert tick() == []
     assert mend_plans() == []
@@ -167,17 +169,17 @@ def test_a_changed_cron_line_is_planned_anew_and_an_unchanged_one_is_not(hourly)
 
 def test_a_moment_is_not_enqueued_while_the_job_of_the_last_one_is_open(hourly):
     for _ in range(2):
-        plan("date_trunc('hour', clock_timestamp())")
+        plan(LAST)
         assert tick() == ["hourly"]
     assert Job.objects.count() == 1
     run_until_idle()
-    plan("date_trunc('hour', clock_timestamp())")
+    plan(LAST)
     tick()
     assert Job.objects.count() == 2
 
 
 def test_a_moment_is_taken_and_enqueued_together_or_not_at_all(hourly, monkeypatch):
-    plan("date_trunc('hour', clock_timestamp())")
+    plan(LAST)
     before = planned()
     with monkeypatch.context() as broken:
         broken.setattr(sql, "ADVANCE_PERIODIC", "SELECT 1 / 0")
@@ -191,7 +193,7 @@ def test_a_periodic_job_that_cannot_be_enqueued_does_not_stop_the_others(hourly)
     periodic("broken", kind="test.nobody_knows", cron=HOURLY)
     register_all()
     for name in ("broken", "hourly"):
-        plan("date_trunc('hour', clock_timestamp())", name=name)
+        plan(LAST, name=name)
     tick()
     assert [made.kind for made in Job.objects.all()] == ["test.note"]
     assert planned("broken") > database_time()
@@ -224,7 +226,7 @@ def test_a_scheduler_survives_the_loss_of_its_session(hourly, turns, monkeypatch
             "WHERE pid <> pg_backend_pid() AND usename = current_user AND query LIKE '%%periodic_jobs%%'"
         )
         wait_for(lambda: rows(ended), "its session ends")
-        plan("date_trunc('hour', clock_timestamp())")
+        plan(LAST)
         wait_for(Job.objects.exists, "the job")
 
 
