@@ -49,6 +49,13 @@ def test_a_correction_is_previewed_made_listed_and_revoked(shop, hammer):
     assert [verb for verb, _, _ in audited()] == ["CORRECTION_CREATED", "CORRECTION_REVOKED"]
 
 
+@pytest.mark.parametrize("words", [[], ["--ignore", "--multiply", "0.5"]])
+def test_a_correction_does_one_thing_with_the_prices(shop, words):
+    ran = harvester("corrections", "add", "--source", "Shop feed", "--reason", "wrong", *words)
+    assert ran.code == 2
+    assert "either --ignore or --multiply" in ran.err
+
+
 def test_a_hidden_offer_says_why_it_is_not_there(shop, hammer):
     harvester("corrections", "add", "--source", "Shop feed", "--ignore", "--reason", "the file of another shop")
     ran = harvester("offers", "show", "Shop feed", hammer)

@@ -10,6 +10,7 @@ from harvester.cli.commands import command, group
 from harvester.cli.moments import moment
 from harvester.cli.output import OUT
 from harvester.cli.session import session
+from harvester.kernel.errors import InvalidInput
 
 app = group(
     "corrections",
@@ -70,7 +71,7 @@ def add(
     """Correct how prices are read, from now on. The prices themselves stay as they were observed."""
     given: dict[str, Any] = {
         "scope": _scope(retailer, product, run),
-        "action": "IGNORE" if ignore else "MULTIPLIER",
+        "action": _action(ignore, multiply),
         "multiplier": multiply,
         "reason": reason,
         "observed_from": moment("--from", since),
@@ -114,3 +115,9 @@ def _scope(retailer: str, product: int | None, run: int | None) -> str:
     if run is not None:
         return "RUN"
     return "RETAILER" if retailer else "SOURCE"
+
+
+def _action(ignore: bool, multiply: str | None) -> str:
+    if ignore == (multiply is not None):
+        raise InvalidInput("Say what is to be done with the prices: either --ignore or --multiply with a number.")
+    return "IGNORE" if ignore else "MULTIPLIER"
