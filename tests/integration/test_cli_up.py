@@ -3,6 +3,8 @@
 import contextlib
 import os
 import signal
+import socket
+import struct
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -11,6 +13,7 @@ import pytest
 from tests.support.command import empty_home, free_port, harvester, processes_of, running
 from tests.support.waiting import wait_for
 
+from harvester.cli.portal_server import PATIENCE_SECONDS, bind
 from harvester.cli.supervise import LAST_WAIT_SECONDS, wait_after
 
 
@@ -160,3 +163,9 @@ def test_waits_between_restarts_double_and_end_at_a_minute():
         LAST_WAIT_SECONDS,
         LAST_WAIT_SECONDS,
     ]
+
+
+def test_nobody_holds_a_thread_of_the_portal_by_silence():
+    with bind("127.0.0.1:0") as taken, socket.create_connection(taken.getsockname()), taken.accept()[0] as client:
+        for option in (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO):
+            assert struct.unpack("@ll", client.getsockopt(socket.SOL_SOCKET, option, 16)) == (PATIENCE_SECONDS, 0)

@@ -4,6 +4,7 @@ import errno
 import os
 import signal
 import socket
+import struct
 import sys
 from datetime import timedelta
 from typing import Any
@@ -24,6 +25,9 @@ log = structlog.get_logger(__name__)
 GRACE_SECONDS = 10
 #: Seconds without a sign of life after which the arbiter replaces its worker process.
 SILENCE_SECONDS = 60
+#: Seconds in which a client that is being read from, or written to, must move at all; gunicorn itself waits for ever,
+#: and a thread with it.
+PATIENCE_SECONDS = 30
 #: Connections that may wait to be accepted.
 BACKLOG = 1024
 #: The most that gunicorn allows: filters of a search may be long, and longer still when they are encoded.
@@ -38,6 +42,9 @@ def bind(listen: str) -> socket.socket:
     family = socket.AF_INET6 if host.startswith("[") else socket.AF_INET
     taken = socket.socket(family, socket.SOCK_STREAM)
     taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    # By the kernel, whose connections have what the socket had that accepted them; a timeout of Python's is set anew.
+    for option in (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO):
+        taken.setsockopt(socket.SOL_SOCKET, option, struct.pack("@ll", PATIENCE_SECONDS, 0))
     try:
         taken.bind((host.strip("[]"), int(port)))
         taken.listen(BACKLOG)
