@@ -100,6 +100,13 @@ def test_five_failures_lock_this_name_out_from_here_for_a_while(client):
     assert log_in(Client(REMOTE_ADDR="192.0.2.7")).status_code == 302
 
 
+def test_the_trail_keeps_the_failures_and_not_every_knock_at_the_closed_door(client):
+    person("vera", Role.VIEWER)
+    for number in range(8):
+        log_in(client, password="wrong", headers={"User-Agent": f"browser {number}"})
+    assert verbs() == ["USER_LOGIN_FAILED"] * 5
+
+
 def test_a_lockout_ends(client):
     from axes.models import AccessAttempt
     from django.conf import settings

@@ -50,6 +50,9 @@ def _logged_out(sender: Any, request: HttpRequest, user: User | None, **_: Any) 
 
 
 def _login_failed(sender: Any, credentials: dict[str, Any], request: HttpRequest | None = None, **_: Any) -> None:  # noqa: ARG001
+    if getattr(request, "axes_locked_out", False):
+        # Nobody looked at the password, and the trail, of which nothing is ever deleted, is not a stranger's to fill.
+        return
     tried = {"username": _storable(credentials.get("username"))}
     if request is not None:
         tried["from"] = client_address(request)
