@@ -11,6 +11,7 @@ from harvester.guards.remote import (
     AuthenticationFailed,
     ConnectionLost,
     PermissionDenied,
+    ProtocolMismatch,
     RemoteBusy,
     RemoteFileNotFound,
     RemoteTimedOut,
@@ -39,6 +40,7 @@ OF_SFTP = [
     (asyncssh.PermissionDenied("no"), AuthenticationFailed),
     (asyncssh.SFTPPermissionDenied("no"), PermissionDenied),
     (asyncssh.SFTPNoSuchFile("no"), RemoteFileNotFound),
+    (ValueError("p (modulus) must be at least 512-bit"), ProtocolMismatch),
 ]
 
 

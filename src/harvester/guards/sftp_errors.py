@@ -44,7 +44,11 @@ _TABLE: tuple[tuple[_Kinds, type[HarvesterError], str], ...] = (
         "{path} on {host} is a directory, no file. Correct the path.",
     ),
     (
-        (asyncssh.KeyExchangeFailed, asyncssh.ProtocolNotSupported, asyncssh.ProtocolError, asyncssh.SFTPOpUnsupported),
+        # A ValueError is what the library lets pass of numbers that no key exchange can have.
+        (
+            *(asyncssh.KeyExchangeFailed, asyncssh.ProtocolNotSupported, asyncssh.ProtocolError),
+            *(asyncssh.SFTPOpUnsupported, ValueError),
+        ),
         ProtocolMismatch,
         (
             "{host} and Harvester have no common way of speaking SFTP: {reason}. Check the port; only the partner "
