@@ -216,6 +216,15 @@ def test_a_password_that_is_not_accepted_changes_nothing(client, form, said):
     assert "another walk" not in client.post("/account/password/", form).content.decode()
 
 
+def test_the_current_password_is_not_to_be_guessed_in_a_session_that_somebody_left(client):
+    client.force_login(person("vera", Role.VIEWER))
+    form = {"old": "wrong", "new": "another walk by the sea", "again": "another walk by the sea"}
+    for _ in range(5):
+        assert "not your current" in client.post("/account/password/", form).content.decode()
+    assert "too many tries" in client.post("/account/password/", {**form, "old": PASSWORD}).content.decode()
+    assert verbs(verb="USER_PASSWORD_CHANGED") == []
+
+
 def test_a_page_that_refreshes_itself_is_told_to_reload_when_its_session_has_ended(client):
     answer = client.get("/jobs/", headers={"HX-Request": "true"})
     assert (answer.status_code, answer.headers["HX-Refresh"], answer.content) == (401, "true", b"")

@@ -11,11 +11,16 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 
+from harvester.guards import limits
+from harvester.guards.limits import Pace
 from harvester.kernel.errors import InvalidInput
 from harvester.ops import users
 from harvester.ops.models import Role, User
 from harvester.portal.forms import Password, Text
 from harvester.portal.requests import require
+
+#: As many as the login allows: whoever found an open session must not find out its password.
+TRIES = Pace(count=5, seconds=15 * 60, burst=5)
 
 
 class LoginForm(AuthenticationForm):
@@ -45,6 +50,8 @@ class OwnPasswordForm(forms.Form):
 
     def clean_old(self) -> str:
         old: str = self.cleaned_data["old"]
+        if not limits.take(f"own-password:{self.user.pk}", TRIES).granted:
+            raise forms.ValidationError("There were too many tries; try again in a few minutes.")
         if not self.user.check_password(old):
             raise forms.ValidationError("This is not your current password.")
         return old
