@@ -7,6 +7,7 @@ from importlib.metadata import version
 import pytest
 import typer
 from tests.support.command import ROOT, environment, harvester
+from typer.testing import CliRunner
 
 from harvester.cli.app import app
 from harvester.cli.exits import MEANINGS
@@ -59,6 +60,15 @@ def test_every_command_has_a_phrase_and_examples_that_exist(path):
     for line in shown:
         words = line[line.index("harvester ") :].split()
         assert " ".join(words[:2]) in ALL or len(words) == 1, line
+
+
+@pytest.mark.parametrize("path", ALL)
+def test_help_fits_a_screen_of_80_columns(path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    shown = CliRunner().invoke(app, [*path.split()[1:], "--help"]).output
+    assert "\N{HORIZONTAL ELLIPSIS}" not in shown  # a name of an option that nobody can read
+    assert "[[" not in shown
+    assert "\n" not in "".join(ALL[path].help.split("\n\n"))
 
 
 def test_help_answers_without_loading_django():

@@ -7,12 +7,23 @@ from typing import Annotated, Any
 
 import typer
 from rich.markup import escape
+from typer.core import TyperCommand
 
 from harvester.cli.output import OUT
 
 Function = Callable[..., Any]
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
+
+
+class Command(TyperCommand):
+    """One whose help has less air between its columns, so that 80 of them show the longest option whole."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        from typer import rich_utils
+
+        rich_utils.STYLE_OPTIONS_TABLE_PADDING = (0, 1, 0, 0)  # type: ignore[assignment]
+        super().format_help(ctx, formatter)
 
 
 def section(title: str, lines: Sequence[str]) -> str:
@@ -46,10 +57,16 @@ def command(
 
     def declare(function: Function) -> Function:
         declared = _with_json(function) if data else function
-        app.command(name, epilog=examples(lines), **options)(declared)
+        app.command(name, cls=Command, help=_flowing(function), epilog=examples(lines), **options)(declared)
         return function
 
     return declare
+
+
+def _flowing(function: Function) -> str:
+    """What the docstring says, without its line ends: they would break the lines of every narrower screen."""
+    paragraphs = (inspect.getdoc(function) or "").split("\n\n")
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
 
 
 def want_json(wanted: bool) -> None:

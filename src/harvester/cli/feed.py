@@ -159,9 +159,7 @@ def host_key(
     name: Name,
     key: Annotated[
         str,
-        typer.Argument(
-            metavar="[KEY]", help="Approve this key: its fingerprint if a test run showed it, or all of it."
-        ),
+        typer.Argument(metavar="KEY", help="Approve this key: its fingerprint if a test run showed it, or all of it."),
     ] = "",
     *,
     keep_others: Annotated[bool, typer.Option("--add", help="Keys that were approved before stay.")] = False,

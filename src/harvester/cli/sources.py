@@ -33,6 +33,8 @@ class Visible(StrEnum):
     INELIGIBLE = "INELIGIBLE"
 
 
+#: As words of the help: a column of all of them leaves no room for the names of the options on 80 columns.
+KINDS = "DIRECT, AFFILIATE_FEED or OTHER: where the offers come from."
 Reference = Annotated[str, typer.Argument(metavar="SOURCE", help="Its name or its id.")]
 Url = Annotated[str | None, typer.Option(help="Where it is to be found.")]
 Network = Annotated[str | None, typer.Option(help="The affiliate network, such as IMPACT.")]
@@ -45,7 +47,10 @@ Template = Annotated[
 Trusted = Annotated[
     bool | None, typer.Option("--upc-trusted/--no-upc-trusted", help="Whether its trade item numbers link products.")
 ]
-Visibility = Annotated[Visible | None, typer.Option(help="Whether prices that were scraped from it count.")]
+Visibility = Annotated[
+    Visible | None,
+    typer.Option(metavar="WORD", help="ELIGIBLE or INELIGIBLE: whether prices that were scraped from it count."),
+]
 Heartbeat = Annotated[int | None, typer.Option(help="Hours after which an unchanged price is written again.")]
 MaxHold = Annotated[int | None, typer.Option(help="Hours for which an undecided hold keeps offers from expiring.")]
 
@@ -63,7 +68,7 @@ def add(
     name: Annotated[str, typer.Argument(metavar="NAME", help="A name that no other source has.")],
     *,
     retailer: Annotated[str, typer.Option(help="Whose offers: the retailer's domain, name or id.")],
-    kind: Annotated[Kind, typer.Option(help="Where the offers come from.")] = Kind.DIRECT,
+    kind: Annotated[Kind, typer.Option(metavar="WORD", help=KINDS)] = Kind.DIRECT,
     url: Url = None,
     network: Network = None,
     account_id: AccountId = None,
@@ -122,7 +127,7 @@ def change(
     source: Reference,
     *,
     name: Annotated[str | None, typer.Option(help="A new name.")] = None,
-    kind: Annotated[Kind | None, typer.Option(help="Where the offers come from.")] = None,
+    kind: Annotated[Kind | None, typer.Option(metavar="WORD", help=KINDS)] = None,
     url: Url = None,
     network: Network = None,
     account_id: AccountId = None,
