@@ -1,6 +1,7 @@
 """`harvester retailer|source|offers ...`: the catalog at the command line."""
 
 import json
+import re
 
 import pytest
 from tests.support import catalog
@@ -23,7 +24,7 @@ def shop():
 def hammer(shop):
     number = catalog.product(shop, title="Red hammer", brand="Acme", url="https://shop.example/hammer")
     catalog.price(shop, number, "25", observed_at=catalog.now() - hours(30))
-    catalog.price(shop, number, "19.9")
+    catalog.price(shop, number, "19.9", original_amount=30)
     offers.recompute(shop.pk, [number])
     return number
 
@@ -78,8 +79,13 @@ def test_offers_are_found_shown_and_followed(shop, hammer):
     listed = process("offers", "search")
     assert "Red hammer" in listed.out
     assert "19.90 USD" in listed.out
-    assert "see it" in harvester("offers", "show", "Shop feed", hammer).out
+    shown = harvester("offers", "show", "Shop feed", hammer).out
+    assert "see it" in shown
+    assert re.search(r"original amount +30\.00\s", shown)
+    assert re.search(r"in stock +yes\s", shown)
+    assert re.search(r"observed at +\d{4}-\d\d-\d\d \d\d:\d\d UTC\s", shown)
     told = harvester("offers", "history", "Shop feed", hammer)
+    assert "30.00" in told.out
     assert told.out.index("19.90 USD") < told.out.index("25.00 USD")
     since = (catalog.now() - hours(2)).isoformat()
     recent = harvester("offers", "history", "Shop feed", hammer, "--since", since, "--json").json

@@ -38,6 +38,7 @@ def test_a_correction_is_previewed_made_listed_and_revoked(shop, hammer):
     )
     told = harvester(*words, "--dry-run", "--json").json
     assert [told["offers"], told["samples"][0]["before"], told["samples"][0]["after"]] == [1, "19.9", "9.95"]
+    assert "19.90 USD   9.95 USD" in harvester(*words, "--dry-run").out
     assert audited() == []
     made = harvester(*words, "--json").json
     assert "offers show a price" in harvester(*words, "--dry-run").out

@@ -9,7 +9,7 @@ from rich.text import Text
 from harvester.catalog.correction_previews import Change, Preview
 from harvester.catalog.models import PriceCorrection
 from harvester.cli.job_views import database_now
-from harvester.cli.output import stacked, table, when
+from harvester.cli.output import amount_text, stacked, table, when
 
 _FACTS = (
     "id", "scope", "retailer_id", "source_id", "product_id", "run_no", "observed_from", "observed_to", "action",
@@ -53,7 +53,7 @@ def preview_view(told: Preview) -> RenderableType:
     count = f"{'More than ' if told.is_more else ''}{told.offers}"
     words = Text(f"{count} offers show a price that it is about. Nothing was changed.")
     rows = [
-        (change.product_id, change.title[:60], f"{change.before} {change.currency}", _after(change))
+        (change.product_id, change.title[:60], f"{amount_text(change.before)} {change.currency}", _after(change))
         for change in told.samples
     ]
     columns = ("product", "title", "now", "then")
@@ -66,4 +66,4 @@ def in_force(made: PriceCorrection, told: Preview) -> str:
 
 
 def _after(change: Change) -> str:
-    return "no offer" if change.after is None else f"{change.after} {change.after_currency}"
+    return "no offer" if change.after is None else f"{amount_text(change.after)} {change.after_currency}"

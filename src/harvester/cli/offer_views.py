@@ -1,6 +1,9 @@
 """How offers and prices look. Needs Django."""
 
 from collections.abc import Sequence
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
 
 from rich.console import RenderableType
 from rich.text import Text
@@ -9,7 +12,7 @@ from harvester.catalog.explaining import Standing
 from harvester.catalog.history import PricePoint
 from harvester.catalog.reading import Offer
 from harvester.cli.job_views import database_now
-from harvester.cli.output import pairs, table, when
+from harvester.cli.output import amount_text, pairs, table, when
 
 #: Characters of a title in a list; `offers show` has all of it.
 TITLE_IN_LIST = 60
@@ -36,14 +39,23 @@ def list_table(found: Sequence[Offer]) -> RenderableType:
 
 
 def money(offer: Offer | PricePoint) -> str:
-    amount = f"{offer.amount:.2f}" if offer.amount == round(offer.amount, 2) else str(offer.amount)
-    return f"{amount} {offer.currency}"
+    return f"{amount_text(offer.amount)} {offer.currency}"
 
 
 def detail_view(offer: Offer, stands: Standing) -> RenderableType:
     hidden = ("is_shown", "is_active", "amount", "currency", "rank")
-    facts = [(name.replace("_", " "), value) for name, value in vars(offer).items() if name not in hidden]
-    return pairs([*facts, ("price", money(offer)), ("expires", stands.expires_at), ("consumers", stands.words)])
+    facts = [(name.replace("_", " "), _plain(value)) for name, value in vars(offer).items() if name not in hidden]
+    expires = ("expires", _plain(stands.expires_at))
+    return pairs([*facts, ("price", money(offer)), expires, ("consumers", stands.words)])
+
+
+def _plain(value: Any) -> Any:
+    """A fact as people read it; moments are UTC, as in the list of prices."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, datetime):
+        return f"{value:%Y-%m-%d %H:%M} UTC"
+    return amount_text(value) if isinstance(value, Decimal) else value
 
 
 def history_table(points: Sequence[PricePoint]) -> RenderableType:
@@ -53,9 +65,9 @@ def history_table(points: Sequence[PricePoint]) -> RenderableType:
         (
             f"{point.observed_at:%Y-%m-%d %H:%M}",
             money(point),
-            point.original_amount,
+            amount_text(point.original_amount),
             "yes" if point.in_stock else "no",
-            "" if point.raw_amount == point.amount else f"was {point.raw_amount}",
+            "" if point.raw_amount == point.amount else f"was {amount_text(point.raw_amount)}",
             point.run_no,
         )
         for point in points

@@ -9,6 +9,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
+from decimal import Decimal
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
@@ -147,6 +148,13 @@ def pairs(rows: Iterable[tuple[str, Any]]) -> Table:
     for name, value in rows:
         made.add_row(name, cell(value))
     return made
+
+
+def amount_text(amount: Decimal | None) -> str:
+    """An amount with two decimals at least, so that amounts stand below each other."""
+    if amount is None:
+        return ""
+    return f"{amount:.2f}" if amount == round(amount, 2) else f"{amount}"
 
 
 def span(seconds: float) -> str:
