@@ -106,6 +106,18 @@ BAD = {
     "nothing to change": (["source", "set", "Shop feed"], 2, "--help"),
     "price without a currency": (["offers", "search", "--sort", "price"], 2, "give one currency"),
     "no amount": (["offers", "search", "--currency", "USD", "--min", "cheap"], 2, "like 19.99"),
+    "amount without a currency": (["offers", "search", "--min", "5"], 2, "error: --min: "),
+    "page of no offers": (["offers", "search", "--size", "0"], 2, "error: --size: "),
+    "history of nothing": (["offers", "history", "Shop feed", "1", "--limit", "0"], 2, "error: --limit: "),
+    "number of no product": (["offers", "show", "Shop feed", "9" * 20], 2, "'PRODUCT'"),
+    "no number": (["offers", "show", "Shop feed", "hammer"], 2, "integer. Try: harvester offers show --help"),
+    "queue of nothing": (["review", "list", "--limit", "0"], 2, "error: --limit: "),
+    "correction of nothing": (["corrections", "add", "--ignore", "--reason", "x"], 2, "--source or --retailer"),
+    "correction by too much": (
+        ["corrections", "add", "--source", "Shop feed", "--multiply", "1e9", "--reason", "x"],
+        2,
+        "error: --multiply: ",
+    ),
     "no moment": (["offers", "history", "Shop feed", "1", "--since", "monday"], 2, "2026-01-31T12:00Z"),
 }
 

@@ -119,6 +119,7 @@ def _usage(error: typer.TyperException) -> Failure:
     context = getattr(error, "ctx", None)
     hint = f" Try: {context.command_path} --help" if context else ""
     message = " ".join(error.format_message().split()).replace(": Value error, ", ": ")
+    message += "" if message.endswith((".", "?")) else "."
     return Failure(exit_code=Exit.USAGE, code="USAGE", message=f"{message}{hint}")
 
 

@@ -10,6 +10,7 @@ from harvester.cli.commands import command, group
 from harvester.cli.moments import moment
 from harvester.cli.output import OUT
 from harvester.cli.session import session
+from harvester.cli.typed import LARGEST_NUMBER, as_typed
 from harvester.kernel.errors import InvalidInput
 
 app = group(
@@ -17,6 +18,17 @@ app = group(
     "How prices are read that are known to be wrong.",
     ("harvester corrections add --source Shop --product 42 --ignore --reason 'price of the case'",),
 )
+
+
+#: The fields of a correction, as they are typed.
+_OPTIONS = {
+    "retailer_id": "--retailer",
+    "source_id": "--source",
+    "product_id": "--product",
+    "run_no": "--run",
+    "multiplier": "--multiply",
+    "observed_to": "--before",
+}
 
 
 class Force(StrEnum):
@@ -60,8 +72,10 @@ def add(
     reason: Annotated[str, typer.Option(help="Why, for those who look later.")],
     retailer: Annotated[str, typer.Option(help="All prices of this retailer: its domain, name or id.")] = "",
     source: Annotated[str, typer.Option(help="All prices of this source: its name or id.")] = "",
-    product: Annotated[int | None, typer.Option(min=1, max=2**63 - 1, help="Only this product of the source.")] = None,
-    run: Annotated[int | None, typer.Option(min=1, max=2**63 - 1, help="Only this run of the source.")] = None,
+    product: Annotated[
+        int | None, typer.Option(min=1, max=LARGEST_NUMBER, help="Only this product of the source.")
+    ] = None,
+    run: Annotated[int | None, typer.Option(min=1, max=LARGEST_NUMBER, help="Only this run of the source.")] = None,
     ignore: Annotated[bool, typer.Option("--ignore", help="Ignore the prices; this wins over multipliers.")] = False,
     multiply: Annotated[str | None, typer.Option(help="Multiply the prices by this.")] = None,
     since: Annotated[str, typer.Option("--from", help="Only prices observed from this day or moment on, UTC.")] = "",
@@ -70,14 +84,14 @@ def add(
 ) -> None:
     """Correct how prices are read, from now on. The prices themselves stay as they were observed."""
     given: dict[str, Any] = {
-        "scope": _scope(retailer, product, run),
+        "scope": _scope(retailer, source, product, run),
         "action": _action(ignore, multiply),
         "multiplier": multiply,
         "reason": reason,
         "observed_from": moment("--from", since),
         "observed_to": moment("--before", until),
     }
-    with session():
+    with session(), as_typed(**_OPTIONS):
         from harvester.catalog import correction_previews, corrections, retailers, sources
         from harvester.cli import correction_views
 
@@ -108,8 +122,10 @@ def revoke(
         OUT.show(correction_views.public(ended), lambda: f"The correction {ended.pk} is revoked.")
 
 
-def _scope(retailer: str, product: int | None, run: int | None) -> str:
+def _scope(retailer: str, source: str, product: int | None, run: int | None) -> str:
     """What was named decides; the verb refuses what does not go together."""
+    if not (retailer or source):
+        raise InvalidInput("Say whose prices are corrected: --source or --retailer.")
     if product is not None:
         return "PRODUCT"
     if run is not None:

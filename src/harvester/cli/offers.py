@@ -10,6 +10,7 @@ from harvester.cli.commands import command, group
 from harvester.cli.moments import moment
 from harvester.cli.output import OUT
 from harvester.cli.session import session
+from harvester.cli.typed import LARGEST_NUMBER, as_typed
 from harvester.kernel.errors import InvalidInput, NotFound
 
 app = group(
@@ -29,7 +30,10 @@ class Order(StrEnum):
 
 
 SourceName = Annotated[str, typer.Argument(metavar="SOURCE", help="The source's name or id.")]
-ProductId = Annotated[int, typer.Argument(metavar="PRODUCT", help="The number that harvester offers search shows.")]
+ProductId = Annotated[
+    int,
+    typer.Argument(metavar="PRODUCT", min=1, max=LARGEST_NUMBER, help="The number that harvester offers search shows."),
+]
 
 
 @command(
@@ -69,7 +73,7 @@ def find(
         "currency": currency.upper(),
     }
     amounts = {"min_amount": _amount("--min", lowest), "max_amount": _amount("--max", highest)}
-    with session():
+    with session(), as_typed(page_size="--size", page="--page", min_amount="--min", max_amount="--max"):
         from harvester.catalog import retailers, search_query, sources
 
         order = search_query.Sort(sort.value) if sort else None
@@ -122,7 +126,7 @@ def show_history(
 ) -> None:
     """Show how the price of a product went, newest first, as corrections make it read."""
     start = moment("--since", since)
-    with session():
+    with session(), as_typed(most="--limit"):
         from harvester.catalog import history, reading, sources
         from harvester.cli import offer_views
 

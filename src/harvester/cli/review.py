@@ -10,6 +10,7 @@ from harvester.cli.actor import operator
 from harvester.cli.commands import command, group
 from harvester.cli.output import OUT, table
 from harvester.cli.session import session
+from harvester.cli.typed import LARGEST_NUMBER, as_typed
 
 app = group(
     "review",
@@ -19,7 +20,8 @@ app = group(
 
 SourceName = Annotated[str, typer.Argument(metavar="SOURCE", help="The source's name or id.")]
 Number = Annotated[
-    int, typer.Argument(metavar="PRODUCT", min=1, max=2**63 - 1, help="The number that harvester review list shows.")
+    int,
+    typer.Argument(metavar="PRODUCT", min=1, max=LARGEST_NUMBER, help="The number that harvester review list shows."),
 ]
 
 
@@ -31,7 +33,7 @@ def list_waiting(
     limit: Annotated[int, typer.Option(help="At most this many, at most 100.")] = 50,
 ) -> None:
     """List the products that wait for a person."""
-    with session():
+    with session(), as_typed(most="--limit", after="--after"):
         from harvester.catalog import reviewing, sources
 
         found = reviewing.waiting(source_id=sources.find(source).pk if source else None, after=after, most=limit)
