@@ -12,12 +12,12 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from rich.box import SIMPLE_HEAD
 from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from harvester.cli.exits import Failure
+from harvester.cli.tables import Rows
 
 #: Columns of a table that goes to a file or a pipe, where there is no screen to fit.
 WIDTH_WITHOUT_SCREEN = 200
@@ -118,22 +118,8 @@ def cell(value: Any) -> Text:
     return Text(text, style=STATE_STYLES.get(text, ""))
 
 
-def table(
-    columns: Sequence[str], rows: Iterable[Sequence[Any]], *, title: str = "", right: Sequence[str] = ()
-) -> Table:
-    made = Table(
-        title=title or None,
-        title_justify="left",
-        title_style="bold",
-        header_style="bold",
-        box=SIMPLE_HEAD,
-        pad_edge=False,
-    )
-    for column in columns:
-        made.add_column(column, justify="right" if column in right else "left", overflow="fold")
-    for row in rows:
-        made.add_row(*(cell(value) for value in row))
-    return made
+def table(columns: Sequence[str], rows: Iterable[Sequence[Any]], *, title: str = "", right: Sequence[str] = ()) -> Rows:
+    return Rows(columns, [[cell(value) for value in row] for row in rows], title, right)
 
 
 def stacked(*parts: RenderableType | None) -> Group:
