@@ -5,6 +5,8 @@ import pty
 import re
 import shlex
 from dataclasses import replace
+from types import SimpleNamespace
+from unittest import mock
 
 import asyncssh
 import pytest
@@ -341,6 +343,9 @@ def test_a_held_run_is_shown_and_decided(world):
     assert feed("inspect", held.no, "--json").json["difference"]["counts"]["missing"] == 30
     assert "What would change" in feed("inspect", held.no).out
     assert "--yes" in feed("reject", held.no, "--reason", "half a file", code=2).err
+    with mock.patch("harvester.cli.feed_runs.sys", SimpleNamespace(stdin=SimpleNamespace(isatty=lambda: True))):
+        assert feed("approve", held.no, stdin="n\n", code=1).err.endswith("Nothing was decided.\n")
+    assert Run.objects.get(pk=held.pk).outcome == "HELD"
     with worker_thread():
         told = feed("reject", held.no, "--reason", "half a file", "--yes", "--wait", "--json").json
     assert (told["outcome"], told["decision_reason"]) == ("REJECTED", "half a file")

@@ -200,7 +200,9 @@ def _ask(found: dict[str, Any]) -> None:
     if not sys.stdin.isatty() or OUT.as_json:
         raise InvalidInput("There is no terminal to show the figures on and to ask; look at them, then say --yes.")
     OUT.say(run_views.summary_view(found))
-    typer.confirm("Go on?", abort=True, err=True)
+    if not typer.confirm("Go on?", err=True):
+        OUT.hint("Nothing was decided.")
+        raise typer.Exit(Exit.FAILED)
 
 
 def _show_run_of_job(job_id: int, name: str) -> None:
