@@ -48,17 +48,17 @@ def test_the_story_comes_out_and_the_next_one_finds_its_data():
     assert [job["state"] for job in jobs if job["kind"] == "feeds.run"][:4] == ["succeeded"] * 4
     assert [alert["kind"] for alert in alerts] == ["RUN_HELD"]
     assert table_of(first.out) == [
-        ["PROMOTED", 1296, 1296, 0, 0, 1296, 1296],
-        ["PROMOTED", 2591, 2591, 0, 0, 2591, 2591],
-        ["PROMOTED", 2591, 1, 0, 1, 324, 2592],
-        ["HELD", 647, 0, 0, 1945, 0, 2053, 2592],
+        ["PROMOTED", "1,296", "1,296", "0", "0", "1,296", "1,296"],
+        ["PROMOTED", "2,591", "2,591", "0", "0", "2,591", "2,591"],
+        ["PROMOTED", "2,591", "1", "0", "1", "324", "2,592"],
+        ["HELD", "647", "0", "0", "1,945", "0", "2,053", "2,592"],
     ]
 
 
 def table_of(out):
     """The rows of the summary: outcome, products, new, back, missing, prices, held changes if any, shown."""
-    rows = re.findall(r"^ +\d+ +\S+ +(PROMOTED|HELD) +([\d ]+)$", out, re.MULTILINE)
-    return [[outcome, *map(int, numbers.split())] for outcome, numbers in rows]
+    rows = re.findall(r"^ +\d+ +\S+ +(PROMOTED|HELD) +([\d, ]+)$", out, re.MULTILINE)
+    return [[outcome, *numbers.split()] for outcome, numbers in rows]
 
 
 def break_off(home):

@@ -136,6 +136,10 @@ def pairs(rows: Iterable[tuple[str, Any]]) -> Table:
     return made
 
 
+def count_text(count: int | None) -> str:
+    return "" if count is None else f"{count:,}"
+
+
 def amount_text(amount: Decimal | None) -> str:
     """An amount with two decimals at least, so that amounts stand below each other."""
     if amount is None:

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from harvester.catalog.models import Run
 from harvester.cli.job_views import database_now, find
-from harvester.cli.output import cell, pairs, span, stacked, table, when
+from harvester.cli.output import cell, count_text, pairs, span, stacked, table, when
 from harvester.feeds.inspecting import FIGURES, difference_of, samples_of
 from harvester.feeds.models import Feed, FeedRun
 from harvester.kernel.errors import NotFound
@@ -78,7 +78,7 @@ def difference_tables(found: dict[str, Any]) -> list[RenderableType]:
     tables: list[RenderableType] = [table(columns, changes, right=columns[2:], title="What would change")]
     for name, told in (("categories", "category"), ("brands", "brand")):
         rows = [
-            (group["name"] or "(none)", *(_number(group[kind]) for kind in KINDS)) for group in found[name]["shown"]
+            (group["name"] or "(none)", *(count_text(group[kind]) for kind in KINDS)) for group in found[name]["shown"]
         ]
         if rows:
             tables.append(table((told, *KINDS), rows, right=KINDS))
@@ -111,10 +111,10 @@ def list_table(
             state_of(run),
             when(run["started_at"], now),
             _took(run),
-            _number(run["rows_read"]),
-            _number(run["products_upserted"]),
-            _number(run["prices_written"]),
-            _number(run["products_missing"]),
+            count_text(run["rows_read"]),
+            count_text(run["products_upserted"]),
+            count_text(run["prices_written"]),
+            count_text(run["products_missing"]),
             run["error_code"] or run["skipped_reason"] or "",
         )
         for run in runs
@@ -133,7 +133,7 @@ def state_of(run: dict[str, Any]) -> Text:
 
 def summary_view(run: dict[str, Any]) -> RenderableType:
     heading = Text.assemble((f"run {run['no']} of {run['feed']}", "bold"), "  ", state_of(run))
-    figures = [(told, _number(run[name])) for name, told in FIGURES.items() if run[name] is not None]
+    figures = [(told, count_text(run[name])) for name, told in FIGURES.items() if run[name] is not None]
     facts = [("trigger", run["trigger"]), ("took", _took(run)), ("skipped", run["skipped_reason"])]
     return stacked(
         heading,
@@ -200,7 +200,3 @@ def command_line(verb: str, feed: str, *words: str) -> str:
 
 def _took(run: dict[str, Any]) -> str:
     return span(run["duration_ms"] / 1000) if run["duration_ms"] is not None else ""
-
-
-def _number(value: int | None) -> str:
-    return "" if value is None else f"{value:,}"

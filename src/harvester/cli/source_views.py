@@ -9,7 +9,7 @@ from harvester.catalog import sources
 from harvester.catalog.models import Retailer, Source
 from harvester.catalog.primary import Preview, Side
 from harvester.cli.job_views import database_now
-from harvester.cli.output import pairs, stacked, table, when
+from harvester.cli.output import count_text, pairs, stacked, table, when
 
 _FACTS = (
     "id", "name", "kind", "url", "is_display_primary", "affiliate_network", "affiliate_account_id",
@@ -51,7 +51,7 @@ def list_table(found: list[dict[str, Any]]) -> RenderableType:
             source["kind"],
             _exposure(source),
             when(source["last_promoted_at"], now) or "never",
-            source["last_promoted_count"],
+            count_text(source["last_promoted_count"]),
             f"run {source['held_run_no']}" if source["held_run_no"] else "",
         )
         for source in found

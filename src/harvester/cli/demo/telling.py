@@ -14,7 +14,7 @@ from harvester.cli.demo.catalog import LEAVER
 from harvester.cli.demo.home import USERNAME, DemoHome
 from harvester.cli.demo.partner import HOST, Partner
 from harvester.cli.demo.shop import HARBOUR_STREET, KESTREL
-from harvester.cli.output import pairs, stacked, table
+from harvester.cli.output import count_text, pairs, stacked, table
 from harvester.feeds.access import approved_keys
 from harvester.feeds.models import Feed, FeedRun
 
@@ -53,10 +53,10 @@ def came_out(played: Played) -> str:
     run = f"run {played.run.no}, {played.act.shop.name}: {played.act.title}"
     if played.act.wanted == RunOutcome.HELD:
         return f"{run}; held, consumers see what they saw before"
-    written = f"{played.figures.prices_written} prices written"
+    written = f"{played.figures.prices_written:,} prices written"
     if played.act.worker_dies:
         return f"{run}; rescued and finished by a living worker, {written}"
-    return f"{run}; {written}, consumers see {len(played.after)} products"
+    return f"{run}; {written}, consumers see {len(played.after):,} products"
 
 
 def summary(story: Sequence[Played]) -> RenderableType:
@@ -65,13 +65,13 @@ def summary(story: Sequence[Played]) -> RenderableType:
             played.run.no,
             played.act.shop.name,
             Text(str(played.run.outcome), style=_OUTCOMES[played.act.wanted]),
-            played.figures.products_upserted,
-            played.figures.products_new,
-            played.figures.products_back,
-            played.figures.products_missing,
-            played.figures.prices_written or 0,
-            played.held.changes or "",
-            len(played.after),
+            count_text(played.figures.products_upserted),
+            count_text(played.figures.products_new),
+            count_text(played.figures.products_back),
+            count_text(played.figures.products_missing),
+            count_text(played.figures.prices_written or 0),
+            count_text(played.held.changes or None),
+            count_text(len(played.after)),
         )
         for played in story
     ]
@@ -96,8 +96,8 @@ def waiting(played: Played) -> RenderableType:
     return stacked(
         Text(f"Run {played.run.no} waits for a decision. {played.reason}", style="bold"),
         Text(
-            f"Approved, it would change {held.prices} prices and let {held.missing} products expire. "
-            f"Until then consumers see all {len(played.after)} products at the prices of the run before."
+            f"Approved, it would change {held.prices:,} prices and let {held.missing:,} products expire. "
+            f"Until then consumers see all {len(played.after):,} products at the prices of the run before."
         ),
     )
 
