@@ -5,6 +5,7 @@ import re
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
+from tests.support.feed_world import OLGA
 from tests.support.feeds import HEADER, row
 from tests.support.feeds import feed as written
 from tests.support.jobs import change
@@ -12,6 +13,7 @@ from tests.support.portal import MOMENTS_AGO, person, verbs
 from tests.support.tables import rows
 from tests.support.workers import run_until_idle
 
+from harvester.catalog import corrections
 from harvester.catalog.models import Run
 from harvester.feeds import decisions
 from harvester.feeds.days import visible_now
@@ -326,3 +328,20 @@ def test_what_is_missing_counts_as_visible_until_it_expires(world):
     assert visible_now() == seen_by_consumers
     world.pass_time(49)
     assert visible_now() == len(world.shown()) == 0
+
+
+def test_what_is_hidden_does_not_count_as_visible(world):
+    world.put(100, 101, 102)
+    world.run()
+    world.put(*range(100, 105))
+    run = world.run()
+    [(product,)] = rows("SELECT id FROM source_products WHERE identity_value = 'S-100'")
+    named = {"scope": "PRODUCT", "source_id": world.source.pk, "product_id": product}
+    made = corrections.create(OLGA, action="IGNORE", reason="not its price", **named)
+    decisions.ignore(OLGA, run.pk, "wrong prices")
+    assert visible_now() == len(world.shown()) == 2
+    world.put(*range(100, 106))
+    world.run()
+    assert visible_products([world.source.pk]) == {world.source.pk: len(world.shown())} == {world.source.pk: 5}
+    corrections.revoke(OLGA, made.pk)
+    assert visible_now() == len(world.shown()) == 6

@@ -11,6 +11,7 @@ from typing import Any
 from django.db import connection
 
 from harvester.engine.job import RunningJob
+from harvester.feeds.latest import VISIBLE_COUNT
 
 #: An offer expires a week after it was last seen at the latest, so older promotions say nothing about a day.
 _LONGEST_EXPIRY = timedelta(days=8)
@@ -70,14 +71,11 @@ CROSS JOIN LATERAL generate_series(
     interval '1 day') AS e (ends)
 WHERE e.ends > %(first)s GROUP BY 1
 """
-_VISIBLE_NOW = """
-SELECT coalesce(sum(s.last_promoted_count + missing.count), 0)::bigint
+_VISIBLE_NOW = f"""
+SELECT coalesce(sum({VISIBLE_COUNT}), 0)::bigint
 FROM sources s JOIN source_windows w ON w.source_id = s.id
-CROSS JOIN LATERAL (
-    SELECT count(*) FROM offers o WHERE o.source_id = s.id AND o.seen_until >= coalesce(w.active_since, '-infinity')
-) missing
 WHERE w.is_shown AND (w.expiry_hours IS NULL OR s.last_promoted_at >= w.active_since)
-"""
+"""  # noqa: S608 - constants only
 
 
 _KEPT = "SELECT day, promoted, skipped, held, failed, prices, rejects, visible FROM feed_days WHERE day >= %(first)s"
@@ -108,7 +106,7 @@ def keep_days() -> int:
 
 
 def visible_now() -> int:
-    """Offers that consumers see: what the last promoted runs counted, and what they lack that has not expired."""
+    """Offers that consumers see: what the last promoted runs counted and nothing hides, and what has not expired."""
     return int(_rows(_VISIBLE_NOW, {})[0][0])
 
 

@@ -25,15 +25,22 @@ CROSS JOIN LATERAL (
     ORDER BY started_at DESC, no DESC LIMIT 1
 ) r
 """
-# Products that the last promoted run had, and those that it lacks and that have not expired. To count all offers would
-# read them all.
-_VISIBLE = """
-SELECT w.source_id, coalesce(s.last_promoted_count, 0) + (
-    SELECT count(*) FROM offers o
-    WHERE o.source_id = w.source_id AND o.seen_until >= coalesce(w.active_since, '-infinity'))
+# Products that the last promoted run had and that have a price left, and those that it lacks and that have not expired.
+# To count all offers would read them all. For a statement in which sources are `s` and their windows `w`.
+VISIBLE_COUNT: Final = """
+    coalesce(s.last_promoted_count, 0) - (
+        SELECT count(*) FROM hidden_offers h
+        WHERE h.source_id = s.id AND h.last_promoted_run_no = s.last_promoted_run_no AND h.seen_until IS NULL
+          AND NOT EXISTS (SELECT FROM offers o WHERE o.source_id = h.source_id AND o.product_id = h.product_id)
+    ) + (
+        SELECT count(*) FROM offers o
+        WHERE o.source_id = s.id AND o.seen_until >= coalesce(w.active_since, '-infinity'))
+"""
+_VISIBLE = f"""
+SELECT w.source_id, {VISIBLE_COUNT}
 FROM source_windows w JOIN sources s ON s.id = w.source_id
 WHERE w.source_id = ANY(%s) AND w.is_shown AND (w.expiry_hours IS NULL OR w.last_promoted_at >= w.active_since)
-"""
+"""  # noqa: S608 - constants only
 _TOTALS = """
 SELECT count(*), count(*) FILTER (WHERE r.status = 'FAILED'),
        count(*) FILTER (WHERE r.outcome IN ('HELD', 'APPROVED', 'REJECTED', 'OVERTAKEN')),
