@@ -4,6 +4,7 @@ import pytest
 from tests.support import catalog
 from tests.support.catalog import fetch
 from tests.support.jobs import job
+from tests.support.together import together
 from tests.support.workers import run_until_idle
 
 from harvester.catalog import resolving
@@ -102,6 +103,26 @@ def test_a_link_follows_what_its_product_has_become(trusted):
     resolve(trusted, 7)
     fetch("UPDATE source_products SET gtin = %s, updated_run_no = 8", GTIN)
     resolve(trusted, 8)
+    assert links()[number][:2] == ("LINKED", "GTIN")
+
+
+def test_a_slow_look_at_an_older_run_does_not_undo_the_link_of_a_newer_one(trusted, monkeypatch):
+    number = catalog.product(trusted, 7)
+    resolving.ask_for_links(trusted.pk, 7)
+    real = resolving._link
+
+    def newer_run():
+        fetch("UPDATE source_products SET gtin = %s, updated_run_no = 8", GTIN)
+        resolving.ask_for_links(trusted.pk, 8)
+        run_until_idle(queues=("catalog",))
+
+    def a_newer_run_first(*args):
+        monkeypatch.setattr(resolving, "_link", real)
+        together(newer_run)
+        real(*args)
+
+    monkeypatch.setattr(resolving, "_link", a_newer_run_first)
+    run_until_idle(queues=("catalog",), threads=1)
     assert links()[number][:2] == ("LINKED", "GTIN")
 
 

@@ -14,6 +14,7 @@ import structlog
 from django.db import connection
 
 from harvester.catalog.models import Source
+from harvester.engine.enqueue import enqueue
 from harvester.engine.job import RunningJob
 from harvester.engine.registry import job_kind
 from harvester.kernel.fingerprint import fingerprint
@@ -78,6 +79,14 @@ class Candidate:
 
 def register() -> None:
     job_kind(RESOLVE, queue="catalog", retry=RETRY)(resolve)
+
+
+def ask_for_links(source_id: UUID, run_no: int) -> None:
+    """Have the products that a run made or changed linked, soon.
+
+    One run after the other: a job that read a title before it changed must not write its link after the next has.
+    """
+    enqueue(RESOLVE, {"source_id": str(source_id), "run_no": run_no}, lane=f"links:{source_id}")
 
 
 def resolve(job: RunningJob, source_id: str, run_no: int) -> dict[str, int]:

@@ -9,7 +9,7 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from harvester.catalog.models import Run, Source
-from harvester.catalog.resolving import RESOLVE
+from harvester.catalog.resolving import ask_for_links
 from harvester.catalog.states import RunOutcome, RunStatus
 from harvester.catalog.words import ask_for_words
 from harvester.engine.enqueue import enqueue
@@ -149,7 +149,7 @@ def go_on_with_products(feed: Feed, run: Run, promoted: Promoted) -> None:
     """Have what the run brought found by its words, and linked to canonical products."""
     if promoted.lacks_words:
         ask_for_words(feed.source_id)
-    enqueue(RESOLVE, {"source_id": str(feed.source_id), "run_no": run.no})
+    ask_for_links(feed.source_id, run.no)
 
 
 def follow_up(feed: Feed, started_at: datetime) -> None:
