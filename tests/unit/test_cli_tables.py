@@ -5,7 +5,7 @@ import io
 import pytest
 from rich.console import Console
 
-from harvester.cli.output import table
+from harvester.cli.output import Output, table
 from harvester.cli.tables import fitted
 
 COLUMNS = ("run", "trigger", "state", "started", "took", "rows", "products", "prices", "missing")
@@ -59,3 +59,9 @@ def test_an_address_breaks_before_its_table_does():
 )
 def test_the_widest_column_gives_way_first(natural, least, room, widths):
     assert fitted(natural, least, room) == widths
+
+
+def test_a_sentence_in_a_pipe_is_one_line_however_long(capsys):
+    sentence = "word " * 100 + "end."
+    Output().say(sentence)
+    assert capsys.readouterr().out == f"{sentence}\n"

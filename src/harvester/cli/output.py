@@ -62,7 +62,7 @@ class Output:
         if self.as_json:
             self.print_json(data)
         else:
-            self.screen.print(render())
+            self.say(render())
 
     def print_json(self, data: Any) -> None:
         print(_json(data), flush=True)  # noqa: T201 - the one door
@@ -70,7 +70,9 @@ class Output:
     def say(self, text: RenderableType) -> None:
         """A line for people; with JSON it would be in the way."""
         if not self.as_json:
-            self.screen.print(text, highlight=False)
+            # Whoever reads a pipe line by line gets a sentence as one line, however long.
+            is_line = isinstance(text, str | Text) and not self.screen.is_terminal
+            self.screen.print(text, soft_wrap=is_line)
 
     def hint(self, text: str) -> None:
         """A line beside the answer, on stderr, so that a pipe gets the answer alone."""
