@@ -10,14 +10,15 @@ from rich.text import Text
 from harvester.cli.commands import command, group
 from harvester.cli.output import OUT, table, when
 from harvester.cli.session import session
+from harvester.cli.typed import LARGEST_NUMBER
 
-app = group("alerts", "What people should know.", ("harvester alerts list",))
+app = group("alerts", "What people should know.", ("harvester alerts list", "harvester alerts show 17"))
 
-_SHOWN = (
+SHOWN = (
     "id", "kind", "key", "severity", "title", "body", "detail", "opened_at", "last_seen_at", "times", "resolved_at",
     "resolved_note", "opened_told_at", "resolved_told_at", "delivery_error",
 )  # fmt: skip
-_STYLES = {"critical": "bold red", "warning": "yellow", "info": "cyan"}
+STYLES = {"critical": "bold red", "warning": "yellow", "info": "cyan"}
 
 
 @command(
@@ -37,9 +38,21 @@ def list_alerts(
         from harvester.ops.models import Alert
 
         chosen = Alert.objects.all() if show_all else Alert.objects.filter(resolved_at=None)
-        alerts = list(chosen.order_by("-id").values(*_SHOWN)[:limit])
+        alerts = list(chosen.order_by("-id").values(*SHOWN)[:limit])
         now = database_now()
         OUT.show({"alerts": alerts}, lambda: _table(alerts, now))
+
+
+@command(app, "show", ("harvester alerts show 17", "harvester alerts show 17 --json"), data=True)
+def show(
+    number: Annotated[int, typer.Argument(metavar="ID", min=1, max=LARGEST_NUMBER, help="As the list shows it.")],
+) -> None:
+    """Show one alert: since when, how often it was seen, what it is about, and what became of its messages."""
+    with session():
+        from harvester.cli import alert_views
+
+        alert = alert_views.details(number)
+        OUT.show(alert, lambda: alert_views.detail_view(alert))
 
 
 def _table(alerts: list[dict[str, Any]], now: datetime) -> RenderableType:
@@ -48,7 +61,7 @@ def _table(alerts: list[dict[str, Any]], now: datetime) -> RenderableType:
     rows = [
         (
             alert["id"],
-            Text(alert["severity"], style=_STYLES.get(alert["severity"], "")),
+            Text(alert["severity"], style=STYLES.get(alert["severity"], "")),
             alert["title"],
             when(alert["opened_at"], now),
             alert["times"],

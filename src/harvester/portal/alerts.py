@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 from typing import Any
 
-from django.conf import settings
 from django.contrib.admin import display
 from django.db.models import BooleanField, ExpressionWrapper, Q, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
@@ -13,14 +12,16 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.views.decorators.http import require_safe
 
-from harvester.feeds.models import Feed
+from harvester.feeds.verbs.finding import name_of
+from harvester.ops import alert_facts
+from harvester.ops.alerts import OPENED, RESOLVED
 from harvester.ops.models import Alert
 from harvester.portal.display import NOTHING, badge, pretty, verb, when
 from harvester.portal.filters import ChoicePill
 from harvester.portal.links import link
 from harvester.portal.model_admin import PortalAdmin
 
-OPEN, RESOLVED = "open", "resolved"
+OPEN = "open"
 SEVERITIES = ("critical", "warning", "info")
 
 
@@ -81,8 +82,8 @@ class AlertAdmin(PortalAdmin):
             "alert": alert,
             "kind": verb(alert.kind),
             "things": _things(alert),
-            "opening": _delivery(alert, alert.opened_told_at),
-            "ending": _delivery(alert, alert.resolved_told_at),
+            "opening": _delivery(alert, OPENED),
+            "ending": _delivery(alert, RESOLVED),
             "detail": pretty(alert.detail),
         }
         return TemplateResponse(request, "portal/alert.html", context)
@@ -123,27 +124,21 @@ class AlertAdmin(PortalAdmin):
 
 def _things(alert: Alert, *, by_name: bool = True) -> list[tuple[str, SafeString]]:
     """What the alert is about: kind and link of each thing that its details name."""
-    detail: dict[str, Any] = alert.detail if isinstance(alert.detail, dict) else {}
     found = []
-    if feed_id := detail.get("feed_id"):
-        found.append(("Feed", link("feed", feed_id, text=_feed_name(feed_id) if by_name else "Feed")))
-    if run_no := detail.get("run_no"):
-        found.append(("Run", link("run", run_no, text=f"Run {run_no}")))
-    if source_id := detail.get("source_id"):
-        found.append(("Source", link("source", source_id, text=str(source_id) if by_name else "Source")))
+    for kind, key in alert_facts.things(alert).items():
+        name = kind.capitalize()
+        found.append((name, link(kind, key, text=_name(kind, key) if by_name or kind == "run" else name)))
     return found
 
 
-def _feed_name(feed_id: Any) -> str:
-    feed = Feed.objects.filter(pk=feed_id).select_related("source").first()
-    return str(feed) if feed else f"{feed_id} (deleted)"
+def _name(kind: str, key: Any) -> str:
+    return {"feed": name_of, "run": "Run {}".format}.get(kind, str)(key)
 
 
-def _delivery(alert: Alert, told_at: Any) -> SafeString:
+def _delivery(alert: Alert, phase: str) -> SafeString:
     """What became of the message about the alert's beginning or its end."""
-    if told_at:
-        return format_html("Told Slack {}", when(told_at))
-    if alert.delivery_error:
-        return format_html('<span class="hv-field-error">Not delivered yet: {}</span>', alert.delivery_error)
-    words = "Waits to be told to Slack" if settings.CONFIG.slack_webhook_url else "In the log; no channel is set up"
-    return format_html('<span class="hv-note">{}</span>', words)
+    told = alert_facts.message(alert, phase)
+    if told.told_at:
+        return format_html("{} {}", told.words, when(told.told_at))
+    kind = "hv-field-error" if told.delivery is alert_facts.Delivery.NOT_DELIVERED else "hv-note"
+    return format_html('<span class="{}">{}</span>', kind, told.words)

@@ -29,6 +29,12 @@ def feed_named(name: str) -> Feed:
     return feed
 
 
+def name_of(feed_id: Any) -> str:
+    """What people call the feed of this id; one that is gone has only the id."""
+    feed = Feed.objects.filter(pk=feed_id).select_related("source").first()
+    return str(feed) if feed else f"{feed_id} (deleted)"
+
+
 def locked(feed_id: UUID) -> Feed:
     """The feed, which nobody else changes until the transaction ends. Runs may still refer to it meanwhile."""
     found = Feed.objects.select_for_update(of=("self",), no_key=True).select_related("source")
