@@ -1,6 +1,8 @@
 """`harvester jobs ...`: what operators see of the engine, and what they can do about it."""
 
+import re
 import signal
+from datetime import timedelta
 
 import pytest
 from django.utils import timezone
@@ -13,7 +15,7 @@ from tests.support.workers import run_until_idle, worker_thread
 
 from harvester.cli import job_wait
 from harvester.engine.enqueue import enqueue
-from harvester.engine.models import Job
+from harvester.engine.models import Job, PeriodicJob
 
 pytestmark = pytest.mark.usefixtures("database")
 
@@ -134,6 +136,24 @@ def test_stats_count_states_and_queues():
     assert (queues["default"]["waiting"], queues["default"]["scheduled"]) == (1, 1)
     assert queues["other"]["failed_last_hour"] == 1
     assert "oldest waits" in harvester("jobs", "stats").out
+
+
+def test_work_by_the_clock_is_listed_with_its_schedule_and_its_last_job():
+    assert "harvester scheduler" in harvester("jobs", "periodic").out
+    now = timezone.now()
+    made = PeriodicJob.objects.create
+    made(name="nightly", kind="ops.clean_up", cron="17 3 * * *", next_at=now + timedelta(hours=5))
+    made(
+        name="hourly", kind="test.noop", cron="0 * * * *", next_at=now, last_at=now - timedelta(hours=3), last_job_id=7
+    )
+    told = harvester("jobs", "periodic", "--json").json["jobs"]
+    assert [(job["name"], job["cron"], job["last_job_id"]) for job in told] == [
+        ("hourly", "0 * * * *", 7),
+        ("nightly", "17 3 * * *", None),
+    ]
+    shown = harvester("jobs", "periodic").out
+    for words in (r"hourly +test.noop +0 \* \* \* \* .* 3 h ago +7", r"nightly +ops.clean_up +17 3 .* in 5 h +never"):
+        assert re.search(words, shown), shown
 
 
 def test_stuck_jobs_are_those_that_nobody_has_heard_of():

@@ -110,6 +110,16 @@ def show_stuck(
         OUT.show({"jobs": jobs}, lambda: job_views.stuck_table(jobs, silence))
 
 
+@command(app, "periodic", ("harvester jobs periodic", "harvester jobs periodic --json"), data=True)
+def show_periodic() -> None:
+    """List the work that comes due by the clock: its schedule, its next moment, its last moment and job."""
+    with session():
+        from harvester.cli import periodic_views
+
+        jobs = periodic_views.all_periodic()
+        OUT.show({"jobs": jobs}, lambda: periodic_views.list_table(jobs))
+
+
 @command(app, "retry", ("harvester jobs retry 42", "harvester jobs retry 42 43 44"), data=True)
 def retry_jobs(job_ids: JobIds) -> None:
     """Drive failed, cancelled or waiting jobs again, now, with all their attempts."""
