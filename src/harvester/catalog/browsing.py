@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
-from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
@@ -28,6 +27,7 @@ from harvester.catalog.rows import fetch
 from harvester.catalog.search import words_first
 from harvester.catalog.search_query import Query, Sort
 from harvester.catalog.search_sql import asked_words
+from harvester.catalog.states import Shown
 from harvester.kernel.errors import InvalidInput
 
 #: Rows that are looked at together where no index helps, and how often and for how long a page goes on with that.
@@ -38,15 +38,6 @@ LONGEST_LOOK_SECONDS = 0.1
 SEPARATOR = "~"
 LARGEST_NUMBER = 2**63 - 1
 _NO_PLACE = InvalidInput("after: this is no place in the list; begin at the first page.")
-
-
-class Shown(StrEnum):
-    """How an offer must stand to be listed."""
-
-    VISIBLE = "VISIBLE"
-    SOURCE_NOT_SHOWN = "SOURCE_NOT_SHOWN"
-    EXPIRED = "EXPIRED"
-    WITHOUT_OFFER = "WITHOUT_OFFER"  # products of which no price may be read
 
 
 @dataclass(frozen=True, kw_only=True)

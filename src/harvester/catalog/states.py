@@ -65,3 +65,12 @@ class CorrectionScope(StrEnum):
     RETAILER = "RETAILER"
     SOURCE = "SOURCE"
     RUN = "RUN"
+
+
+class Shown(StrEnum):
+    """How an offer must stand with consumers to be listed."""
+
+    VISIBLE = "VISIBLE"
+    SOURCE_NOT_SHOWN = "SOURCE_NOT_SHOWN"
+    EXPIRED = "EXPIRED"
+    WITHOUT_OFFER = "WITHOUT_OFFER"  # products of which no price may be read

@@ -17,7 +17,7 @@ from harvester.cli import (
     jobs,
     keys,
     migrate,
-    offers,
+    offer_list,
     processes,
     retailers,
     review,
@@ -78,7 +78,7 @@ def _show_version() -> None:
 demo.declare(app)
 processes.declare(app)
 app.add_typer(feed_runs.app, rich_help_panel="Operate")
-app.add_typer(offers.app, rich_help_panel="Catalog")
+app.add_typer(offer_list.app, rich_help_panel="Catalog")
 app.add_typer(retailers.app, rich_help_panel="Catalog")
 app.add_typer(sources.app, rich_help_panel="Catalog")
 app.add_typer(corrections.app, rich_help_panel="Catalog")

@@ -1,32 +1,25 @@
-"""`harvester offers ...`: what consumers see, and how its price went."""
+"""`harvester offers ...`: what consumers see and what not, and how its price went."""
 
-from decimal import Decimal, InvalidOperation
-from enum import StrEnum
 from typing import Annotated, Any
 
 import typer
 
+from harvester.cli import offer_options as options
 from harvester.cli.commands import command, group
 from harvester.cli.moments import moment
 from harvester.cli.output import OUT
 from harvester.cli.session import session
 from harvester.cli.typed import LARGEST_NUMBER, as_typed
-from harvester.kernel.errors import InvalidInput, NotFound
+from harvester.kernel.errors import NotFound
 
 app = group(
     "offers",
-    "What consumers see, and how its price went.",
-    ("harvester offers search 'olive oil' --currency USD --sort price",),
+    "What consumers see and what not, and how its price went.",
+    (
+        "harvester offers search 'olive oil' --currency USD --sort price",
+        "harvester offers list --state EXPIRED",
+    ),
 )
-
-
-class Order(StrEnum):
-    """The orders as they are typed."""
-
-    relevance = "relevance"
-    price = "price"
-    dearest = "-price"
-    newest = "newest"
 
 
 SourceName = Annotated[str, typer.Argument(metavar="SOURCE", help="The source's name or id.")]
@@ -49,39 +42,38 @@ ProductId = Annotated[
 def find(
     text: Annotated[str, typer.Argument(metavar="TEXT", help="Words of title and brand.")] = "",
     *,
-    retailer: Annotated[str, typer.Option(help="Only this retailer: its domain, name or id.")] = "",
-    source: Annotated[str, typer.Option(help="Only this source: its name or id.")] = "",
-    category: Annotated[str, typer.Option(help="Only this category, as the source calls it.")] = "",
-    brand: Annotated[str, typer.Option(help="Only this brand.")] = "",
-    in_stock: Annotated[bool | None, typer.Option("--in-stock/--out-of-stock", help="Only these.")] = None,
-    currency: Annotated[str, typer.Option(help="Only this currency, such as USD.")] = "",
-    lowest: Annotated[str, typer.Option("--min", help="Only at this price or above; needs --currency.")] = "",
-    highest: Annotated[str, typer.Option("--max", help="Only at this price or below; needs --currency.")] = "",
-    sort: Annotated[Order | None, typer.Option(help="relevance with a text, otherwise newest.")] = None,
+    retailer: options.Retailer = "",
+    source: options.Source = "",
+    category: options.Category = "",
+    brand: options.Brand = "",
+    in_stock: options.InStock = None,
+    currency: options.Currency = "",
+    lowest: options.Lowest = "",
+    highest: options.Highest = "",
+    sort: options.Order = None,
     page: Annotated[int, typer.Option(help="The first is 1.")] = 1,
-    size: Annotated[int, typer.Option(help="Offers on a page, at most 100.")] = 20,
+    size: options.Size = 20,
 ) -> None:
     """Find offers that consumers see.
 
     In the text, "two words" in quotes stand beside each other, OR means either, and a minus leaves a word out.
     """
-    given: dict[str, Any] = {
-        "text": text,
-        "category": category,
-        "brand": brand,
-        "in_stock": in_stock,
-        "currency": currency.upper(),
-    }
-    amounts = {"min_amount": _amount("--min", lowest), "max_amount": _amount("--max", highest)}
-    with session(), as_typed(page_size="--size", page="--page", min_amount="--min", max_amount="--max"):
-        from harvester.catalog import retailers, search_query, sources
+    given = options.typed(
+        text=text,
+        category=category,
+        brand=brand,
+        in_stock=in_stock,
+        currency=currency,
+        lowest=lowest,
+        highest=highest,
+        sort=sort,
+        page=page,
+        size=size,
+    )
+    with session(), as_typed(**options.NAMES, page="--page"):
+        from harvester.catalog.search_query import Query
 
-        order = search_query.Sort(sort.value) if sort else None
-        owners: dict[str, Any] = {
-            "retailer_id": retailers.find(retailer).pk if retailer else None,
-            "source_id": sources.find(source).pk if source else None,
-        }
-        _show_page(search_query.Query(**given, **amounts, **owners, sort=order, page=page, page_size=size))
+        _show_page(Query(**given, **options.owners(retailer, source)))
 
 
 def _show_page(query: Any) -> None:
@@ -135,12 +127,3 @@ def show_history(
         if not points:
             reading.offer(owner.pk, product)
         OUT.show({"prices": [vars(point) for point in points]}, lambda: offer_views.history_table(points))
-
-
-def _amount(option: str, text: str) -> Any:
-    if not text:
-        return None
-    try:
-        return Decimal(text)
-    except InvalidOperation:
-        raise InvalidInput(f"{option}: {text[:40]!r} is no amount; write it like 19.99.") from None

@@ -8,8 +8,9 @@ from urllib.parse import urlencode
 from django.utils.safestring import SafeString
 
 from harvester.catalog import retailers, sources
-from harvester.catalog.browsing import Browse, Shown
+from harvester.catalog.browsing import Browse
 from harvester.catalog.search_query import Sort
+from harvester.catalog.states import Shown
 from harvester.kernel.errors import InvalidInput, NotFound
 from harvester.portal.display import verb
 from harvester.portal.pills import Choice, Field, choice_pill, form_pill, text_field
