@@ -12,7 +12,7 @@ from harvester.cli import (
     audit,
     corrections,
     doctor,
-    feed_runs,
+    feed_metrics,
     import_shops,
     jobs,
     keys,
@@ -77,7 +77,7 @@ def _show_version() -> None:
 
 demo.declare(app)
 processes.declare(app)
-app.add_typer(feed_runs.app, rich_help_panel="Operate")
+app.add_typer(feed_metrics.app, rich_help_panel="Operate")
 app.add_typer(offer_list.app, rich_help_panel="Catalog")
 app.add_typer(retailers.app, rich_help_panel="Catalog")
 app.add_typer(sources.app, rich_help_panel="Catalog")

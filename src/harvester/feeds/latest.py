@@ -1,7 +1,6 @@
 """The latest of feeds: their newest runs and tests, and what is visible; read from what is stored, offers uncounted."""
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 from uuid import UUID
@@ -41,15 +40,6 @@ SELECT w.source_id, {VISIBLE_COUNT}
 FROM source_windows w JOIN sources s ON s.id = w.source_id
 WHERE w.source_id = ANY(%s) AND w.is_shown AND (w.expiry_hours IS NULL OR w.last_promoted_at >= w.active_since)
 """  # noqa: S608 - constants only
-_TOTALS = """
-SELECT count(*), count(*) FILTER (WHERE r.status = 'FAILED'),
-       count(*) FILTER (WHERE r.outcome IN ('HELD', 'APPROVED', 'REJECTED', 'OVERTAKEN')),
-       count(*) FILTER (WHERE r.outcome = 'SKIPPED'), coalesce(sum(f.prices_written), 0),
-       percentile_cont(0.5) WITHIN GROUP (ORDER BY r.duration_ms / 1000.0)
-           FILTER (WHERE r.status = 'SUCCEEDED' AND r.outcome <> 'SKIPPED')
-FROM runs r JOIN feed_runs f ON f.run_id = r.id
-WHERE r.source_id = %(source)s AND r.started_at >= clock_timestamp() - %(days)s * interval '1 day'
-"""
 #: What charts show of a run.
 _DRAWN = (
     *("rows_read", "prices_written", "products_rejected"),
@@ -90,31 +80,3 @@ def test_job(feed: Feed, job_id: int) -> Job | None:
     """This job, if it is a test run of the feed."""
     job = Job.objects.filter(pk=job_id, kind=TEST).first()
     return job if job and job.args.get("feed_id") == str(feed.pk) else None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Totals:
-    """The runs of some days.
-
-    Attributes:
-        runs: all of them.
-        failed: of them, those that failed.
-        held: those that a gate held, whatever became of them.
-        skipped: those that found nothing new.
-        prices: how many they wrote.
-        median_seconds: how long the usual one took that read its file.
-    """
-
-    runs: int
-    failed: int
-    held: int
-    skipped: int
-    prices: int
-    median_seconds: float | None
-
-
-def totals_since(feed: Feed, *, days: int = HISTORY_DAYS) -> Totals:
-    with connection.cursor() as cursor:
-        cursor.execute(_TOTALS, {"source": feed.source_id, "days": days})
-        runs, failed, held, skipped, prices, median = cursor.fetchone()
-    return Totals(runs=runs, failed=failed, held=held, skipped=skipped, prices=prices, median_seconds=median)
