@@ -1,5 +1,6 @@
 """One clear line that says what to do, an exit code that scripts can use, and nothing half-made left behind."""
 
+import json
 import os
 import subprocess
 import sys
@@ -144,14 +145,14 @@ BOOM = """
 import sys
 from harvester.cli import app
 @app.app.command("boom")
-def boom():
+def boom(as_json: app.Json = False):
     raise ZeroDivisionError("postgresql://ann:hunter2hunter2@db/x")
-sys.exit(app.run(["boom"]))
+sys.exit(app.run(["boom", *sys.argv[1:]]))
 """
 
 
-def boom(**env):
-    command = [sys.executable, "-c", BOOM]
+def boom(*words, **env):
+    command = [sys.executable, "-c", BOOM, *words]
     return subprocess.run(command, env=environment(**env), capture_output=True, text=True, check=False)
 
 
@@ -162,6 +163,12 @@ def test_an_unexpected_error_is_one_line_and_tells_how_to_see_more():
     assert "error: ZeroDivisionError: postgresql://[redacted]@db/x" in done.stderr
     assert "HARVESTER_LOG_LEVEL=debug" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_with_json_an_unexpected_error_is_one_object():
+    done = boom("--json")
+    assert done.returncode == 70
+    assert json.loads(done.stderr)["error"]["code"] == "UNEXPECTED"
 
 
 def test_with_debug_the_traceback_is_logged_without_secrets():

@@ -1,5 +1,6 @@
 """`harvester feed ...`: everything that people do with feeds, from making one to deciding about a held run."""
 
+import json
 import os
 import pty
 import re
@@ -17,6 +18,7 @@ from tests.support.feed_world import LOOPBACK, World, allow_loopback
 from tests.support.feeds import feed as written
 from tests.support.feeds import row
 from tests.support.ftp_server import FtpServer
+from tests.support.portal_feeds import run as made_run
 from tests.support.sftp_server import PASSWORD, USERNAME, SftpServer
 from tests.support.tables import rows
 from tests.support.workers import worker_thread
@@ -174,6 +176,15 @@ def test_refusals_are_one_line_with_a_code():
         error = feed(*words, "--json", code=code).error
         assert error["code"] == name
         assert message in error["message"]
+
+
+def test_with_json_a_refused_decision_is_one_error_and_no_log_line_unless_asked_for():
+    promoted = made_run(make_feed(make_source(NAME)))
+    words = ["approve", promoted.no, "--yes", "--json"]
+    assert command(*words, code=4).error["code"] == "NOT_BLOCKED"
+    log, error = command(*words, code=4, HARVESTER_LOG_LEVEL="warning").err.splitlines()
+    assert json.loads(log)["event"] == "ACTIVATION_APPROVAL_REJECTED"
+    assert json.loads(error)["error"]["code"] == "NOT_BLOCKED"
 
 
 # Plain FTP.

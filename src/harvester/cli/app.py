@@ -136,7 +136,10 @@ def _tell_more(error: BaseException) -> None:
 
     from harvester.guards.logs import configure_logging
 
-    wanted = os.environ.get("HARVESTER_LOG_LEVEL", "").strip().lower() == "debug"
+    level = os.environ.get("HARVESTER_LOG_LEVEL", "").strip().lower()
+    if OUT.as_json and not level:
+        return
+    wanted = level == "debug"
     if not structlog.is_configured():
         configure_logging("debug" if wanted else "info")
     structlog.get_logger(__name__).error("UNEXPECTED_ERROR", exc_info=error if wanted else None)

@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from enum import Enum
 from typing import TextIO
 
+from harvester.cli.output import OUT
 from harvester.kernel.config import Config
 from harvester.kernel.errors import ConfigError
 
@@ -25,13 +26,15 @@ def read_config() -> Config:
 def prepare(config: Config, *, service: bool = False, log_stream: TextIO | None = None) -> None:
     """Logs, and the keys that can be checked before anything is made.
 
-    A service logs what it does. A command says it on stdout, and logs only what is wrong unless asked for more.
+    A service logs what it does. A command says it on stdout, and logs only what is wrong unless asked for more; with
+    --json its error tells that, and a log line beside it would be a second object for whoever reads stderr.
     """
     from harvester.guards.logs import configure_logging, log_uncaught
     from harvester.guards.vault import key_ring
 
     asked = service or os.environ.get("HARVESTER_LOG_LEVEL")
-    configure_logging(config.log_level if asked else "warning", config.log_format, stream=log_stream)
+    least = "critical" if OUT.as_json else "warning"
+    configure_logging(config.log_level if asked else least, config.log_format, stream=log_stream)
     log_uncaught()
     if config.encryption_keys:
         key_ring(config)

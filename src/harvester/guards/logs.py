@@ -37,7 +37,7 @@ def configure_logging(level: str = "info", log_format: str = "auto", *, stream: 
     """Send all logs of this process to one stream. May be called again; the last call counts.
 
     Args:
-        level: the least severe level that is logged: debug, info, warning or error.
+        level: the least severe level that is logged: debug, info, warning, error or critical.
         log_format: json, console, or auto (console on a terminal, else json).
         stream: where lines go; standard error unless said otherwise.
     """
