@@ -74,7 +74,8 @@ def stage(
             parsing.report.duplicates.superseded if parsing.report.duplicates else pl.Series([], dtype=pl.Int64)
         )
         if len(superseded):
-            cursor.execute(f"DELETE FROM {slot.rows} WHERE line = ANY (%s)", [superseded.to_list()])  # noqa: S608
+            # With the type of the column PostgreSQL hashes the list; otherwise it compares each row with each entry.
+            cursor.execute(f"DELETE FROM {slot.rows} WHERE line = ANY (%s::bigint[])", [superseded.to_list()])  # noqa: S608
 
 
 def _spooled(
