@@ -99,6 +99,7 @@ def run_shape(figures: FeedRun) -> Run:
             "gates": figures.verdict,
             "rejects": figures.rejects,
             "warnings": figures.warnings,
+            "notices": figures.notices,
         }
     )
 

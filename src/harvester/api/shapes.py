@@ -181,6 +181,15 @@ class Gate(BaseModel):
     figures: dict[str, float]
 
 
+class Notice(BaseModel):
+    """A warning about a run as a whole; it neither rejects rows nor holds the run."""
+
+    code: str
+    message: str
+    count: int | None
+    examples: list[str]
+
+
 class Run(RunSummary):
     """A run with its figures."""
 
@@ -197,6 +206,7 @@ class Run(RunSummary):
     gates: list[Gate]
     rejects: dict[str, int] = Field(description="refused rows by code")
     warnings: dict[str, int]
+    notices: list[Notice] = Field(description="warnings about the run as a whole")
 
 
 class Runs(BaseModel):

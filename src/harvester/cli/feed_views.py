@@ -187,6 +187,7 @@ def test_view(found: dict[str, Any], name: str) -> RenderableType:
         _mapped_rows(found.get("rows") or []),
         run_views.counts_table("rejected rows", found.get("rejects") or {}),
         run_views.counts_table("warnings", found.get("warnings") or {}),
+        run_views.notices_table(found.get("notices") or []),
         run_views.samples_table(found.get("samples") or {}),
         _problem(found, name),
     )

@@ -11,6 +11,7 @@ from harvester.cli.job_views import database_now, find
 from harvester.cli.output import cell, count_text, pairs, span, stacked, table, when
 from harvester.feeds.inspecting import FIGURES, difference_of, samples_of
 from harvester.feeds.models import Feed, FeedRun
+from harvester.feeds.notices import titled
 from harvester.kernel.errors import NotFound
 from harvester.pipeline.difference import KINDS
 
@@ -20,7 +21,17 @@ _OF_RUN = (
     "error_code", "error", "decided_at", "decided_by", "decision_reason", "ignored_at", "ignored_by",
     "ignored_reason",
 )  # fmt: skip
-_OF_FEED_RUN = (*FIGURES, "skipped_reason", "manifest_rows", "verdict", "rejects", "warnings", "dialect", "timings")
+_OF_FEED_RUN = (
+    *FIGURES,
+    "skipped_reason",
+    "manifest_rows",
+    "verdict",
+    "rejects",
+    "warnings",
+    "notices",
+    "dialect",
+    "timings",
+)
 
 
 #: Rows of one kind that people are shown; JSON has all that were kept.
@@ -142,6 +153,7 @@ def summary_view(run: dict[str, Any]) -> RenderableType:
         _gates(run),
         counts_table("rejected rows", run["rejects"]),
         counts_table("warnings", run["warnings"]),
+        notices_table(run["notices"]),
         _trouble(run),
         _where_rows_are(run),
     )
@@ -163,6 +175,11 @@ def _gates(run: dict[str, Any]) -> RenderableType | None:
 
 def counts_table(title: str, counts: dict[str, int]) -> RenderableType | None:
     return table((title, "count"), counts.items(), right=("count",)) if counts else None
+
+
+def notices_table(stored: list[dict[str, Any]]) -> RenderableType | None:
+    rows = [(notice["title"], notice["message"], "; ".join(notice["examples"])) for notice in titled(stored)]
+    return table(("warning", "what", "examples"), rows, title="About the run as a whole") if rows else None
 
 
 def _trouble(run: dict[str, Any]) -> RenderableType | None:

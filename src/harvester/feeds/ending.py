@@ -13,7 +13,7 @@ from harvester.catalog.resolving import ask_for_links
 from harvester.catalog.states import RunOutcome, RunStatus
 from harvester.catalog.words import ask_for_words
 from harvester.engine.enqueue import enqueue
-from harvester.feeds import telling
+from harvester.feeds import notices, telling
 from harvester.feeds.errors import Abandoned, Superseded
 from harvester.feeds.findings import summary_of
 from harvester.feeds.jobs import RUN
@@ -70,7 +70,7 @@ def end_promoted(work: Work, feed: Feed, baseline: Baseline, promoted: Promoted)
     telling.run_is_good(feed)
     if baseline.held_run_no:
         telling.hold_is_over(feed, f"Run {work.run.no} was promoted in its place.")
-    telling.identity_upgrades(feed, work.run)
+    notices.raise_alerts(feed, work.run)
     tell_promoted(work, promoted)
     complete(work, RunOutcome.PROMOTED)
 
@@ -85,7 +85,7 @@ def end_held(work: Work, feed: Feed, baseline: Baseline, verdict: Verdict) -> No
     audit.record(ACTOR, "RUN_HELD", "run", work.run.id, detail={"feed": str(feed.id), "gates": gates})
     telling.run_is_good(feed)
     telling.run_is_held(feed, work.run, verdict, baseline)
-    telling.identity_upgrades(feed, work.run)
+    notices.raise_alerts(feed, work.run)
     complete(work, RunOutcome.HELD)
 
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from harvester.catalog.models import Run
+from harvester.feeds import notices
 from harvester.feeds.models import FeedRun, FeedRunSample
 from harvester.feeds.work import Work
 from harvester.guards.redaction import redact_text
@@ -46,6 +47,7 @@ def keep_findings(work: Work, report: ParseReport, *, more: Sequence[MoreSample]
         warnings={code.value: counts[code] for code in WarningCode if counts[code]},
         dialect={**dialect_of(report), **_binding_of(report)},
     )
+    notices.keep(work.run, notices.of_report(report), judged=notices.OF_REPORT)
     FeedRunSample.objects.filter(run_id=work.run.pk).delete()
     FeedRunSample.objects.bulk_create(_samples(work, report, more))
 

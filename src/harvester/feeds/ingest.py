@@ -12,11 +12,13 @@ from django.db import connection
 from harvester.catalog.states import RunKind
 from harvester.catalog.words import come_later
 from harvester.engine.beside import MAY_WAIT, beside
+from harvester.feeds import notices
 from harvester.feeds.ending import end_held, end_promoted, lock_feed_and_source
 from harvester.feeds.errors import CountMismatch, NoValidProducts
 from harvester.feeds.findings import UPGRADE, URL_ONLY, MoreSample, keep_findings
 from harvester.feeds.known import keep, knowing
 from harvester.feeds.models import Feed
+from harvester.feeds.notices import NoticeCode
 from harvester.feeds.reporting import (
     ParseProgress,
     UpsertBatches,
@@ -207,6 +209,7 @@ def _judge(work: Work, slot: Slot, spool: Spool, report: ParseReport) -> Judged 
         with work.job.transaction():
             work.note(**_figures(judged))
             keep_findings(work, report, more=samples + _url_samples(slot, spool, found))
+            notices.keep(work.run, notices.of_upgrades(upgrades, found.products), judged=[NoticeCode.IDENTITY_UPGRADES])
         tell_matched(work, found, upgrades)
         tell_judged(work, found, verdict)
     return judged

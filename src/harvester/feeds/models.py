@@ -94,6 +94,7 @@ class FeedRun(models.Model):
     verdict = models.JSONField(default=list)
     rejects = models.JSONField(default=dict)
     warnings = models.JSONField(default=dict)
+    notices = models.JSONField(default=list)
     dialect = models.JSONField(default=dict)
     timings = models.JSONField(default=dict)
 

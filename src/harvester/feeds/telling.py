@@ -6,7 +6,7 @@ import structlog
 from django.db import transaction
 
 from harvester.catalog.models import Run
-from harvester.feeds.models import Feed, FeedRun
+from harvester.feeds.models import Feed
 from harvester.feeds.work import fields_of
 from harvester.ops.alerts import raise_alert, resolve_alert
 from harvester.pipeline.baseline import Baseline
@@ -16,8 +16,6 @@ log = structlog.get_logger(__name__)
 
 #: Codes that mean a file, or what is in it, is larger than the feed allows.
 LIMITS = ("FILE_SIZE_LIMIT_EXCEEDED", "ROW_COUNT_LIMIT_EXCEEDED", "UNIQUE_PRODUCT_LIMIT_EXCEEDED")
-#: The share of products with a better identity than before from which somebody should look.
-UPGRADE_SHARE = 0.05
 
 
 def run_is_good(feed: Feed) -> None:
@@ -54,17 +52,6 @@ def feed_is_disabled(feed: Feed, failures: int, error: str) -> None:
     transaction.on_commit(lambda: log.warning("FEED_AUTO_DISABLED", **fields))
     body = f"{failures} runs in a row failed; the last one said: {error}\nMend the cause, then re-enable the feed."
     _raise("FEED_AUTO_DISABLED", feed, f"{feed}: disabled after {failures} failures", body)
-
-
-def identity_upgrades(feed: Feed, run: Run) -> None:
-    """Many products with a better identity than before: the feed's keys have changed."""
-    figures = FeedRun.objects.get(pk=run.pk)
-    count, products = figures.identity_upgrades or 0, figures.products_upserted or 0
-    if count > UPGRADE_SHARE * products:
-        body = f"{count:,} of {products:,} products came with a better identity than they are known by."
-        _raise("IDENTITY_UPGRADES", feed, f"{feed}: many products changed their identity", body, run)
-    else:
-        resolve_alert(_key("IDENTITY_UPGRADES", feed), "The last run had few of them.")
 
 
 def _raise(kind: str, feed: Feed, title: str, body: str, run: Run | None = None) -> None:

@@ -19,6 +19,7 @@ from harvester.feeds.findings import dialect_of
 from harvester.feeds.jobs import TEST
 from harvester.feeds.models import Feed
 from harvester.feeds.networks import network_named
+from harvester.feeds.notices import of_report
 from harvester.feeds.states import Compression, Transport
 from harvester.feeds.verbs.finding import database_now
 from harvester.guards.host_keys import HostKey, HostKeyChanged, HostKeyUnknown
@@ -134,6 +135,7 @@ def _told(report: ParseReport, rows: list[dict[str, Any]]) -> dict[str, Any]:
         "unbound": [_cut(name) for name in report.binding.unbound[:SHOWN_COLUMNS]],
         "rejects": {code.value: counts[code] for code in RejectCode if counts[code]},
         "warnings": {code.value: counts[code] for code in WarningCode if counts[code]},
+        "notices": [notice.as_json() for notice in of_report(report)],
         "samples": _samples(report),
         "rows": [_row(row) for row in rows],
     }

@@ -13,6 +13,7 @@ from harvester.engine.models import Job
 from harvester.engine.states import OPEN
 from harvester.feeds.latest import test_job
 from harvester.feeds.models import Feed
+from harvester.feeds.notices import titled
 from harvester.feeds.states import FeedStatus
 from harvester.guards.host_keys import HostKeyUnknown
 from harvester.ops.models import Role
@@ -63,6 +64,7 @@ def _told(request: HttpRequest, feed: Feed, job: Job) -> dict[str, Any]:
         "may_approve": may(request, Role.ADMIN),
         "buttons": _next(request, feed, succeeded=bool(found.get("success"))),
         "binding": [(code(name), names) for name, names in (found.get("binding") or {}).items()],
+        "notices": titled(found.get("notices") or []),
         "rejects": _counts(found, "rejects"),
         "warnings": _counts(found, "warnings"),
         "samples": [(code(name), sample) for name, kept in (found.get("samples") or {}).items() for sample in kept],

@@ -17,6 +17,7 @@ from harvester.engine.states import OPEN, JobState
 from harvester.feeds import files, inspecting
 from harvester.feeds.decide import REJUDGING, SEEN
 from harvester.feeds.models import FeedRun
+from harvester.feeds.notices import titled
 from harvester.ops.models import Role
 from harvester.portal.feeds.words import HELP
 from harvester.portal.requests import is_fragment, may
@@ -95,6 +96,7 @@ def _facts(seen: Seen) -> dict[str, Any]:
             "figures": figures,
             "figure_groups": words.figure_groups(figures),
             "gates": words.gates(figures.verdict),
+            "notices": titled(figures.notices),
             "stages": words.stages(figures.timings),
             "binding": words.binding(figures.dialect),
             "delimiter": words.delimiter(figures.dialect),

@@ -1,0 +1,128 @@
+"""Warnings about a run as a whole: something in its file, or in what it changes, that somebody should know.
+
+A notice never rejects a row and never holds a run. Those that need attention raise one alert per feed and code, which
+ends with the first promoted or held run that is free of it.
+
+To add one: a code and its line in `RULES`, and a `Notice` where it is found. `of_report` is shared by runs and feed
+tests; steps of a run call `keep` with the codes that they judge.
+"""
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from harvester.catalog.models import Run
+from harvester.feeds.models import Feed, FeedRun
+from harvester.guards.redaction import redact_text
+from harvester.ops.alerts import raise_alert, resolve_alert
+from harvester.pipeline.parse import ParseReport
+from harvester.pipeline.parse.findings import storable
+
+#: Examples that a notice carries, and the characters of each.
+MOST_EXAMPLES, EXAMPLE_CHARACTERS = 10, 200
+#: The share of products with a stronger ID than before above which somebody should look.
+UPGRADE_SHARE = 0.05
+
+
+class NoticeCode(StrEnum):
+    IDENTITY_UPGRADES = "IDENTITY_UPGRADES"  # many products came with a stronger ID than they are known by
+
+
+#: Codes that `of_report` judges.
+OF_REPORT: tuple[NoticeCode, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoticeRule:
+    """How people see the notices of one code.
+
+    Attributes:
+        title: a short label.
+        needs_attention: whether it raises an alert, which the dashboard shows too.
+        advice: what to do about it.
+    """
+
+    title: str
+    needs_attention: bool
+    advice: str
+
+
+RULES = {
+    NoticeCode.IDENTITY_UPGRADES: NoticeRule(
+        title="Many products changed their identity",
+        needs_attention=True,
+        advice="Check whether the partner changed the columns of the file.",
+    ),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Notice:
+    """One warning about a run or a file.
+
+    Attributes:
+        code: which one.
+        message: one or two sentences with the figures.
+        count: how many rows, products or cells it is about, where that means something.
+        examples: the first of them, as people read them.
+    """
+
+    code: NoticeCode
+    message: str
+    count: int | None = None
+    examples: tuple[str, ...] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the notice as it is stored and shown: without secrets, and bounded."""
+        examples = [storable(redact_text(text))[:EXAMPLE_CHARACTERS] for text in self.examples[:MOST_EXAMPLES]]
+        message = storable(redact_text(self.message))
+        return {"code": self.code.value, "message": message, "count": self.count, "examples": examples}
+
+
+def of_report(report: ParseReport) -> list[Notice]:  # noqa: ARG001 - see the module's text
+    """Return what the parsed rows of a file, or the first of them, give notice of."""
+    return []
+
+
+def of_upgrades(count: int, products: int) -> list[Notice]:
+    """Return a notice if many products came with a stronger ID than they are known by."""
+    if count <= UPGRADE_SHARE * products:
+        return []
+    message = f"{count:,} of {products:,} products came with a stronger ID than they are known by."
+    return [Notice(code=NoticeCode.IDENTITY_UPGRADES, message=message, count=count)]
+
+
+def keep(run: Run, found: Iterable[Notice], *, judged: Collection[NoticeCode]) -> None:
+    """Store a run's notices of the judged codes in place of earlier ones. The transaction is the caller's."""
+    figures = FeedRun.objects.select_for_update().only("notices").get(pk=run.pk)
+    others = [notice for notice in figures.notices if notice["code"] not in judged]
+    figures.notices = [*others, *(notice.as_json() for notice in found)]
+    figures.save(update_fields=["notices"])
+
+
+def raise_alerts(feed: Feed, run: Run) -> None:
+    """Raise an alert for each notice of an ingested run that needs attention; end those that it is free of."""
+    stored = FeedRun.objects.values_list("notices", flat=True).get(pk=run.pk)
+    by_code = {notice["code"]: notice for notice in stored}
+    for code, rule in RULES.items():
+        key = f"{code.value}:feed:{feed.id}"
+        if not rule.needs_attention:
+            continue
+        if notice := by_code.get(code.value):
+            body = f"{notice['message']}\n{rule.advice}"
+            detail = {"feed_id": str(feed.id), "run_no": run.no}
+            raise_alert(code.value, key, f"{feed}: {rule.title.lower()}", body, detail=detail)
+        else:
+            resolve_alert(key, f"Run {run.no} is free of it.")
+
+
+def titled(stored: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return stored notices with their titles and advice, for people."""
+    known = {code.value: rule for code, rule in RULES.items()}
+    return [
+        {**notice, "title": known[notice["code"]].title, "advice": known[notice["code"]].advice}
+        if notice["code"] in known
+        else {**notice, "title": notice["code"], "advice": ""}
+        for notice in stored
+    ]
