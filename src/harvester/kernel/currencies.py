@@ -28,6 +28,12 @@ MINOR_UNITS: Mapping[str, int] = MappingProxyType(
         for code in codes.split()
     }
 )
+_WRITTEN_WHOLE = """
+    AFN ALL AMD AOA ARS CDF COP CRC HUF IDR IQD IRR KHR KPW KZT LAK LBP LKR MGA MMK MNT MWK NGN PKR RSD SDG SOS SSP SYP
+    TWD TZS UYU UZS YER
+"""
+#: Currencies that have decimals on paper while shops write whole amounts: "12.000 HUF" mostly means twelve thousand.
+WRITTEN_WHOLE = frozenset(_WRITTEN_WHOLE.split())
 
 _DOLLARS = """
     ARS AUD BBD BMD BND BSD BZD CAD CLP COP CUP CVE DOP FJD GYD HKD JMD KYD LRD MOP MXN NAD NIO NZD SBD SGD SRD TOP

@@ -11,7 +11,7 @@ from decimal import Decimal
 from functools import partial
 from typing import NamedTuple
 
-from harvester.kernel.currencies import MINOR_UNITS, agreed_currency, currency_code, named_currencies
+from harvester.kernel.currencies import MINOR_UNITS, WRITTEN_WHOLE, agreed_currency, currency_code, named_currencies
 from harvester.kernel.numerals import DecimalStyle, Shape, shapes_of
 from harvester.kernel.rejects import Fault, RejectCode, Rejected, WarningCode
 from harvester.kernel.text import BLANKS, HYPHENS, SPACES, trim
@@ -95,14 +95,14 @@ def parse_price(
         text: the cell.
         currency: the row's own currency column.
         default_currency: what the feed says for rows that name none.
-        decimal_style: the document's decimal separator, used only where the text alone has two readings.
+        decimal_style: the document's decimal separator, used only where text and currency leave two readings.
 
     Raises:
         Rejected: with the code to count and the sentence to show.
     """
     cell = _take_apart(text)
     code = agreed_currency(cell.currencies, currency_code(currency), currency_code(default_currency))
-    shape = _only_shape(cell.number, decimal_style, MINOR_UNITS[code])
+    shape = _only_shape(cell.number, decimal_style, code)
     amount = _exact(shape.plain(cell.number), MINOR_UNITS[code])
     if amount == 0:
         raise Rejected(Fault.PRICE_ZERO)
@@ -188,16 +188,24 @@ def _take_apart(text: str | None) -> _Cell:
     return _Cell(number, named_currencies(before, after))
 
 
-def _only_shape(number: str, style: DecimalStyle | None, decimals: int) -> Shape:
+def _only_shape(number: str, style: DecimalStyle | None, currency: str) -> Shape:
+    """Return the one way to read the number; three digits behind a single separator have two.
+
+    Raises:
+        Rejected: neither the currency nor the document's decimal separator decides.
+    """
     shapes = shapes_of(number)
-    if len(shapes) > 1 and style:
-        shapes = tuple(shape for shape in shapes if shape.style == style)
-    elif len(shapes) > 1 and decimals == 0:
-        # Nobody writes three decimals in a currency that has none: "1,226 JPY" can only be thousands.
-        shapes = tuple(shape for shape in shapes if not shape.decimal)
-    if len(shapes) != 1:
-        raise Rejected(Fault.PRICE_AMBIGUOUS)
-    return shapes[0]
+    if len(shapes) == 1:
+        return shapes[0]
+    thousands, decimals = sorted(shapes, key=lambda shape: shape.decimal)
+    # Nobody writes three decimals in a currency that has none: "1,226 JPY" can only be thousands.
+    if MINOR_UNITS[currency] == 0 or style == thousands.style:
+        return thousands
+    # Databases export "12.500" for 12.50, and none exports "12,500": there the separator of the feed is in doubt.
+    is_decimal = style == decimals.style and (style == "." or MINOR_UNITS[currency] == 3)  # noqa: PLR2004
+    if is_decimal and currency not in WRITTEN_WHOLE:
+        return decimals
+    raise Rejected(Fault.PRICE_AMBIGUOUS)
 
 
 def _exact(plain: str, decimals: int) -> Decimal:
