@@ -4,13 +4,15 @@ import random
 
 import pytest
 from tests.support.feed_model import Model
-from tests.support.feed_world import OLGA, World, allow_loopback
+from tests.support.feed_world import OLGA, OPEN, CallsBack, World, allow_loopback
 from tests.support.feeds import row
 from tests.support.sftp_server import SftpServer
 
 from harvester.catalog.models import Run, Source
 from harvester.catalog.offers import differences
-from harvester.feeds import decisions
+from harvester.engine.models import Job
+from harvester.feeds import decisions, verbs
+from harvester.feeds.models import Feed
 from harvester.kernel.errors import Conflict
 
 STEPS = 25
@@ -22,7 +24,7 @@ WAITS = (1.13, 7.29, 19.57, 41.31)
 @pytest.fixture
 def world(database, settings, tmp_path):
     allow_loopback(settings)
-    with SftpServer(tmp_path) as server:
+    with SftpServer(tmp_path, behaviour=CallsBack) as server:
         made = World(server)
         # Prices that are only confirmed would make the story depend on ids.
         Source.objects.update(price_heartbeat_hours=720)
@@ -36,7 +38,7 @@ class Story:
         self.told = []
 
     def step(self):
-        ways = [self.run] * 5 + [self.wait] * 3
+        ways = [self.run] * 5 + [self.wait] * 3 + [self.click_and_pause, self.be_disabled]
         if self.model.held:
             ways += [self.approve, self.reject] * 2
         if self.model.promoted:
@@ -67,6 +69,28 @@ class Story:
         self.model.now += hours
         self.world.pass_time(hours)
         self.told.append(f"{hours} hours")
+
+    def click_and_pause(self):
+        """Somebody asks for a run and pauses the feed before the job comes, or after."""
+        feed = self.world.feed.id
+        job = verbs.run_now(OLGA, feed).job_id
+        verbs.pause(OLGA, feed)
+        if self.random.random() < 0.5:
+            self.world.work(job)
+        verbs.resume(OLGA, feed)
+        self.world.work(job)
+        self.told.append("clicked, paused and resumed")
+
+    def be_disabled(self):
+        """A file that cannot be read disables the feed, while somebody asks for a run."""
+        self.world.put_bytes(b"colour\tsize\nred\t5\n")
+        self.world.meanwhile(lambda: verbs.run_now(OLGA, self.world.feed.id))
+        Feed.objects.update(consecutive_failures=2)
+        assert self.world.run().status == "FAILED"
+        self.check_request()
+        verbs.re_enable(OLGA, self.world.feed.id, acknowledged=True)
+        self.world.hurry()
+        self.told.append("disabled and enabled again")
 
     def approve(self):
         self.world.approve(self._held())
@@ -104,6 +128,13 @@ class Story:
             seen = {key: (title, price) for key, (title, price, _) in self.world.shown().items()}
             assert seen == self.model.shown(), self.told
         assert differences() == [], self.told
+        self.check_request()
+
+    def check_request(self):
+        """Somebody who asked for a run waits only while there is a job that will run the feed."""
+        feed = Feed.objects.get()
+        coming = Job.objects.filter(kind="feeds.run", state__in=OPEN).exists() and feed.status == "ENABLED"
+        assert feed.manual_run_requested_at is None or coming, self.told
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3, 4])

@@ -26,6 +26,7 @@ class Kind:
         queue: where its jobs wait unless they say otherwise.
         retry: how often and when it is tried again.
         timeout: seconds an attempt may take; None for no limit.
+        own_alerts: whoever owns the kind raises an alert when a job of it fails, so nobody else has to.
     """
 
     name: str
@@ -33,6 +34,7 @@ class Kind:
     queue: str = DEFAULT_QUEUE
     retry: RetryPolicy = field(default_factory=RetryPolicy)
     timeout: float | None = None
+    own_alerts: bool = False
 
     @cached_property
     def is_async(self) -> bool:
@@ -95,7 +97,12 @@ _periodic: dict[str, Periodic] = {}
 
 
 def job_kind(
-    name: str, *, queue: str = DEFAULT_QUEUE, retry: RetryPolicy | None = None, timeout: float | None = None
+    name: str,
+    *,
+    queue: str = DEFAULT_QUEUE,
+    retry: RetryPolicy | None = None,
+    timeout: float | None = None,
+    own_alerts: bool = False,
 ) -> Callable[[Handler], Handler]:
     """Register the decorated function as the handler of a kind of job."""
 
@@ -105,7 +112,14 @@ def job_kind(
         known = _kinds.get(name)
         if known is not None and known.handler.__qualname__ != handler.__qualname__:
             raise ValueError(f"Two handlers want the kind {name}.")
-        _kinds[name] = Kind(name=name, handler=handler, queue=queue, retry=retry or RetryPolicy(), timeout=timeout)
+        _kinds[name] = Kind(
+            name=name,
+            handler=handler,
+            queue=queue,
+            retry=retry or RetryPolicy(),
+            timeout=timeout,
+            own_alerts=own_alerts,
+        )
         return handler
 
     return register

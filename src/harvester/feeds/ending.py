@@ -13,6 +13,7 @@ from harvester.catalog.resolving import ask_for_links
 from harvester.catalog.states import RunOutcome, RunStatus
 from harvester.catalog.words import ask_for_words
 from harvester.engine.enqueue import enqueue
+from harvester.engine.errors import JobCancelled
 from harvester.feeds import notices, telling
 from harvester.feeds.errors import Abandoned, Superseded
 from harvester.feeds.findings import summary_of
@@ -34,11 +35,16 @@ log = structlog.get_logger(__name__)
 #: Final failures in a row after which a feed stops by itself.
 FAILURES_TO_DISABLE = 3
 #: Codes of runs that ended for no fault of the feed.
-UNCOUNTED = (Superseded.code, Abandoned.code, "CANCELLED")
+UNCOUNTED = (Superseded.code, Abandoned.code, JobCancelled.code)
+#: Of these, the codes of runs that nobody has to be told about: a newer run exists, or a person asked for the end.
+UNTOLD = (Superseded.code, JobCancelled.code)
 ACTOR = system("feeds")
 #: What a run that is not promoted has written.
 NOTHING_WRITTEN = {"prices_written": 0, "products_expired": 0}
-_SETTLED = ("consecutive_failures", "last_run_at", "manual_run_requested_at", *INGESTED)
+_SETTLED = (
+    *("status", "next_run_at", "consecutive_failures", "last_run_at", "manual_run_requested_at"),
+    *INGESTED,
+)
 
 
 def lock_feed_and_source(cursor: Any, feed: Feed) -> tuple[Feed, Baseline]:
@@ -104,19 +110,28 @@ def end_skipped(work: Work, reason: SkipReason) -> None:
 
 def end_failed(work: Work, error: BaseException) -> None:
     """No attempt is left, or none could help."""
-    code = code_of(error)
     with work.job.transaction(), connection.cursor() as cursor:
         feed, _ = lock_feed_and_source(cursor, work.feed)
-        fail_run(work.run, code, message_of(error), stage=work.stage)
-        work.note(**NOTHING_WRITTEN)
-        failures = feed.consecutive_failures + (code not in UNCOUNTED)
-        _settle_feed(feed, work.run, failures=failures)
-        Source.objects.filter(pk=feed.source_id).update(last_failure_at=Now())
-        if code not in UNCOUNTED:
-            telling.run_has_failed(feed, work.run, code, message_of(error))
-            if failures >= FAILURES_TO_DISABLE and feed.status == FeedStatus.ENABLED:
-                _disable(feed, failures, message_of(error))
-        _tell_failed(work)
+        settle_failed(feed, work.run, code_of(error), message_of(error), stage=work.stage)
+        work.note()
+
+
+def settle_failed(feed: Feed, run: Run, code: str, message: str, *, stage: str | None) -> None:
+    """End a run as failed, with everything that follows for its feed.
+
+    The transaction is the caller's, who has locked the feed and its source.
+    """
+    fail_run(run, code, message, stage=stage)
+    FeedRun.objects.filter(pk=run.pk).update(**NOTHING_WRITTEN)
+    is_counted = code not in UNCOUNTED
+    failures = feed.consecutive_failures + is_counted
+    if is_counted and failures >= FAILURES_TO_DISABLE and feed.status == FeedStatus.ENABLED:
+        _disable(feed, failures, message)
+    _settle_feed(feed, run, failures=failures)
+    Source.objects.filter(pk=feed.source_id).update(last_failure_at=Now())
+    if code not in UNTOLD:
+        telling.run_has_failed(feed, run, code, message)
+    _tell_failed(feed, run)
 
 
 def note_retry(work: Work, error: BaseException, wait_seconds: float) -> None:
@@ -129,7 +144,7 @@ def note_retry(work: Work, error: BaseException, wait_seconds: float) -> None:
 def supersede(work: Work, message: str) -> None:
     """Another run took this one's place, which is no failure of the feed. The transaction is the caller's."""
     fail_run(work.run, Superseded.code, message, stage=work.stage)
-    _tell_failed(work)
+    _tell_failed(work.feed, work.run)
 
 
 def fail_run(run: Run, code: str, message: str, *, stage: str | None = None) -> None:
@@ -199,7 +214,9 @@ def _last_ingested_is_shown(feed: Feed, baseline: Baseline) -> bool:
 
 
 def _disable(feed: Feed, failures: int, error: str) -> None:
-    Feed.objects.filter(pk=feed.pk).update(status=FeedStatus.DISABLED, next_run_at=None)
+    """Stop the feed; nobody's request waits for a feed that does not run. Saved by the caller."""
+    before, feed.status = feed.status, FeedStatus.DISABLED
+    feed.next_run_at = feed.manual_run_requested_at = None
     audit.record(
         ACTOR,
         "FEED_AUTO_DISABLED",
@@ -208,6 +225,9 @@ def _disable(feed: Feed, failures: int, error: str) -> None:
         changed=["status", "next_run_at"],
         detail={"consecutive_failures": failures},
     )
+    change = {"old_status": before, "new_status": feed.status, "reason": "failed three times", "by": ACTOR.id}
+    fields = {**fields_of(feed), **change}
+    transaction.on_commit(lambda: log.info("FEED_STATUS_CHANGED", **fields))
     telling.feed_is_disabled(feed, failures, error)
 
 
@@ -233,8 +253,18 @@ def finish(work: Work, outcome: RunOutcome) -> None:
     work.job.finish({"run_no": work.run.no, "run_id": str(work.run.id), "outcome": outcome.value})
 
 
-def _tell_failed(work: Work) -> None:
-    run = work.run
-    work.log_when_true(
-        "RUN_FAILED", error=run.error, code=run.error_code, is_partial=False, duration_ms=run.duration_ms
-    )
+def _tell_failed(feed: Feed, run: Run) -> None:
+    fields = {
+        **fields_of(feed),
+        "run_id": str(run.id),
+        "run_no": run.no,
+        "stage": run.stage or "scheduler",
+        "job_id": run.job_id,
+        "code": run.error_code,
+        "error": run.error,
+    }
+    if run.error_code == Abandoned.code:
+        transaction.on_commit(lambda: log.warning("RUN_ABANDONED", **fields))
+    else:
+        more = {"is_partial": False, "duration_ms": run.duration_ms}
+        transaction.on_commit(lambda: log.info("RUN_FAILED", **fields, **more))

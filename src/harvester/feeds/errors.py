@@ -1,7 +1,8 @@
 """What can be wrong with a feed, beyond what its doors and its parser say.
 
 TransientError
-└── CountMismatch       the file has other rows than the partner's manifest says: it may still be on its way
+├── CountMismatch       the file has other rows than the partner's manifest says: it may still be on its way
+└── DatabaseUnavailable the database ended the session or did not answer
 TerminalError
 ├── NoValidProducts     not one row of the file can be used
 ├── Superseded          a newer run took this run's place
@@ -25,6 +26,12 @@ class CountMismatch(TransientError):
     """The file has other rows than the partner's manifest says."""
 
     code = "COUNT_MISMATCH"
+
+
+class DatabaseUnavailable(TransientError):
+    """The database ended the session of a run, or did not answer."""
+
+    code = "DATABASE_UNAVAILABLE"
 
 
 class NoValidProducts(TerminalError):

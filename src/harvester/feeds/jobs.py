@@ -28,7 +28,7 @@ def register() -> None:
 
 
 def _register_runs() -> None:
-    job_kind(RUN, queue=QUEUE, retry=RETRY)(Later("harvester.feeds.run:run_feed"))
+    job_kind(RUN, queue=QUEUE, retry=RETRY, own_alerts=True)(Later("harvester.feeds.run:run_feed"))
     job_kind(TEST, queue=QUEUE, retry=RetryPolicy(attempts=1))(Later("harvester.feeds.testing:test_feed"))
     for name in (APPROVE, REJECT, REJUDGE):
         handler = Later(f"harvester.feeds.decide:{name.removeprefix('feeds.')}")

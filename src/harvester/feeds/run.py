@@ -1,25 +1,26 @@
 """A run of a feed as a job: lock, run row, fetch, ingest, end. See `docs/architecture.md` for the picture."""
 
 import os
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import Any
 
 import structlog
+from django.db import connection
 
 from harvester.catalog.models import Run
 from harvester.catalog.states import RunKind, RunOutcome, RunStatus
 from harvester.engine.errors import JobCancelled, JobSignal, Snooze
 from harvester.engine.job import RunningJob
 from harvester.engine.settle import DATABASE_LOST
-from harvester.feeds.ending import end_failed, end_skipped, note_retry, supersede
-from harvester.feeds.errors import Superseded
+from harvester.feeds.ending import end_failed, end_skipped, message_of, note_retry, supersede
+from harvester.feeds.errors import DatabaseUnavailable, Superseded
 from harvester.feeds.fetch import Fetched, fetch
 from harvester.feeds.ingest import ingest
 from harvester.feeds.jobs import RETRY
 from harvester.feeds.locking import feed_lock
 from harvester.feeds.memory import expect_a_file
 from harvester.feeds.models import Feed, FeedRun
-from harvester.feeds.orphans import close_orphans
+from harvester.feeds.orphans import close_orphans, note_job_errors
 from harvester.feeds.states import FeedStatus, SkipReason, Trigger
 from harvester.feeds.work import Work, fields_of, go_on
 from harvester.guards.logs import log_context
@@ -36,6 +37,13 @@ FOLLOWING_SECONDS = 2.0
 
 def run_feed(job: RunningJob, feed_id: str, trigger: str) -> dict[str, Any] | None:
     """Run a feed once. The job's end is part of the transaction that ends the run."""
+    try:
+        return _run(job, feed_id, trigger)
+    except DATABASE_LOST as problem:
+        raise _unavailable(problem) from problem
+
+
+def _run(job: RunningJob, feed_id: str, trigger: str) -> dict[str, Any] | None:
     feed = _feed(feed_id)
     # Left after the lock is, so that its release is told with the run.
     with ExitStack() as told, log_context(**fields_of(feed), stage="scheduler"), feed_lock(job, feed) as is_ours:
@@ -80,8 +88,9 @@ def _tell_busy(feed: Feed, trigger: Trigger) -> None:
 def _begin(job: RunningJob, feed: Feed, trigger: Trigger) -> Work | None:
     """The run of this job, made before anything outside is asked; none if there is nothing to do."""
     with job.transaction():
-        feed = Feed.objects.select_for_update(of=("self",)).select_related("source").get(pk=feed.pk)
+        note_job_errors(feed)
         close_orphans(feed)
+        feed = Feed.objects.select_for_update(of=("self",)).select_related("source").get(pk=feed.pk)
         own = Run.objects.filter(job_id=job.id).first()
         if own is not None:
             return _resume(job, feed, own)
@@ -132,12 +141,31 @@ def _attempt(work: Work) -> None:
     except JobCancelled as stopped:
         end_failed(work, stopped)
         raise
-    except (JobSignal, *DATABASE_LOST):
-        # Somebody else goes on, or nothing can be written now: the run stays as it is for the next attempt.
+    except JobSignal:
+        # Somebody else goes on: the run stays as it is for the next attempt.
+        raise
+    except DATABASE_LOST as problem:
+        _note_lost_database(work, problem)
         raise
     except Exception as error:
         _note_failure(work, error)
         raise
+
+
+def _note_lost_database(work: Work, problem: Exception) -> None:
+    """Write the error to the run if the database answers again already; otherwise `orphans` does it from the job."""
+    # Errors of psycopg itself do not tell Django that the session may be gone.
+    connection.errors_occurred = True
+    connection.close_if_unusable_or_obsolete()
+    with suppress(*DATABASE_LOST):
+        _note_failure(work, _unavailable(problem))
+
+
+def _unavailable(problem: Exception) -> DatabaseUnavailable:
+    return DatabaseUnavailable(
+        f"The database ended the session or did not answer ({message_of(problem).strip()}). Nothing of this attempt "
+        "was written. If this lasts, look at the database's log and run `harvester doctor`."
+    )
 
 
 def _work(work: Work) -> None:

@@ -39,6 +39,14 @@ def run_has_failed(feed: Feed, run: Run, code: str, message: str) -> None:
     _raise(kind, feed, f"{feed}: run {run.no} failed ({code})", message, run)
 
 
+def job_has_failed(feed: Feed, job_id: int, code: str, message: str) -> None:
+    """The job of a run failed before it had a run that could tell of it."""
+    title = f"{feed}: a run could not begin ({code})"
+    body = f"{message}\nNothing was changed. `harvester jobs show {job_id}` has the details."
+    detail = {"feed_id": str(feed.id), "job_id": job_id}
+    raise_alert("RUN_FAILED", _key("RUN_FAILED", feed), title, body, severity="warning", detail=detail)
+
+
 def run_is_held(feed: Feed, run: Run, verdict: Verdict, baseline: Baseline) -> None:
     reasons = "\n".join(f"{finding.gate}: {finding.reason}" for finding in verdict.holding)
     if baseline.held_run_no:

@@ -1,13 +1,13 @@
 """Alerts for errors that have no place in the error tree: somebody should look at the code.
 
 The engine logs each of them at once. Its threads must not wait for the database on top of that, so the alerts are made
-from the jobs' rows a little later.
+from the jobs' rows a little later. Kinds that raise alerts of their own are left to them: one failure, one alert.
 """
 
 from django.db import connection
 
 from harvester.engine.job import RunningJob
-from harvester.engine.registry import job_kind, periodic
+from harvester.engine.registry import all_kinds, job_kind, periodic
 from harvester.ops.alerts import DELIVER, raise_alert, resolve_others
 
 WATCH = "ops.watch_job_errors"
@@ -16,7 +16,7 @@ UNKNOWN_ERROR = "UNKNOWN_ERROR"
 # alerts must not make more alerts.
 _UNKNOWN = """
 SELECT kind, error_type, count(*), max(id) FROM jobs
-WHERE state IN ('failed', 'retryable') AND error_type !~ '^[A-Z][A-Z0-9_]*$' AND kind <> %s
+WHERE state IN ('failed', 'retryable') AND error_type !~ '^[A-Z][A-Z0-9_]*$' AND kind <> ALL (%s::text[])
   AND coalesce(finished_at, run_at) > statement_timestamp() - interval '24 hours'
 GROUP BY kind, error_type ORDER BY kind, error_type LIMIT 50
 """
@@ -31,7 +31,8 @@ def watch_job_errors(job: RunningJob) -> int:
     """Raise an alert for each kind of job that met an unknown error within a day, and end the others."""
     with job.transaction():
         with connection.cursor() as cursor:
-            cursor.execute(_UNKNOWN, [DELIVER])
+            told_elsewhere = [DELIVER, *(kind.name for kind in all_kinds().values() if kind.own_alerts)]
+            cursor.execute(_UNKNOWN, [told_elsewhere])
             found = cursor.fetchall()
         keys = [_raise(*row) for row in found]
         resolve_others(UNKNOWN_ERROR, keys, "No job met it within the last 24 hours.")

@@ -36,7 +36,7 @@ def enable(actor: Actor, feed_id: UUID) -> Feed:
 
 @transaction.atomic
 def pause(actor: Actor, feed_id: UUID) -> Feed:
-    """Stop a feed until somebody resumes it; a run at work goes on to its end."""
+    """Stop a feed until somebody resumes it; a run at work goes on to its end, a requested one does not begin."""
     return _switch(actor, feed_id, FeedStatus.ENABLED, FeedStatus.PAUSED, "paused")
 
 
@@ -73,11 +73,14 @@ def _switch(actor: Actor, feed_id: UUID, before: FeedStatus, after: FeedStatus, 
         raise InvalidSettings(problems)
     feed.status = after
     feed.next_run_at = next_run(feed) if after is FeedStatus.ENABLED else None
+    if after is not FeedStatus.ENABLED:
+        # Its job will not run it, and nobody should wait for a run that would come after a later resume.
+        feed.manual_run_requested_at = None
     changed = ["status"]
     if before is FeedStatus.DISABLED:
         feed.consecutive_failures = 0
         changed.append("consecutive_failures")
         feed_runs_again(feed)
-    save(feed, "next_run_at", *changed)
+    save(feed, "next_run_at", "manual_run_requested_at", *changed)
     tell(actor, feed, "FEED_STATUS_CHANGED", changed=changed, old_status=before, new_status=after, reason=done)
     return feed

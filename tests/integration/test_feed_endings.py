@@ -1,0 +1,218 @@
+"""How runs end when something around them fails: the database, the workers, or the job before there is a run."""
+
+import pytest
+from django.db import OperationalError, connections
+from structlog.testing import capture_logs
+from tests.support.catalog import now
+from tests.support.feed_world import OLGA, CallsBack, World, allow_loopback
+from tests.support.sftp_server import SftpServer
+from tests.support.waiting import wait_for
+from tests.support.workers import run_until_idle
+
+from harvester.catalog.models import Run
+from harvester.engine.models import Job
+from harvester.feeds import ingest, verbs
+from harvester.feeds import run as running
+from harvester.feeds.jobs import CLOSE_ORPHANS
+from harvester.feeds.locking import FEED_LOCK
+from harvester.feeds.models import Feed
+from harvester.ops.job_errors import WATCH
+from harvester.ops.models import Alert
+
+pytestmark = pytest.mark.usefixtures("database")
+TEN = range(100, 110)
+
+
+@pytest.fixture
+def world(settings, tmp_path):
+    allow_loopback(settings)
+    with SftpServer(tmp_path, behaviour=CallsBack) as server:
+        made = World(server)
+        made.put(*TEN)
+        yield made
+
+
+def ends_its_session(monkeypatch):
+    """Whenever a run is to be promoted, the database ends its session."""
+
+    def broken(cursor, *_):
+        with connections["owner"].cursor() as owner:
+            owner.execute(
+                "SELECT pg_terminate_backend(pid, 5000) FROM pg_locks WHERE locktype = 'advisory' AND classid = %s",
+                [FEED_LOCK],
+            )
+        cursor.execute("SELECT 1")
+
+    monkeypatch.setattr(ingest, "promote", broken)
+
+
+def stays_away(monkeypatch):
+    """While an attempt ends, the database does not answer."""
+
+    def refuse(*_):
+        raise OperationalError("the database system is starting up")
+
+    monkeypatch.setattr(running, "_note_failure", refuse)
+
+
+def look_after(world):
+    """The job that looks after runs without a job comes."""
+    world.work(world.job(CLOSE_ORPHANS, {}))
+
+
+def lose_worker(job):
+    """The rescuer takes the job from a worker that died in the last attempt."""
+    Job.objects.filter(pk=job).update(
+        state="failed", finished_at=now(), lease=None, error_type="WORKER_LOST", error="Worker w was not heard of."
+    )
+
+
+def open_alerts():
+    return list(Alert.objects.filter(resolved_at=None).values_list("kind", flat=True))
+
+
+# (31) Errors of the database.
+
+
+@pytest.mark.parametrize("away", [False, True], ids=["answers again at once", "answers only later"])
+def test_an_error_of_the_database_is_shown_between_attempts_and_counts_at_the_end(world, monkeypatch, away):
+    ends_its_session(monkeypatch)
+    if away:
+        stays_away(monkeypatch)
+    world.change(consecutive_failures=2)
+    job = world.ask()
+    for attempt in (1, 2):
+        assert world.attempt(job).state == "retryable"
+        look_after(world)
+        run = Run.objects.get(job_id=job)
+        assert (run.status, run.error_code, run.attempt) == ("RUNNING", "DATABASE_UNAVAILABLE", attempt)
+        assert world.figures(run).next_try_at is not None
+    assert world.attempt(job).state == "failed"
+    look_after(world)
+    run = Run.objects.get(job_id=job)
+    assert (run.status, run.error_code) == ("FAILED", "DATABASE_UNAVAILABLE")
+    assert "harvester doctor" in run.error
+    feed = Feed.objects.get()
+    assert (feed.consecutive_failures, feed.status, feed.last_run_at) == (3, "DISABLED", run.finished_at)
+    assert sorted(open_alerts()) == ["FEED_AUTO_DISABLED", "RUN_FAILED"]
+
+
+def test_the_next_attempt_shows_what_the_job_alone_knew(world, monkeypatch):
+    """The database answers only after the attempt has ended, and the next attempt comes before anybody looked."""
+    ends_its_session(monkeypatch)
+    stays_away(monkeypatch)
+    job = world.ask()
+    world.attempt(job)
+    assert Run.objects.get(job_id=job).error_code is None
+    monkeypatch.undo()
+    seen, promote = [], ingest.promote
+
+    def look(*values):
+        seen.extend(Run.objects.filter(job_id=job).values_list("error_code", "attempt"))
+        return promote(*values)
+
+    monkeypatch.setattr(ingest, "promote", look)
+    assert world.attempt(job).state == "succeeded"
+    assert seen == [("DATABASE_UNAVAILABLE", 2)]
+    run = Run.objects.get(job_id=job)
+    assert (run.outcome, run.error_code) == ("PROMOTED", None)
+
+
+@pytest.mark.parametrize("recorded", [None, "REMOTE_BUSY"])
+def test_only_a_run_without_any_error_is_abandoned(world, recorded):
+    run = world.running()
+    Run.objects.filter(pk=run.pk).update(error_code=recorded, error="the server is busy" if recorded else None)
+    lose_worker(run.job_id)
+    look_after(world)
+    run.refresh_from_db()
+    assert (run.status, run.error_code) == ("FAILED", recorded or "ABANDONED")
+    assert Feed.objects.get().consecutive_failures == (1 if recorded else 0)
+
+
+# (30) Lost workers, and jobs that have no run.
+
+
+def test_an_abandoned_run_raises_an_alert_that_the_next_good_run_ends(world):
+    run = world.running()
+    lose_worker(run.job_id)
+    look_after(world)
+    run.refresh_from_db()
+    alert = Alert.objects.get(kind="RUN_FAILED")
+    assert (alert.resolved_at, alert.detail["run_no"]) == (None, run.no)
+    assert "ABANDONED" in alert.title
+    assert Feed.objects.get().last_run_at == run.finished_at
+    assert world.run().outcome == "PROMOTED"
+    alert.refresh_from_db()
+    assert alert.resolved_at is not None
+
+
+def test_a_job_that_fails_before_it_has_a_run_raises_one_alert(world, monkeypatch):
+    def broken(*_):
+        raise ValueError("who knows")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(running, "_begin", broken)
+        job = verbs.run_now(OLGA, world.feed.id).job_id
+        world.work(job)
+    assert (Job.objects.get(pk=job).state, Run.objects.count()) == ("failed", 0)
+    look_after(world)
+    look_after(world)
+    world.work(world.job(WATCH, {}))
+    [alert] = Alert.objects.filter(resolved_at=None)
+    assert (alert.kind, alert.times, alert.detail["job_id"]) == ("RUN_FAILED", 1, job)
+    assert Feed.objects.get().manual_run_requested_at is None, "no job will honor it any more"
+    assert world.run().outcome == "PROMOTED"
+    look_after(world)
+    assert open_alerts() == [], "it is over, although the job is still there"
+
+
+def test_an_unknown_error_of_a_run_raises_one_alert(world, monkeypatch):
+    def broken(*_):
+        raise ValueError("who knows")
+
+    monkeypatch.setattr(ingest, "promote", broken)
+    assert world.run().error_code == "UNEXPECTED"
+    world.work(world.job(WATCH, {}))
+    assert open_alerts() == ["RUN_FAILED"]
+
+
+# (38) A request waits only while something will honor it.
+
+
+def test_a_request_ends_when_the_feed_is_paused_before_its_job(world):
+    job = verbs.run_now(OLGA, world.feed.id).job_id
+    verbs.pause(OLGA, world.feed.id)
+    assert Feed.objects.get().manual_run_requested_at is None
+    verbs.resume(OLGA, world.feed.id)
+    world.work(job)
+    assert (Feed.objects.get().manual_run_requested_at, Run.objects.count()) == (None, 0)
+
+
+def test_a_click_during_the_failure_that_disables_the_feed_gets_no_job(world):
+    world.change(consecutive_failures=2)
+    world.put_bytes(b"colour\tsize\nred\t5\n")
+    clicked = []
+
+    def click():
+        clicked.append(verbs.run_now(OLGA, world.feed.id).job_id)
+
+    world.meanwhile(click)
+    job = world.ask()
+    world.work(job)
+    wait_for(lambda: run_until_idle() and Job.objects.get(pk=clicked[0]).state == "succeeded", "the click's job")
+    feed = Feed.objects.get()
+    assert (feed.status, feed.manual_run_requested_at) == ("DISABLED", None)
+    assert list(Job.objects.filter(kind="feeds.run").values_list("id", flat=True).order_by("id")) == [job, clicked[0]]
+
+
+# (42) What is logged.
+
+
+def test_a_disabled_feed_logs_that_its_status_changed(world):
+    world.change(consecutive_failures=2)
+    world.put_bytes(b"colour\tsize\nred\t5\n")
+    with capture_logs() as lines:
+        assert world.run().status == "FAILED"
+    [line] = [line for line in lines if line["event"] == "FEED_STATUS_CHANGED"]
+    assert (line["old_status"], line["new_status"], line["by"]) == ("ENABLED", "DISABLED", "feeds")
+    assert (line["feed_id"], line["source_id"]) == (str(world.feed.id), str(world.source.id))
