@@ -1,6 +1,7 @@
 """Records are cut where they end, whatever the chunks, and what is no record costs its line and no other."""
 
 import random
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 from tests.support.feeds import cents, counts, feed, lines, parse, quoted_feed, row
 from tests.support.slow_parse import slow_record, slow_records
 
-from harvester.pipeline.parse.blocks import LONGEST_RECORD_BYTES, RecordCutter, Shape
+from harvester.pipeline.parse.blocks import BLOCK_BYTES, LONGEST_RECORD_BYTES, RecordCutter, Shape
 from harvester.pipeline.parse.errors import RowCountLimitExceeded, TruncatedFile
 from harvester.pipeline.parse.records import Record, read_record
 from harvester.pipeline.parse.survey import lines_alone, survey
@@ -97,6 +98,40 @@ def test_blocks_know_where_their_records_stand():
     assert (block.record(0), block.record(1)) == (b'1,"a\nb"\n', b"3,c\n")
     assert block.rows_read == 3
     assert np.array_equal(block.ends, [8, 12])
+
+
+@pytest.mark.parametrize("blank", ["\n", "\r\n", "  \n", " \r\n"])
+@pytest.mark.parametrize("title", ["Thing", '5" nail'], ids=["regular quotes", "a quote inside a field"])
+def test_blank_lines_are_dropped_and_every_line_number_stays_exact(blank, title):
+    good = quoted_feed(row(101), row(102), row(103, Name="two\n\n  \nlines"), row(104)).splitlines(keepends=True)
+    odd = ",".join(row(105, Name=title, Price="free")) + "\n"
+    data = good[0] + blank * 5 + good[1] + good[2] + blank * 1000 + "".join(good[3:]) + blank + odd + blank * 3
+    for chunk in (None, 64, 5):
+        frame, report = parse(data, chunk=chunk)
+        assert frame["line"].to_list() == [7, 8, 1009, 1013]
+        assert frame["title"].to_list()[2] == "two\n\n  \nlines"
+        assert (lines(report), report.rows_read) == ({"INVALID_PRICE": [1015]}, 5)
+
+
+def peak_of(data, *, quoted):
+    """The most memory that was taken while a file of these bytes was cut into records."""
+    shape = Shape(delimiter=b",", quoted=quoted, columns=2)
+    chunks = [data[start : start + BLOCK_BYTES] for start in range(0, len(data), BLOCK_BYTES)]
+    tracemalloc.start()
+    try:
+        for _ in RecordCutter(shape, most_rows=10**9).blocks(chunks):
+            pass
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("blank", [b"\n", b" \n", b"\r\n"])
+@pytest.mark.parametrize(("begin", "quoted"), [(b"1,a\n", False), (b'1,"a"\n', True), (b'1,5" nail\n', True)])
+def test_blank_lines_take_no_more_memory_than_ordinary_rows(begin, quoted, blank):
+    rows = BLOCK_BYTES // 40
+    ordinary = peak_of(begin + b"".join(b"%d,%s\n" % (number, b"x" * 32) for number in range(rows)), quoted=quoted)
+    assert peak_of(begin + blank * (BLOCK_BYTES // len(blank)), quoted=quoted) < ordinary * 1.2
 
 
 def test_a_row_too_many_and_a_row_too_few_are_not_taken_for_two_good_rows():

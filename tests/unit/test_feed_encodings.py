@@ -60,6 +60,23 @@ def test_one_bad_byte_among_good_utf8_costs_its_row():
     assert cents(frame) == {f"S-{number}": number for number in range(101, 140) if number != 105}
 
 
+@pytest.mark.parametrize("chunk", [None, 1500, 701])
+def test_replacement_characters_that_the_partner_wrote_are_not_evidence_of_another_encoding(chunk):
+    titles = ["Federal\u00ae Gold", *("Federal\ufffd Medal" for _ in range(60)), "Th\u00e9"]
+    data = feed(*(row(number, Name=title) for number, title in enumerate(titles, start=101))).encode()
+    frame, report = parse(data, chunk=chunk)
+    assert (report.encoding, counts(report)) == ("utf-8", {})
+    assert frame["title"].to_list() == titles
+
+
+def test_replacement_characters_alone_are_utf8_and_windows_letters_beside_them_still_count():
+    only = feed(*(row(number, Name="Caf\ufffd") for number in range(101, 105))).encode()
+    assert parse(only)[1].encoding == "utf-8"
+    windows = feed(*(row(number, Name="Caf\u00e9") for number in range(101, 140))).encode("cp1252")
+    mixed = windows.replace(b"Caf\xe9", "Caf\ufffd".encode(), 1)
+    assert parse(mixed)[1].encoding == "cp1252"
+
+
 def test_a_byte_that_windows_does_not_know_costs_its_row():
     bad = TEXT.encode("cp1252").replace(b"Caf\xe9 105", b"Caf\x81 105")
     frame, report = parse(bad)

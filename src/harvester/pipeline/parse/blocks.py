@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harvester.kernel.rejects import Fault
+from harvester.pipeline.parse.blank_lines import drop_blank_lines
 from harvester.pipeline.parse.errors import RowCountLimitExceeded, TruncatedFile
 from harvester.pipeline.parse.findings import Findings
 from harvester.pipeline.parse.mending import Mender
@@ -19,6 +20,8 @@ from harvester.pipeline.parse.survey import Positions, lines_alone, survey
 #: Larger ones are no faster, and every thread holds several times as much of each.
 BLOCK_BYTES = 2 * 1024 * 1024
 LONGEST_RECORD_BYTES = 1024 * 1024
+#: Lines that are looked at together; a block of rows of 32 bytes has as many.
+MOST_LINES = 64 * 1024
 _RETURN = 13
 
 
@@ -111,9 +114,10 @@ class RecordCutter:
     def blocks(self, chunks: Iterable[bytes]) -> Iterator[Block]:
         """The blocks of a file. Ends early when so many rows were read as were asked for."""
         for chunk in chunks:
-            yield self._cut(chunk)
-            if self._rows_read == self._first_rows:
-                return
+            for piece in _with_few_lines(chunk):
+                yield self._cut(piece)
+                if self._rows_read == self._first_rows:
+                    return
         yield from self._finish()
 
     def _cut(self, chunk: bytes) -> Block:
@@ -172,14 +176,16 @@ class RecordCutter:
 
     def _split(self, data: bytes) -> tuple[_Records, bytes]:
         """The whole records in the data, and the beginning of the next."""
-        found = survey(data, self._shape.delimiter, quoted=self._shape.quoted)
+        packed = drop_blank_lines(data, quoted=self._shape.quoted)
+        found = survey(packed.data, self._shape.delimiter, quoted=self._shape.quoted)
         consumed = int(found.ends[-1]) + 1 if len(found.ends) else 0
-        if self._shape.quoted and not (found.is_regular and len(data) - consumed <= LONGEST_RECORD_BYTES):
+        if self._shape.quoted and not (found.is_regular and len(packed.data) - consumed <= LONGEST_RECORD_BYTES):
             return self._split_mended(data)
-        whole = data[:consumed]
-        records = _Records(whole, found.ends, found.lines + self._line, found.delimiters, 0, Findings())
-        self._line += found.line_count
-        return records, data[consumed:]
+        starts = np.concatenate(([0], found.ends[:-1] + 1)) if len(found.ends) else found.ends
+        lines = found.lines + packed.before(starts) + self._line if packed.count else found.lines + self._line
+        records = _Records(packed.data[:consumed], found.ends, lines, found.delimiters, 0, Findings())
+        self._line += found.line_count + packed.count
+        return records, packed.data[consumed:]
 
     def _split_mended(self, data: bytes) -> tuple[_Records, bytes]:
         mended = self._mender.mend(data, self._line)
@@ -227,6 +233,14 @@ class RecordCutter:
                 f"The file has more than {self._most_rows:,} rows, the most that the feed may have (max_rows). Nothing "
                 "of it is used. Check that it is the right file; if it is, raise the limit."
             )
+
+
+def _with_few_lines(chunk: bytes) -> Iterator[bytes]:
+    """The chunk in pieces: each line takes memory while records are looked for, however short it is."""
+    pieces = chunk.count(b"\n") // MOST_LINES + 1
+    size = len(chunk) // pieces + 1
+    for start in range(0, max(len(chunk), 1), size):
+        yield chunk[start : start + size] if pieces > 1 else chunk
 
 
 def _with_refused(records: _Records) -> _Records:

@@ -138,6 +138,7 @@ def _whole_characters(chunk: bytes) -> tuple[bytes, bytes]:
 def _evidence(chunk: bytes) -> tuple[int, int]:
     """How much beyond ASCII is UTF-8, and how much is not."""
     text = chunk.decode(errors="replace")
-    unsound = text.count(_REPLACEMENT)
+    # A replacement character that the partner wrote is sound UTF-8; only those that decoding puts in are not.
+    unsound = text.count(_REPLACEMENT) - chunk.count(_REPLACEMENT.encode())
     sound = len(text.encode()) - len(text) - 2 * unsound
     return sound, unsound

@@ -9,9 +9,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from harvester.kernel.rejects import Fault
+from harvester.pipeline.parse.blank_lines import drop_blank_lines
 from harvester.pipeline.parse.findings import Findings
 from harvester.pipeline.parse.records import Record, Trouble, read_record, write_record
 from harvester.pipeline.parse.survey import Positions, lines_alone
+
+_LINE_FEED = 10
 
 
 @dataclass(kw_only=True)
@@ -63,8 +66,15 @@ class Mender:
 
     def _keep(self, mended: Mended, data: bytes, feeds: Positions, line: int, until: int) -> None:
         if line < until:
-            mended.pieces.append(data[_start(feeds, line) : _start(feeds, until)])
-            mended.lines.append(np.arange(line, until))
+            first = _start(feeds, line)
+            packed = drop_blank_lines(data[first : _start(feeds, until)], quoted=False)
+            mended.pieces.append(packed.data)
+            lines = np.arange(line, until)
+            if packed.count:
+                starts = np.flatnonzero(np.frombuffer(b"\n" + packed.data[:-1], np.uint8) == _LINE_FEED)
+                starts = starts if packed.data else starts[:0]
+                lines = np.arange(line, line + len(starts)) + packed.before(starts)
+            mended.lines.append(lines)
 
     def _mend_line(self, mended: Mended, data: bytes, feeds: Positions, line: int, first_line: int) -> int:
         """Read the record that begins with this line; return the line to go on with, the same if it is not whole."""
