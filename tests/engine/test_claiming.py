@@ -6,7 +6,7 @@ from contextlib import ExitStack
 import pytest
 from django.db import connection, connections, transaction
 from tests.support.gates import gate
-from tests.support.jobs import history, insert_raw, job, state, wait_for_state
+from tests.support.jobs import change, history, insert_raw, job, state, wait_for_state
 from tests.support.kinds import notes
 from tests.support.tables import rows
 from tests.support.waiting import wait_for
@@ -155,8 +155,10 @@ def test_a_future_job_starts_by_itself_and_not_early(database):
 
 def test_a_future_job_survives_a_restart_of_its_worker(database):
     with worker_thread():
-        soon = [put("soon", delay=1.0), put("soon in a lane", delay=1.0, lane="x")]
+        soon = [put("soon", delay=3600), put("soon in a lane", delay=3600, lane="x")]
     assert [state(job_id) for job_id in soon] == ["pending", "pending"]
+    for job_id in soon:
+        change(job_id, "run_at = clock_timestamp()")
     with worker_thread():
         for job_id in soon:
             wait_for_state(job_id, "succeeded")

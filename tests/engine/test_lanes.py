@@ -230,7 +230,7 @@ def test_a_job_that_was_moved_out_of_the_way_does_not_block_its_lane(database):
     stray = enqueue("test.note", lane="x").job_id
     change(stray, "state = 'running', lease = gen_random_uuid(), heartbeat_at = clock_timestamp()")
     waiting = enqueue("test.note", lane="x").job_id
-    run_until_idle()
+    run_until_idle(stuck_seconds=3600.0)
     assert state(waiting) == "pending"
     rows("DELETE FROM jobs WHERE id = %s RETURNING id", stray)
     with worker_thread():

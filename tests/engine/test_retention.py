@@ -44,7 +44,7 @@ def aged(current: str, days: float) -> int:
 
 def clean_up() -> dict[str, int]:
     made = enqueue(retention.CLEAN_UP).job_id
-    run_until_idle(queues=("maintenance",))
+    run_until_idle(queues=("maintenance",), stuck_seconds=3600.0)
     assert state(made) == "succeeded", job(made).error
     return job(made).result
 

@@ -5,7 +5,6 @@ from threading import Barrier
 
 import pytest
 from django.db import connections
-from tests.support.feed_oracle import differences
 from tests.support.feed_points import watched
 from tests.support.feed_twins import ask_to_approve
 from tests.support.feed_worker import wait_at_point
@@ -80,7 +79,7 @@ def test_of_many_approvals_at_work_at_once_one_promotes_and_the_others_fail_with
         ends = [wait_until_ended(one) for one in jobs]
     assert sorted(end.state for end in ends) == ["failed"] * (MANY - 1) + ["succeeded"]
     assert {end.error_type for end in ends if end.state == "failed"} <= {"FEED_BUSY", "ALREADY_APPROVED"}
-    lines = [line for line in differences(twins.peaceful, twins.disturbed) if " jobs " not in line]
+    lines = [line for line in twins.differences() if " jobs " not in line]
     assert [line for line in lines if "ACTIVATION_APPROVAL_REQUESTED" not in line] == []
 
 

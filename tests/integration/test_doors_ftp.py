@@ -10,7 +10,7 @@ from ipaddress import ip_network
 
 import pytest
 from tests.support import ftp_server as servers
-from tests.support.doors import CAP, HASTY, IMPATIENT, LOOPBACK, PARTNER, ftp
+from tests.support.doors import CAP, HASTY, IMPATIENT, LOOPBACK, PARTNER, PATIENT_AT_FIRST, ftp
 from tests.support.ftp_server import FtpServer
 from tests.support.scripted_server import ScriptedServer
 
@@ -188,7 +188,7 @@ def test_fault_11_a_connection_dropped_at_any_tenth_never_gives_a_file(root, per
         FtpServer(root, behaviour=behaviour) as server,
         pytest.raises((ConnectionLost, RemoteBusy, TruncatedDownload, RemoteTimedOut)) as failure,
     ):
-        fetch(server, limits=IMPATIENT)
+        fetch(server, limits=PATIENT_AT_FIRST)
     assert isinstance(failure.value, TransientError)
 
 
@@ -227,7 +227,7 @@ def test_fault_20_a_transfer_has_an_end_even_if_bytes_keep_coming(root):
 
 def test_a_server_that_sends_nothing_is_left(root):
     with FtpServer(root, behaviour=servers.StopsSending) as server, pytest.raises(RemoteTimedOut):
-        fetch(server, limits=IMPATIENT)
+        fetch(server, limits=PATIENT_AT_FIRST)
 
 
 @pytest.mark.parametrize(
@@ -331,8 +331,9 @@ def test_a_broken_transfer_closes_the_session(root):
     ],
 )
 def test_another_kind_of_server_is_known_by_its_greeting(greeting, error):
+    limits = IMPATIENT if error is RemoteTimedOut else PATIENT_AT_FIRST
     with ScriptedServer([greeting]) as server, pytest.raises(error):
-        connect_ftp("127.0.0.1", server.port, PARTNER, allow_plain_ftp=True, policy=LOOPBACK, limits=IMPATIENT)
+        connect_ftp("127.0.0.1", server.port, PARTNER, allow_plain_ftp=True, policy=LOOPBACK, limits=limits)
     assert PARTNER.password.encode() not in server.heard
 
 

@@ -17,7 +17,7 @@ import asyncssh
 import pytest
 from cryptography.hazmat.primitives import serialization
 from tests.support import sftp_server as servers
-from tests.support.doors import CAP, HASTY, IMPATIENT, LOOPBACK, PARTNER, sftp
+from tests.support.doors import CAP, HASTY, IMPATIENT, LOOPBACK, PARTNER, PATIENT_AT_FIRST, sftp
 from tests.support.scripted_server import ScriptedServer
 from tests.support.sftp_server import USERNAME, SftpServer
 
@@ -494,7 +494,7 @@ def test_a_time_that_is_over_before_the_next_request_leaves_nothing_begun(root, 
 
 def test_a_server_that_goes_silent_is_left(root):
     with serving(root, servers.stops_answering_at(50)) as server, pytest.raises(RemoteTimedOut) as failure:
-        fetch(server, limits=IMPATIENT)
+        fetch(server, limits=PATIENT_AT_FIRST)
     assert isinstance(failure.value, TransientError)
 
 
@@ -548,8 +548,9 @@ def test_ssh_without_sftp_is_a_config_error(root):
     ],
 )
 def test_another_kind_of_server_is_known_by_its_greeting(greeting, error):
+    limits = IMPATIENT if error is RemoteTimedOut else PATIENT_AT_FIRST
     with ScriptedServer([greeting]) as server, pytest.raises(error) as failure:
-        connect_sftp("127.0.0.1", server.port, PARTNER, host_keys=[], policy=LOOPBACK, limits=IMPATIENT)
+        connect_sftp("127.0.0.1", server.port, PARTNER, host_keys=[], policy=LOOPBACK, limits=limits)
     assert PARTNER.password.encode() not in server.heard
     assert isinstance(failure.value, TransientError if error is RemoteTimedOut else ConfigError)
 

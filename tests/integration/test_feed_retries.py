@@ -23,7 +23,7 @@ from harvester.kernel.errors import ConfigError, TerminalError, TransientError
 
 pytestmark = pytest.mark.usefixtures("database")
 
-IMPATIENT = remote.TransferLimits(connect=5, login=5, idle=0.3)
+IMPATIENT = remote.TransferLimits(connect=120, login=120, idle=1)
 NOBODY_LISTENS = 1
 
 

@@ -11,8 +11,10 @@ from tests.support import ftp_server, sftp_server
 
 LOOPBACK = EgressPolicy([ip_network("127.0.0.0/8"), ip_network("::1/128")])
 PARTNER = Credentials(username=sftp_server.USERNAME, password=sftp_server.PASSWORD)
-#: For servers that are meant to fail by silence or slowness.
+#: For servers that never say another word: however slow the machine is, waiting ends in the same error.
 IMPATIENT = TransferLimits(connect=0.5, login=0.5, idle=0.3)
+#: For servers that let a client in and fall silent later: only the silence may end the test.
+PATIENT_AT_FIRST = TransferLimits(connect=120, login=120, idle=1)
 #: For servers that are meant to fail by sending too little.
 HASTY = TransferLimits(idle=30, rate_window=0.2, least_rate=1000)
 CAP = 100_000_000

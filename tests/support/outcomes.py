@@ -15,16 +15,16 @@ def job(job_id: int) -> Job:
     return Job.objects.get(id=job_id)
 
 
-def wait_until(job_id: int, *states: str, seconds: float = 30.0) -> Job:
+def wait_until(job_id: int, *states: str, seconds: float = 120.0) -> Job:
     """Wait until the job is in one of these states."""
     return wait_for(lambda: (found := job(job_id)).state in states and found, f"job {job_id} in {states}", seconds)
 
 
-def wait_until_ended(job_id: int, seconds: float = 30.0) -> Job:
+def wait_until_ended(job_id: int, seconds: float = 120.0) -> Job:
     return wait_until(job_id, *ENDED, seconds=seconds)
 
 
-def wait_until_all_ended(seconds: float = 60.0) -> None:
+def wait_until_all_ended(seconds: float = 120.0) -> None:
     question = "SELECT count(*) FROM jobs WHERE state NOT IN ('succeeded', 'failed', 'cancelled')"
     wait_for(lambda: rows(question)[0][0] == 0, "the end of all jobs", seconds)
 
@@ -79,4 +79,4 @@ def silent_job() -> int:
 
 
 def wait_until_rescued(job_id: int) -> None:
-    wait_for(lambda: "retryable" in history(job_id), f"the rescue of job {job_id}", 60)
+    wait_for(lambda: "retryable" in history(job_id), f"the rescue of job {job_id}")

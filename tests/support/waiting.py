@@ -9,7 +9,7 @@ T = TypeVar("T")
 PAUSES_SECONDS = (0.005, 0.05)
 
 
-def wait_for(condition: Callable[[], T], what: str = "the condition", seconds: float = 30.0) -> T:
+def wait_for(condition: Callable[[], T], what: str = "the condition", seconds: float = 120.0) -> T:
     """Ask until the answer is truthy; the limit only ends a test that hangs."""
     deadline = time.monotonic() + seconds
     pause, longest = PAUSES_SECONDS
