@@ -140,6 +140,15 @@ STOCKS = [
     "Limited Availability",
     "sold out",
     "\u00a0yes",
+    "-1",
+    "5",
+    "0.0",
+    "In Stock (5)",
+    "0 in stock",
+    "Out of Stock.",
+    "https://schema.org/InStock",
+    "2024-05-01",
+    "not available",
 ]
 GTINS = [
     "",

@@ -15,7 +15,7 @@ from harvester.kernel.network import FROM_ONE_COLUMN, Field
 from harvester.kernel.rejects import Fault, Rejected, WarningCode
 from harvester.kernel.sale_period import holds_at
 from harvester.kernel.signature import Content, content_hash, price_signature
-from harvester.kernel.stock import Stock, read_stock
+from harvester.kernel.stock import Stock, UnknownStock, read_stock
 from harvester.kernel.text import trim
 from harvester.kernel.urls import canonical_url, identity_url, is_web_url, url_hash
 
@@ -170,6 +170,11 @@ def slow_row(texts, places, network, settings):
     image = trim(one(Field.IMAGE_URL))
     link = trim(one(Field.URL) or one(Field.LANDING_URL))
     stock = read_stock(one(Field.STOCK))
+    is_unknown = bool(all_of(Field.STOCK)) and stock is Stock.UNKNOWN
+    if is_unknown and settings.unknown_stock is UnknownStock.REJECT:
+        raise Rejected(Fault.STOCK_UNREADABLE)
+    means_out = is_unknown and settings.unknown_stock is UnknownStock.OUT_OF_STOCK
+    in_stock = stock is not Stock.OUT and not means_out
     content = {
         "title": trim(one(Field.TITLE)),
         "url": url,
@@ -191,14 +196,12 @@ def slow_row(texts, places, network, settings):
         "amount": offered.price.amount,
         "currency": offered.price.currency,
         "original_amount": offered.original.amount if offered.original else None,
-        "in_stock": stock.in_stock,
+        "in_stock": in_stock,
         "content_hash": content_hash(Content(**renamed)),
-        "signature": price_signature(
-            offered.price, in_stock=stock.in_stock, original=offered.original, promotion=promotion
-        ),
+        "signature": price_signature(offered.price, in_stock=in_stock, original=offered.original, promotion=promotion),
     }
     noticed = {
-        WarningCode.UNKNOWN_STOCK: bool(all_of(Field.STOCK)) and stock is Stock.UNKNOWN,
+        WarningCode.UNKNOWN_STOCK: is_unknown,
         WarningCode.BAD_GTIN: bad_gtin,
         WarningCode.BAD_IMAGE_URL: bool(image) and not is_web_url(image),
     }

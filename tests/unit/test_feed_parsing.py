@@ -11,6 +11,7 @@ import pytest
 from tests.support.feeds import HEADER, MOMENT, cents, counts, feed, lines, parse, quoted_feed, row
 
 from harvester.feeds.networks import network_named
+from harvester.kernel.stock import UnknownStock
 from harvester.pipeline.parse import ParseLimits, ParseSettings, Parsing, file_chunks, parse_file
 from harvester.pipeline.parse.duplicates import ProductTracker
 from harvester.pipeline.parse.errors import RowCountLimitExceeded
@@ -105,6 +106,34 @@ def test_stock_that_nobody_knows_is_counted_only_where_a_column_tells_of_stock()
     assert counts(parse(told)[1]) == {"UNKNOWN_STOCK": 2}
     frame, report = parse(untold)
     assert (frame["in_stock"].to_list(), counts(report)) == ([True, True], {})
+
+
+STOCKED = feed(
+    *(
+        row(number, Availability=text)
+        for number, text in enumerate(["5", "-1", "ask us", "", "ask us", "12.05.2024"], 1)
+    )
+)
+
+
+@pytest.mark.parametrize(
+    ("meaning", "in_stock", "found"),
+    [
+        (UnknownStock.IN_STOCK, [True, False, True, True, True, True], {"UNKNOWN_STOCK": 4}),
+        (UnknownStock.OUT_OF_STOCK, [True, False, False, False, False, False], {"UNKNOWN_STOCK": 4}),
+        (UnknownStock.REJECT, [True, False], {"UNREADABLE_STOCK": 4}),
+    ],
+)
+def test_a_stock_text_that_cannot_be_read_means_what_the_feed_says(meaning, in_stock, found):
+    frame, report = parse(STOCKED, settings=ParseSettings(moment=MOMENT, unknown_stock=meaning))
+    assert (frame["in_stock"].to_list(), counts(report)) == (in_stock, found)
+    assert report.findings.unknown_stock == {"ask us": 2, "12.05.2024": 1}
+    assert report.stock_cells == 5, "the empty cell says nothing"
+
+
+def test_stock_of_rows_that_are_refused_for_another_reason_is_not_counted():
+    _, report = parse(feed(row(1, Availability="perhaps", Name=""), row(2, Availability="perhaps")))
+    assert (report.findings.unknown_stock, report.stock_cells) == ({"perhaps": 1}, 1)
 
 
 NOT_UTF8, NUL = "\udcff", "\x00"

@@ -16,6 +16,7 @@ from harvester.kernel.gtin import normalize_gtin, normalize_isbn
 from harvester.kernel.link_rules import IDENTITY_NAMES, LinkRules
 from harvester.kernel.network import Field
 from harvester.kernel.rejects import Rejected
+from harvester.kernel.stock import UnknownStock
 from harvester.kernel.urls import canonical_url, identity_url
 from harvester.pipeline.parse import SCHEMA, ParseSettings, Parsing
 from harvester.pipeline.parse.faults import fault_of
@@ -56,6 +57,7 @@ def dirty_feed(seed):
         moment=datetime(2024, 6, 1, tzinfo=UTC),
         default_currency=rng.choice([None, "USD", "EUR"]),
         decimal_style=rng.choice([None, ".", ","]),
+        unknown_stock=rng.choice(list(UnknownStock)),
     )
     return networks()[name], data, said, rng.choice([20_000, 200_000, 4_000_000])
 

@@ -12,6 +12,7 @@ from tests.support.small_disk import files_no_larger_than
 
 from harvester.feeds.networks import network_named
 from harvester.kernel.link_rules import LinkRules
+from harvester.kernel.stock import UnknownStock
 from harvester.pipeline.parse import ROW_COLUMNS, ParseLimits, ParseSettings, Parsing
 from harvester.pipeline.parse import known as known_module
 from harvester.pipeline.parse.blocks import Block
@@ -148,6 +149,7 @@ def test_only_records_of_which_nothing_was_said_are_known(remembering):
     _, report, lines = remembering.parse(feed(*rows).encode())
     assert lines == {2, 7, *range(8, 18)}
     assert report.findings.counts == {"MISSING_TITLE": 1, "UNKNOWN_STOCK": 1}
+    assert (report.findings.unknown_stock, report.stock_cells) == ({"perhaps": 1}, 15)
     assert report.duplicates.superseded.to_list() == [6]
 
 
@@ -172,13 +174,14 @@ def test_records_with_line_feeds_within_are_known_too(remembering):
     [
         {"settings": ParseSettings(moment=MOMENT, default_currency="EUR")},
         {"settings": ParseSettings(moment=MOMENT, decimal_style=",")},
+        {"settings": ParseSettings(moment=MOMENT, unknown_stock=UnknownStock.OUT_OF_STOCK)},
         {"data": feed(*many(*range(1, 9)), delimiter=",").encode()},
         {"data": feed(*many(*range(1, 9))).replace("Name", "Title", 1).encode()},
         {"data": quoted_feed(*many(*range(1, 9)), delimiter="\t").encode()},
         {"network": replace(network_named("impact"), name="other")},
         {"network": replace(network_named("impact"), links=LinkRules(tracking_names=frozenset({"x"})))},
     ],
-    ids=["currency", "decimals", "delimiter", "header", "quotes", "network", "links"],
+    ids=["currency", "decimals", "unknown stock", "delimiter", "header", "quotes", "network", "links"],
 )
 def test_whatever_else_rows_depend_on_makes_all_of_them_unknown(remembering, other):
     data = feed(*many(*range(1, 9))).encode()

@@ -24,8 +24,8 @@ router = Router(tags=["feeds"], auth=BearerKey(Scope.FEEDS_READ))
 _OPERATE = BearerKey(Scope.FEEDS_OPERATE)
 
 _SETTINGS = (
-    "transport", "host", "path", "username", "compression", "encoding", "default_currency", "max_file_bytes",
-    "max_rows", "max_products", "thresholds", "created_at", "updated_at",
+    "transport", "host", "path", "username", "compression", "encoding", "default_currency", "unknown_stock",
+    "max_file_bytes", "max_rows", "max_products", "thresholds", "created_at", "updated_at",
 )  # fmt: skip
 
 

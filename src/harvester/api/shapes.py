@@ -126,6 +126,9 @@ class Feed(FeedSummary):
     compression: str
     encoding: str
     default_currency: str
+    unknown_stock: str = Field(
+        description="what a stock text means that is empty or not understood: IN_STOCK, OUT_OF_STOCK or REJECT"
+    )
     expiry_hours: int | None = Field(description="after so many hours unseen, a product is shown no more")
     max_file_bytes: int | None
     max_rows: int | None

@@ -92,9 +92,10 @@ def change(name: Name, settings: Settings, *, accept_insecure: AcceptInsecure = 
     """Change settings of a feed. An empty value takes a setting back to its default, if it has one.
 
     Settings: network, schedule_hours (1, 2, 4, 6, 12, 24, or manual), expiry_hours (1 to 168), transport, host, port,
-    path, username, compression, encoding, default_currency, decimal_style, use_manifest, max_file_bytes, max_rows,
-    max_products, accepts_url_identity, unchanged_means_seen; and thresholds.NAME for expiry_share, expiry_least,
-    expiry_most, url_hash_share, url_hash_most, shock_move, shock_share, shock_least, reject_share, reject_least.
+    path, username, compression, encoding, default_currency, decimal_style, unknown_stock (IN_STOCK, OUT_OF_STOCK,
+    REJECT), use_manifest, max_file_bytes, max_rows, max_products, accepts_url_identity, unchanged_means_seen; and
+    thresholds.NAME for expiry_share, expiry_least, expiry_most, url_hash_share, url_hash_most, shock_move, shock_share,
+    shock_least, reject_share, reject_least.
     """
     given = read_pairs(settings)
     with session():

@@ -21,8 +21,9 @@ RUNS_SHOWN = 5
 _PUBLIC = (
     "id", "network", "status", "schedule_hours", "next_run_at", "manual_run_requested_at", "consecutive_failures",
     "last_run_at", "transport", "host", "port", "path", "username", "secret_fields", "secret_version", "compression",
-    "encoding", "default_currency", "decimal_style", "use_manifest", "max_file_bytes", "max_rows", "max_products",
-    "thresholds", "accepts_url_identity", "unchanged_means_seen", "created_by", "created_at", "updated_at",
+    "encoding", "default_currency", "decimal_style", "unknown_stock", "use_manifest", "max_file_bytes", "max_rows",
+    "max_products", "thresholds", "accepts_url_identity", "unchanged_means_seen", "created_by", "created_at",
+    "updated_at",
 )  # fmt: skip
 _STYLES = {"ENABLED": "green", "PAUSED": "yellow", "DISABLED": "bold red", "DRAFT": "cyan"}
 
@@ -130,6 +131,7 @@ def _facts(feed: dict[str, Any]) -> list[tuple[str, Any]]:
         "encoding",
         "default_currency",
         "decimal_style",
+        "unknown_stock",
         "max_file_bytes",
         "max_rows",
         "max_products",

@@ -34,6 +34,7 @@ from harvester.feeds.work import Work
 from harvester.guards.inflate import inflate
 from harvester.kernel.errors import TerminalError, TransientError
 from harvester.kernel.numerals import DecimalStyle
+from harvester.kernel.stock import UnknownStock
 from harvester.pipeline.baseline import Baseline, look
 from harvester.pipeline.gates import RunFacts, Thresholds, Verdict, judge
 from harvester.pipeline.hold import hold
@@ -156,6 +157,7 @@ def _parsing(work: Work, file: BinaryIO) -> Parsing:
         moment=moment,
         default_currency=feed.default_currency or None,
         decimal_style=cast("DecimalStyle | None", feed.decimal_style or None),
+        unknown_stock=UnknownStock(feed.unknown_stock),
     )
     encoding = cast("Encoding | None", feed.encoding or None)
     return Parsing(inflate(_chunks(file)), work.network, said, limits=limits, encoding=encoding)

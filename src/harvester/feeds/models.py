@@ -6,6 +6,7 @@ from django.db.models.functions import Now
 from harvester.catalog.models import Run, Source
 from harvester.feeds.states import Compression, FeedStatus, Transport
 from harvester.kernel.ids import uuid7
+from harvester.kernel.stock import UnknownStock
 
 
 class Feed(models.Model):
@@ -35,6 +36,7 @@ class Feed(models.Model):
     encoding = models.TextField(default="", blank=True)
     default_currency = models.TextField(default="", blank=True)
     decimal_style = models.TextField(default="", blank=True)
+    unknown_stock = models.TextField(choices=[(word, word) for word in UnknownStock], default=UnknownStock.IN_STOCK)
     use_manifest = models.BooleanField(default=True)
     max_file_bytes = models.BigIntegerField(null=True, blank=True)
     max_rows = models.IntegerField(null=True, blank=True)

@@ -23,14 +23,17 @@ from harvester.pipeline.parse.findings import storable
 MOST_EXAMPLES, EXAMPLE_CHARACTERS = 10, 200
 #: The share of products with a stronger ID than before above which somebody should look.
 UPGRADE_SHARE = 0.05
+#: The share of stock texts, of those that are not empty, above which unknown ones are listed.
+UNKNOWN_STOCK_SHARE = 0.05
 
 
 class NoticeCode(StrEnum):
     IDENTITY_UPGRADES = "IDENTITY_UPGRADES"  # many products came with a stronger ID than they are known by
+    UNKNOWN_STOCK_TEXTS = "UNKNOWN_STOCK_TEXTS"  # many cells of the stock column say nothing that is known
 
 
 #: Codes that `of_report` judges.
-OF_REPORT: tuple[NoticeCode, ...] = ()
+OF_REPORT: tuple[NoticeCode, ...] = (NoticeCode.UNKNOWN_STOCK_TEXTS,)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,6 +56,11 @@ RULES = {
         title="Many products changed their identity",
         needs_attention=True,
         advice="Check whether the partner changed the columns of the file.",
+    ),
+    NoticeCode.UNKNOWN_STOCK_TEXTS: NoticeRule(
+        title="Stock texts that are not understood",
+        needs_attention=True,
+        advice="Ask the partner what they mean, and set what they mean on the feed (unknown_stock).",
     ),
 }
 
@@ -80,9 +88,19 @@ class Notice:
         return {"code": self.code.value, "message": message, "count": self.count, "examples": examples}
 
 
-def of_report(report: ParseReport) -> list[Notice]:  # noqa: ARG001 - see the module's text
+def of_report(report: ParseReport) -> list[Notice]:
     """Return what the parsed rows of a file, or the first of them, give notice of."""
-    return []
+    return [*_of_stock(report)]
+
+
+def _of_stock(report: ParseReport) -> list[Notice]:
+    texts = report.findings.unknown_stock
+    count, cells = texts.total(), report.stock_cells
+    if count <= UNKNOWN_STOCK_SHARE * cells:
+        return []
+    message = f"{count:,} of {cells:,} stock texts ({count / cells:.1%}) are not understood."
+    examples = tuple(f"{text!r}: {number:,}" for text, number in texts.most_common(MOST_EXAMPLES))
+    return [Notice(code=NoticeCode.UNKNOWN_STOCK_TEXTS, message=message, count=count, examples=examples)]
 
 
 def of_upgrades(count: int, products: int) -> list[Notice]:

@@ -30,6 +30,7 @@ from harvester.kernel.currencies import MINOR_UNITS
 from harvester.kernel.errors import HarvesterError, NotFound
 from harvester.kernel.numerals import DecimalStyle
 from harvester.kernel.rejects import RejectCode, WarningCode
+from harvester.kernel.stock import UnknownStock
 from harvester.pipeline.parse import TEST_ROWS, ParseReport, ParseSettings, Parsing
 from harvester.pipeline.parse.encoding import Encoding
 from harvester.pipeline.parse.findings import storable
@@ -101,6 +102,7 @@ def _look(feed: Feed, data: bytes, *, is_whole: bool) -> dict[str, Any]:
         moment=database_now(),
         default_currency=feed.default_currency or None,
         decimal_style=cast("DecimalStyle | None", feed.decimal_style or None),
+        unknown_stock=UnknownStock(feed.unknown_stock),
     )
     chunks = inflate(_chunks(data), limits=_INFLATED, block_bytes=_BLOCK_BYTES, may_be_cut=not is_whole)
     parsing = Parsing(

@@ -15,6 +15,7 @@ from harvester.guards.hosts import InvalidHost, read_host
 from harvester.kernel.config import HIGHEST_PORT
 from harvester.kernel.currencies import MINOR_UNITS
 from harvester.kernel.errors import InvalidInput
+from harvester.kernel.stock import UnknownStock
 from harvester.kernel.text import CONTROLS, is_encodable, trim
 from harvester.pipeline.gates import Thresholds
 
@@ -232,6 +233,12 @@ def _decimal_style(name: str, value: Any) -> str:
     return text
 
 
+def _unknown_stock(name: str, value: Any) -> str:
+    if _is_none(value):
+        return UnknownStock.IN_STOCK.value
+    return _choice(name, value, {word.lower(): word.value for word in UnknownStock})
+
+
 def _limit(high: int) -> Callable[[str, Any], int | None]:
     def read(name: str, value: Any) -> int | None:
         return None if _is_none(value) else _whole(name, value, 1, high)
@@ -275,6 +282,7 @@ READERS: dict[str, Callable[[str, Any], Any]] = {
     "encoding": _encoding,
     "default_currency": _currency,
     "decimal_style": _decimal_style,
+    "unknown_stock": _unknown_stock,
     "use_manifest": _truth,
     "max_file_bytes": _limit(MOST_FILE_BYTES),
     "max_rows": _limit(MOST_ROWS),

@@ -23,6 +23,7 @@ class RejectCode(StrEnum):
     RAGGED_ROW = "RAGGED_ROW"
     BAD_ENCODING = "BAD_ENCODING"
     FIELD_TOO_LONG = "FIELD_TOO_LONG"
+    UNREADABLE_STOCK = "UNREADABLE_STOCK"
 
 
 class WarningCode(StrEnum):
@@ -81,6 +82,11 @@ class Fault(Enum):
     ROW_QUOTES = RejectCode.RAGGED_ROW, "something follows the quote that ends a field, or no quote ends it"
     ROW_UNDECODABLE = RejectCode.BAD_ENCODING, "some bytes are no text in the encoding of the file"
     ROW_NUL = RejectCode.BAD_ENCODING, "there is a NUL character"
+
+    STOCK_UNREADABLE = (
+        RejectCode.UNREADABLE_STOCK,
+        "the stock column is empty or says nothing that is known, and the feed rejects such rows",
+    )
 
     ID_TOO_LONG = RejectCode.FIELD_TOO_LONG, "an identifier has at most 255 characters"
     ID_CONTROLS = RejectCode.BAD_ENCODING, "an identifier has no control characters"

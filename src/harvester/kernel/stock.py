@@ -1,10 +1,19 @@
-"""What a feed's stock column says."""
+"""What a feed's stock column says, read the way people read it.
 
+Fail closed: only what surely says so is in stock. What may be a date, a question or two things at once is unknown.
+"""
+
+import re
+import unicodedata
 from collections.abc import Mapping
 from enum import StrEnum
 from types import MappingProxyType
+from typing import Final
 
-from harvester.kernel.headers import normalize_header
+from harvester.kernel.text import HYPHENS, trim
+
+#: A stock text is a word or a short sentence; what is longer belongs to another column.
+LONGEST_STOCK: Final = 120
 
 
 class Stock(StrEnum):
@@ -12,27 +21,145 @@ class Stock(StrEnum):
 
     IN = "in"
     OUT = "out"
-    #: Nothing, or a word that is in no table: counted as UNKNOWN_STOCK and taken as in stock.
+    #: Empty, or not to be read for sure: counted as UNKNOWN_STOCK, and the feed says what it means.
     UNKNOWN = "unknown"
 
-    @property
-    def in_stock(self) -> bool:
-        return self is not Stock.OUT
+
+class UnknownStock(StrEnum):
+    """What a stock text that cannot be read means in a feed."""
+
+    IN_STOCK = "IN_STOCK"
+    OUT_OF_STOCK = "OUT_OF_STOCK"
+    REJECT = "REJECT"
 
 
-#: Words in the form of `normalize_header`.
-IN_STOCK = frozenset({"y", "yes", "true", "1", "instock", "available", "lowstock", "limited", "limitedavailability"})
-OUT_OF_STOCK = frozenset(
-    {
-        *("n", "no", "false", "0", "outofstock", "unavailable"),
-        *("backorder", "backordered", "preorder", "soldout", "discontinued"),
-    }
-)
+# All words below are written without case, blanks and marks, as `_joined` returns them.
+_YES: Final = frozenset({"y", "yes", "t", "true"})
+_NO: Final = frozenset({"n", "no", "f", "false"})
+#: What there is; "not" before it and "no" behind it turn it around.
+_THERE: Final = frozenset({
+    "available", "availability", "inventory", "instock", "left", "leftinstock", "onhand", "onstock", "remaining",
+    "stock", "stockavailable",
+})  # fmt: skip
+_NOT: Final = frozenset({"arent", "isnt", "no", "nolonger", "non", "none", "not", "nothing", "zero"})
+_MUCH: Final = frozenset({
+    "afewleft", "available", "fewleft", "instock", "limited", "limitedavailability", "limitedstock", "limitedsupply",
+    "lowinstock", "lowinventory", "lowstock", "onhand", "onlineonly", "onstock", "readytoship", "stockavailable",
+    "unlimited", "unlimitedstock",
+})  # fmt: skip
+_GONE: Final = frozenset({
+    "arrivingsoon", "availablesoon", "awaitingstock", "backinstocksoon", "backorder", "backordered", "backsoon",
+    "comingsoon", "discontinued", "endoflife", "eol", "instocksoon", "notifyme", "onbackorder", "onorder", "onpreorder",
+    "oos", "out", "outofstock", "outstock", "preorder", "preordered", "presale", "reserved", "restocking", "retired",
+    "sold", "soldout", "specialorder", "unavailable", "waitlist",
+})  # fmt: skip
+IN_STOCK: Final = frozenset({
+    *_YES, *_MUCH, "backinstock",
+    *(there + yes for there in _THERE for yes in _YES),
+    *(yes + much for much in ("available", "instock", "onstock") for yes in ("yes", "true")),
+})  # fmt: skip
+OUT_OF_STOCK: Final = frozenset({
+    *_NO, *_GONE, "zero", "availabletoorder",
+    *(no + there for there in _THERE for no in _NOT),
+    *(there + no for there in _THERE for no in _NO),
+    *(gone + yes for gone in _GONE for yes in _YES),
+    *(f"available{how}{order}" for how in ("for", "on") for order in ("preorder", "backorder", "order", "request")),
+})  # fmt: skip
 STOCK_WORDS: Mapping[str, Stock] = MappingProxyType(
     dict.fromkeys(IN_STOCK, Stock.IN) | dict.fromkeys(OUT_OF_STOCK, Stock.OUT)
 )
+_THINGS: Final = ("ea", "item", "items", "pc", "pcs", "piece", "pieces", "unit", "units")
+#: What is said around the number of things that there are, as in "only 3 units left in stock".
+_COUNTED: Final = frozenset({
+    "", "qty", "quantity", "qtyinstock", "stocklevel", "stockqty", "stockquantity", *_THERE, *_MUCH,
+    *(thing + where for thing in _THINGS for where in ("", *_THERE)),
+    *(where + thing for thing in _THINGS for where in _THERE),
+})  # fmt: skip
+#: With these a number changes nothing.
+_GONE_WITH_NUMBER: Final = frozenset({"discontinued", "nostock", "notavailable", "notinstock", "oos", "outofstock",
+                                      "soldout", "unavailable"})  # fmt: skip
+#: Words that change nothing about what the others say.
+_FILLERS: Final = frozenset({
+    "are", "at", "been", "currently", "has", "have", "is", "item", "just", "moment", "now", "online", "only",
+    "permanently", "presently", "product", "sorry", "status", "temporarily", "the", "this", "we", "yet",
+})  # fmt: skip
+
+_SCHEMA_ORG: Final = re.compile(r"(?:(?:https?:)?//)?(?:www\.)?schema\.org/|schema:", re.IGNORECASE)
+_GONE_UNTIL: Final = re.compile(
+    r"(?:out[\s_-]*of[\s_-]*stock|sold[\s_-]*out|(?:pre|back)[\s_-]*order(?:ed)?|unavailable|not available|"
+    r"discontinued)[\s_.,:;!()-]+(?:back|by|due|eta|expected|ships?|shipping|till|until)\b",
+    re.IGNORECASE,
+)
+_DIGITS: Final = re.compile("[0-9][0-9.,']*")
+_COUNT: Final = re.compile(r"(?:[0-9]+|[0-9]{1,3}([.,'])[0-9]{3}(?:\1[0-9]{3})*)(?:[.,]([0-9]+))?")
+_DATE: Final = re.compile("(?:19|20)[0-9]{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12][0-9]|3[01])")
+#: "in stock - 5" has no minus; "-5", "in stock -5" and "in stock: - 5" have one.
+_MINUS: Final = re.compile(r"(?:\A|[^\w\s-]\s*)-\s*\Z|\s-\Z")
+_MORE_THAN: Final = re.compile(r"(>=?|\bover|\bmore than)\s*\Z", re.IGNORECASE)
+#: Case, blanks and these marks do not matter. Any other mark might, so a text with one is not read.
+_MARKS: Final = re.compile(r"[\s_.,!:;()\[\]\"=|?-]+")
+_SPELLED: Final = str.maketrans({
+    **dict.fromkeys(HYPHENS, "-"), **dict.fromkeys("\u2713\u2714\u2705\u2611", " yes "),
+    **dict.fromkeys("\u2717\u2718\u274c", " no "), **dict.fromkeys("'\u2018\u2019\ufe0f\u200b"),
+})  # fmt: skip
+#: "in stock?" does not say that something is in stock.
+_UNSURE_ENDS: Final = ("-", "?", ":", "=")
 
 
 def read_stock(text: str | None) -> Stock:
-    """Look a stock text up, whatever its case, blanks, underscores and hyphens."""
-    return STOCK_WORDS.get(normalize_header(text), Stock.UNKNOWN)
+    """Read one cell."""
+    cell = trim(text)
+    if len(cell) > LONGEST_STOCK:
+        return Stock.UNKNOWN
+    said = unicodedata.normalize("NFKC", cell).translate(_SPELLED).strip()
+    if prefix := _SCHEMA_ORG.match(said):
+        said = said[prefix.end() :].rstrip("/")
+    if _GONE_UNTIL.match(said):
+        return Stock.OUT
+    numbers = list(_DIGITS.finditer(said))
+    if len(numbers) > 1:
+        return Stock.UNKNOWN
+    stock = _read_count(said, numbers[0]) if numbers else _read_words(said)
+    is_unsure = said.startswith("-") or said.endswith(_UNSURE_ENDS)
+    return Stock.UNKNOWN if stock is Stock.IN and is_unsure else stock
+
+
+def _read_words(said: str) -> Stock:
+    for words in (_joined(said), _joined(said, without=_FILLERS)):
+        if words in STOCK_WORDS:
+            return STOCK_WORDS[words]
+    return Stock.UNKNOWN
+
+
+def _read_count(said: str, number: re.Match[str]) -> Stock:
+    """Read a text with one number in it: "5", "-1", "10+", "In Stock (5)", "only 3 units left"."""
+    digits = number[0].rstrip(".,'")
+    count = _COUNT.fullmatch(digits)
+    before, after = said[: number.start()], said[number.end() :]
+    is_dated = _DATE.fullmatch(digits) or (number[0] != digits and digits.strip("0123456789"))
+    if not count or is_dated or after.startswith("-") or before[-1:].isalpha():
+        return Stock.UNKNOWN
+    minus, more_than, is_least = _MINUS.search(before), _MORE_THAN.search(before), after.startswith("+")
+    before = before[: more_than.start()] if more_than else before.removesuffix("+")
+    rest = before + " " + after.removeprefix("+")
+    words = {_joined(rest), _joined(rest, without=_FILLERS)}
+    if words & _GONE_WITH_NUMBER:
+        return Stock.OUT
+    if not words & _COUNTED or (minus and (more_than or is_least)):
+        return Stock.UNKNOWN
+    is_zero = not digits.strip("0.,'")
+    if minus or (is_zero and not is_least and not more_than):
+        return Stock.OUT
+    is_unclear = (
+        # "at least 0" may be none; "(5)" is how accountants write -5; "available 12.05" may name a day.
+        (is_zero and (is_least or (more_than and more_than[1] == ">=")))
+        or (not any(words) and said.startswith("("))
+        or (any(words) and (count[2] or "").strip("0"))
+    )
+    return Stock.UNKNOWN if is_unclear else Stock.IN
+
+
+def _joined(said: str, *, without: frozenset[str] = frozenset()) -> str:
+    """The words without case, blanks and marks, those of "OutOfStock" like those of "out of stock"."""
+    spaced = re.sub("(?<=[a-z])(?=[A-Z])", " ", said)
+    return "".join(word for word in _MARKS.sub(" ", spaced.lower()).split() if word not in without)

@@ -14,6 +14,8 @@ MOST_SAMPLES = 50
 SAMPLE_CHARACTERS = 300
 #: What is secret is known by how it ends, which may stand behind what is shown: an address with a password in it.
 LOOKED_AT_CHARACTERS = SAMPLE_CHARACTERS + LONGEST_URL
+#: Different stock texts that are counted. Words for stock are few; more of them belong to another column.
+MOST_STOCK_TEXTS = 1_000
 
 Code: TypeAlias = RejectCode | WarningCode
 
@@ -35,10 +37,19 @@ class Sample:
 
 @dataclass(kw_only=True)
 class Findings:
-    """What was found in one part of a file, or in all of it."""
+    """What was found in one part of a file, or in all of it.
+
+    Attributes:
+        counts: how often each code occurs.
+        samples: the first rows of each code.
+        stock_cells: cells of the stock column that are not empty, of rows that are valid but for their stock.
+        unknown_stock: those of them that cannot be read, and how often each occurs.
+    """
 
     counts: Counter[Code] = field(default_factory=Counter)
     samples: dict[Code, list[Sample]] = field(default_factory=dict)
+    stock_cells: int = 0
+    unknown_stock: Counter[str] = field(default_factory=Counter)
 
     def refuse(self, fault: Fault, line: int, row: bytes) -> None:
         """Note one row that is refused."""
@@ -55,6 +66,10 @@ class Findings:
         """Take over what was found in parts that come later in the file, side by side."""
         for other in others:
             self.counts.update(other.counts)
+            self.stock_cells += other.stock_cells
+            self.unknown_stock.update(other.unknown_stock)
+        if len(self.unknown_stock) > MOST_STOCK_TEXTS:
+            self.unknown_stock = Counter(dict(self.unknown_stock.most_common(MOST_STOCK_TEXTS)))
         for code in {code for other in others for code in other.samples}:
             kept = self.samples.setdefault(code, [])
             later = sorted(sample for other in others for sample in other.samples.get(code, ()))

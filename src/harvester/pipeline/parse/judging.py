@@ -7,12 +7,16 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from harvester.kernel.network import Field
 from harvester.kernel.rejects import Fault, WarningCode
 from harvester.pipeline.parse.blocks import Block
 from harvester.pipeline.parse.faults import FAULT_TYPE, NUMBER, NUMBERS_OF_CODE, fault_of
-from harvester.pipeline.parse.findings import MOST_SAMPLES, Findings
+from harvester.pipeline.parse.findings import MOST_SAMPLES, Findings, storable
 from harvester.pipeline.parse.lookup import collected
+from harvester.pipeline.parse.texts import trimmed
 
+#: Characters of a stock text that is shown.
+SHOWN_STOCK: Final = 60
 _TITLE_FAULT: Final = "title_fault"
 #: Columns of faults, in the order in which people should hear of them.
 _FAULTS: Final = (
@@ -23,6 +27,7 @@ _FAULTS: Final = (
     "price_fault",
     "item_id_fault",
     "sku_fault",
+    "stock_fault",
 )
 _WARNINGS: Final = {
     WarningCode.UNKNOWN_STOCK: "unknown_stock",
@@ -48,6 +53,8 @@ def judged(rows: pl.DataFrame, block: Block) -> tuple[pl.DataFrame, Findings, ND
         if name in rows.columns and rows[name].any():
             _note_warning(findings, block, code, rows[name] & is_valid)
             is_warned |= rows[name]
+    if Field.STOCK.value in rows.columns:
+        _note_stock(findings, rows, is_valid | (faults == NUMBER[Fault.STOCK_UNREADABLE]))
     return rows if is_valid.all() else rows.filter(is_valid), findings, block.lines[is_warned.to_numpy()]
 
 
@@ -79,3 +86,13 @@ def _note_warning(findings: Findings, block: Block, code: WarningCode, mask: pl.
         findings.counts[code] += len(places)
         for place in places.head(MOST_SAMPLES):
             findings.show(code, int(block.lines[place]), block.record(place))
+
+
+def _note_stock(findings: Findings, rows: pl.DataFrame, is_asked: pl.Series) -> None:
+    """Count the stock texts that cannot be read, and those that are there at all; an empty one is never known."""
+    findings.stock_cells += int(is_asked.sum())
+    if "unknown_stock" in rows.columns and (unknown := rows["unknown_stock"] & is_asked).any():
+        texts = rows.filter(unknown).select(trimmed(pl.col(Field.STOCK.value))).to_series()
+        findings.stock_cells -= int((texts == "").sum())
+        for text, count in texts.filter(texts != "").value_counts().iter_rows():
+            findings.unknown_stock[storable(text[:SHOWN_STOCK])] += count

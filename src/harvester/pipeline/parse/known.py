@@ -54,7 +54,7 @@ def key_of(dialect: Dialect, binding: Binding, network: Network, settings: Parse
         *(ROWS_VERSION, CONTENT_VERSION, harvester.__version__, pl.__version__, polars_hash.__version__),
         *(dialect.delimiter, dialect.quoted, binding.header, sorted(binding.columns.items())),
         *(network.name, links.tracked_path, links.landing_parameters, sorted(links.tracking_names)),
-        *(links.tracking_prefixes, settings.default_currency, settings.decimal_style),
+        *(links.tracking_prefixes, settings.default_currency, settings.decimal_style, settings.unknown_stock),
     ]
     return hashlib.sha256(json.dumps(depends_on).encode()).hexdigest()
 

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 import polars as pl
 
-from harvester.kernel.network import Network
+from harvester.kernel.network import Field, Network
 from harvester.pipeline.parse.binding import Binding
 from harvester.pipeline.parse.blocks import BLOCK_BYTES, Block, RecordCutter, Shape
 from harvester.pipeline.parse.columns import ColumnReader
@@ -63,6 +63,12 @@ class ParseReport:
     rows_known: int = 0
     findings: Findings = field(default_factory=Findings)
     duplicates: Duplicates | None = None
+
+    @property
+    def stock_cells(self) -> int:
+        """Cells of the stock column that are not empty; of rows that are known, every one could be read."""
+        known = self.rows_known if Field.STOCK in self.binding.columns else 0
+        return known + self.findings.stock_cells
 
 
 class Parsing:

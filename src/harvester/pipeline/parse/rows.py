@@ -18,7 +18,7 @@ from harvester.kernel.network import Field, Network
 from harvester.kernel.numerals import DecimalStyle
 from harvester.kernel.rejects import Fault, Rejected
 from harvester.kernel.sale_period import holds_at
-from harvester.kernel.stock import Stock, read_stock
+from harvester.kernel.stock import Stock, UnknownStock, read_stock
 from harvester.pipeline.parse.blocks import Block
 from harvester.pipeline.parse.columns import ColumnReader
 from harvester.pipeline.parse.faults import FAULT_TYPE, NUMBER, no_faults
@@ -56,11 +56,13 @@ class ParseSettings:
         moment: when the prices are observed; sale prices outside their period do not count.
         default_currency: for rows that name none.
         decimal_style: used only where a price has two readings.
+        unknown_stock: what a stock text means that is empty or cannot be read.
     """
 
     moment: datetime
     default_currency: str | None = None
     decimal_style: DecimalStyle | None = None
+    unknown_stock: UnknownStock = UnknownStock.IN_STOCK
 
     def __post_init__(self) -> None:
         if self.moment.tzinfo is None:
@@ -84,6 +86,7 @@ class RowReader:
         self._columns = columns
         self._texts = columns.texts
         self._moment = settings.moment
+        self._unknown_stock = settings.unknown_stock
         self._links = LinkReader(network.links)
         self._prices = PriceReader(
             self._texts,
@@ -139,7 +142,7 @@ class RowReader:
             *_too_long(looked, block),
         ).with_row_index("place")
         rows = self._prices.work(ready.lazy(), ready[COLUMN])
-        return collected(self._gtins.work(rows.with_columns(*_stock(looked))))
+        return collected(self._gtins.work(rows.with_columns(*_stock(looked, self._unknown_stock))))
 
     def _in_period(self, looked: pl.DataFrame) -> list[pl.Series]:
         """Sale prices only where they hold, and faults where nobody knows."""
@@ -183,15 +186,19 @@ class RowReader:
             yield patched(rows[name], odd["place"], odd[name])
 
 
-def _stock(looked: pl.DataFrame) -> Iterator[pl.Expr]:
+def _stock(looked: pl.DataFrame, meaning: UnknownStock) -> Iterator[pl.Expr]:
     """Whether products are in stock, and where the column for it says nothing that is known."""
+    cell = pl.col(Field.STOCK.value)
     words = looked[Field.STOCK.value].unique().to_list() if Field.STOCK.value in looked.columns else []
     meanings = {word: read_stock(word) for word in words}
-    out = [word for word, stock in meanings.items() if stock is Stock.OUT]
     unknown = [word for word, stock in meanings.items() if stock is Stock.UNKNOWN]
-    yield (~pl.col(Field.STOCK.value).is_in(out) if out else pl.lit(value=True)).alias("in_stock")
+    out = [word for word, stock in meanings.items() if stock is Stock.OUT]
+    out += unknown if meaning is UnknownStock.OUT_OF_STOCK else []
+    yield (~cell.is_in(out) if out else pl.lit(value=True)).alias("in_stock")
     if unknown:
-        yield pl.col(Field.STOCK.value).is_in(unknown).alias("unknown_stock")
+        yield cell.is_in(unknown).alias("unknown_stock")
+    if unknown and meaning is UnknownStock.REJECT:
+        yield (cell.is_in(unknown).cast(FAULT_TYPE) * NUMBER[Fault.STOCK_UNREADABLE]).alias("stock_fault")
 
 
 def _too_long(looked: pl.DataFrame, block: Block) -> Iterator[pl.Series]:

@@ -10,12 +10,19 @@ from harvester.feeds.states import Transport
 from harvester.feeds.validation import THRESHOLDS
 from harvester.guards.host_keys import HostKey
 from harvester.kernel.errors import InvalidInput
+from harvester.kernel.stock import UnknownStock
 from harvester.pipeline.parse import ParseLimits
 
 #: What credentials may hold -> what people call it.
 SECRETS: Final = {"password": "Password", "private_key": "Private key", "passphrase": "Passphrase of the key"}
 MEGABYTE: Final = 1024 * 1024
 _DETECTED: Final = "found out from the file"
+#: What a stock text means that cannot be read -> what people call it.
+UNKNOWN_STOCK_WORDS: Final = {
+    UnknownStock.IN_STOCK.value: "in stock",
+    UnknownStock.OUT_OF_STOCK.value: "out of stock",
+    UnknownStock.REJECT.value: "the row is rejected",
+}
 #: Threshold -> what people call it, in the order of the gates.
 THRESHOLD_WORDS: Final = {
     "expiry_share": "Missing products, share that holds a run",
@@ -82,6 +89,11 @@ def _file(feed: Feed) -> list[Fact]:
         Fact(name="Encoding", value=feed.encoding or _DETECTED, is_default=not feed.encoding),
         Fact(name="Default currency", value=feed.default_currency),
         Fact(name="Before the cents", value=_point(feed.decimal_style), is_default=not feed.decimal_style),
+        Fact(
+            name="Unknown stock text",
+            value=UNKNOWN_STOCK_WORDS[feed.unknown_stock],
+            is_default=feed.unknown_stock == UnknownStock.IN_STOCK,
+        ),
         Fact(name="Manifest", value=_truth(feed.use_manifest, "used where the network has one", "not used")),
         Fact(
             name="Products by address", value=_truth(feed.accepts_url_identity, "accepted", "held when there are many")

@@ -20,7 +20,7 @@ from harvester.feeds.validation import THRESHOLDS
 from harvester.feeds.verbs.configuring import DEFAULT_EXPIRY_HOURS
 from harvester.pipeline.parse import ParseLimits
 from harvester.portal.feeds.drawing import drawn
-from harvester.portal.feeds.facts import MEGABYTE, THRESHOLD_WORDS
+from harvester.portal.feeds.facts import MEGABYTE, THRESHOLD_WORDS, UNKNOWN_STOCK_WORDS
 from harvester.portal.forms import Choice, Password, SecretText, Text, Tick
 
 THRESHOLD: Final = "threshold_"
@@ -30,7 +30,8 @@ NEW: Final = ""
 #: Settings that the form has under their own names.
 PLAIN: Final = (
     *("network", "transport", "host", "port", "path", "username", "schedule_hours", "expiry_hours"),
-    *("compression", "encoding", "default_currency", "decimal_style", "use_manifest", "max_rows", "max_products"),
+    *("compression", "encoding", "default_currency", "decimal_style", "unknown_stock", "use_manifest"),
+    *("max_rows", "max_products"),
     *("accepts_url_identity", "unchanged_means_seen"),
 )
 SECRETS: Final = ("password", "private_key", "passphrase")
@@ -93,7 +94,7 @@ COMMON: Final = (
     Section(
         "How the file is read",
         "Found out from the file where nothing is said.",
-        ("compression", "encoding", "default_currency", "decimal_style", "use_manifest"),
+        ("compression", "encoding", "default_currency", "decimal_style", "unknown_stock", "use_manifest"),
         is_folded=True,
     ),
     Section(
@@ -166,6 +167,11 @@ class FeedForm(forms.Form):
     decimal_style = _choice(
         "What stands before the cents",
         (("", "Find out from the file"), (".", "A point: 12.50"), (",", "A comma: 12,50")),
+    )
+    unknown_stock = _choice(
+        "A stock text that is empty or not understood means",
+        [(word, words.capitalize()) for word, words in UNKNOWN_STOCK_WORDS.items()],
+        "Each such row is counted as UNKNOWN_STOCK, and the run lists the texts if there are many.",
     )
     use_manifest = forms.BooleanField(
         label="Compare with the network's manifest",
