@@ -52,7 +52,7 @@ def test_it_says_when_it_can_no_longer_refresh(viewer):
 
 
 def test_it_is_calm_until_something_needs_somebody(viewer):
-    calm = viewer.page.get_by_role("heading", name="Nothing needs you")
+    calm = viewer.page.get_by_role("heading", name="All clear")
     expect(calm).to_be_visible()
     with transaction.atomic():
         number = raise_alert("OFFERS_DIFFER", "offers:1", "Offers of Shop are wrong", "Look into it.")

@@ -34,6 +34,19 @@ def test_a_feed_is_shown_with_its_settings_and_without_secrets(world, operator):
     assert secrets.open_document("feed", world.feed.id)["password"] not in str(shown)
 
 
+def test_a_feed_shows_its_visible_offers_or_why_there_are_none(world, operator):
+    world.put(100, 101)
+    world.run()
+    path = f"/feeds/{world.feed.id}"
+    shown = operator.read(path)
+    assert (shown["visible_offers"], shown["not_visible_because"], shown["disappearing_offers"]) == (2, None, 0)
+    assert shown["offers_expire_at"] > shown["last_run_at"]
+    world.pass_time(49)
+    for shown in (operator.read(path), operator.read("/feeds")["items"][0]):
+        assert shown["visible_offers"] == 0
+        assert shown["not_visible_because"].startswith("Not visible because all offers expired on")
+
+
 def test_feeds_are_paged_by_name_and_filtered_by_state(world, operator):
     for name in ("B", "A", "C"):
         source = Source.objects.create(retailer=world.source.retailer, name=name, kind="AFFILIATE_FEED")

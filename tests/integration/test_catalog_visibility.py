@@ -13,12 +13,12 @@ from tests.support.catalog import fetch, hours
 
 from harvester.catalog import corrections, ignoring, offers, sources
 from harvester.kernel.actor import system
-from harvester.kernel.effective_time import effective_now
+from harvester.kernel.effective_time import effective_now, expires_at
 
 pytestmark = pytest.mark.usefixtures("database")
 TEST = system("test")
 TICK = dt.timedelta(microseconds=1)
-NONE = dt.timedelta()
+NONE, SECOND = dt.timedelta(), dt.timedelta(seconds=1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,6 +148,28 @@ def test_the_clock_of_the_database_is_that_of_the_kernel_in_every_time_zone(now,
         told = fetch(query, now, frozen, held_since, longest)
     expected = effective_now(now, frozen=frozen, held_since=held_since, max_hold=hours(longest))
     assert told == [(expected.replace(tzinfo=None),)]
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    seen=st.integers(0, 365 * 86_400).map(lambda later: dt.datetime(2026, 1, 1, tzinfo=dt.UTC) + later * SECOND),
+    expiry=st.integers(1, 168),
+    frozen=st.timedeltas(NONE, dt.timedelta(days=9)),
+    held=st.none() | st.timedeltas(dt.timedelta(days=-9), dt.timedelta(days=9)),
+    longest=st.integers(1, 168),
+)
+def test_offers_expire_when_the_database_the_kernel_and_the_view_say_so(seen, expiry, frozen, held, longest):
+    """Until that moment the offer is active by the clock of the source, and one tick later it is not."""
+    held_since = None if held is None else seen + held
+    query = "SELECT expires_at(%s, %s::smallint, %s, %s::timestamptz, %s::smallint) AT TIME ZONE 'UTC'"
+    with transaction.atomic():
+        fetch("SET LOCAL TIME ZONE 'Europe/Berlin'")
+        [(told,)] = fetch(query, seen, expiry, frozen, held_since, longest)
+    clock = {"frozen": frozen, "held_since": held_since, "max_hold": hours(longest)}
+    expires = expires_at(seen, hours(expiry), **clock)
+    assert told == expires.replace(tzinfo=None)
+    assert effective_now(expires, **clock) - hours(expiry) <= seen
+    assert effective_now(expires + TICK, **clock) - hours(expiry) > seen
 
 
 def test_an_ignored_run_and_an_ignored_price_are_seen_nowhere():

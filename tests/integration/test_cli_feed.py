@@ -23,7 +23,7 @@ from tests.support.sftp_server import PASSWORD, USERNAME, SftpServer
 from tests.support.tables import rows
 from tests.support.workers import worker_thread
 
-from harvester.catalog.models import Run
+from harvester.catalog.models import Run, Source
 from harvester.cli.actor import operator
 from harvester.cli.feed import change, read_pairs
 from harvester.feeds.access import OWNER_KIND
@@ -114,6 +114,21 @@ def test_lists_show_state_schedule_and_last_run(world):
     [run] = data.json["runs"]
     assert (run["rows_read"], run["products_new"], run["prices_written"], run["error_code"]) == (2, 2, 2, None)
     assert PASSWORD not in shown.out + data.out
+
+
+def test_promoted_offers_that_are_not_visible_are_reported_with_the_reason(world):
+    world.put(100, 200)
+    Source.objects.update(is_display_primary=False)
+    with worker_thread():
+        ran = feed("run", "Shop by Impact", "--wait")
+    why = "Not visible because Shop by Impact is not the display primary of Shop. Make it primary."
+    for shown in (ran, feed("show", "Shop by Impact"), feed("list")):
+        assert why in " ".join(shown.out.split())
+    assert feed("list", "--json").json["feeds"][0]["not_visible_because"] == why
+    Source.objects.update(is_display_primary=True)
+    shown = feed("show", "Shop by Impact", "--json").json
+    assert (shown["visible_offers"], shown["not_visible_because"]) == (2, None)
+    assert shown["offers_expire_at"] > shown["last_run_at"]
 
 
 def test_a_feed_is_switched_by_commands():
@@ -227,7 +242,7 @@ def test_commands_about_a_feed_by_ftp_never_talk_about_host_keys(settings, tmp_p
 
     with FtpServer(tmp_path) as partner, worker_thread():
         added = quiet("add", NAME, *FTP, f"port={partner.port}", "--accept-insecure")
-        assert "Next: harvester feed credentials, feed test, feed enable." in " ".join(added.split())
+        assert "Next: harvester feed credentials, feed test, feed enable, source primary." in " ".join(added.split())
         assert "credentials are missing" in quiet("enable", NAME, code=2)
         assert "lacks: credentials" in quiet("show", NAME)
         quiet("credentials", NAME, "--password-stdin", stdin="wrong\n")

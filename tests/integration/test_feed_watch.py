@@ -105,13 +105,44 @@ def test_a_held_run_stops_the_clock_of_expiry():
     assert watch() == []
 
 
-@pytest.mark.parametrize(("status", "outcome"), [("SUCCEEDED", "PROMOTED"), ("FAILED", None), ("SUCCEEDED", "HELD")])
-def test_expiry_for_other_reasons_is_not_told_here(status, outcome):
+def test_a_held_feed_near_expiry_gets_the_alert_about_its_hold_alone():
     feed = make_feed()
-    make_run(feed, days=0.1, outcome="SKIPPED")
-    make_run(feed, status=status, outcome=outcome)
+    held = make_run(feed, days=2, outcome="HELD")
+    make_run(feed, outcome="SKIPPED")
+    point(feed, last_promoted_at=ago(70), held_run_no=held.no, held_since=ago(30), max_hold_hours=24)
+    assert watch() == ["HOLD_ENDS_SOON"]
+    assert "If nobody decides, they disappear on" in Alert.objects.get().body
+
+
+@pytest.mark.parametrize(
+    ("outcome", "fields", "said"),
+    [
+        (None, {"status": "ENABLED"}, "The last run failed."),
+        ("PROMOTED", {"status": "PAUSED"}, "The feed is paused."),
+        ("PROMOTED", {"status": "ENABLED", "schedule_hours": None}, "The feed runs only manually."),
+        ("REJECTED", {"status": "ENABLED", "schedule_hours": 6}, "The last run was rejected."),
+    ],
+)
+def test_offers_that_no_run_will_confirm_raise_an_alert_before_they_expire(outcome, fields, said):
+    feed = make_feed()
+    make_run(feed, days=0.1, status="SUCCEEDED" if outcome else "FAILED", outcome=outcome)
+    type(feed).objects.update(**fields)
+    point(feed, last_promoted_at=ago(35))
+    assert watch() == []
+    point(feed, last_promoted_at=ago(37))
+    assert watch() == ["PRODUCTS_EXPIRE_SOON"]
+    assert said in Alert.objects.get().body
+    assert "Otherwise its offers disappear on" in Alert.objects.get().body
+
+
+def test_a_feed_whose_next_run_comes_in_time_raises_no_alert():
+    feed = make_feed()
+    make_run(feed, days=0.1)
+    type(feed).objects.update(status="ENABLED", schedule_hours=24, next_run_at=ago(-5))
     point(feed, last_promoted_at=ago(40))
     assert watch() == []
+    type(feed).objects.update(next_run_at=ago(-9))
+    assert watch() == ["PRODUCTS_EXPIRE_SOON"]
 
 
 def test_a_run_at_work_changes_nothing_and_a_promotion_ends_it():

@@ -150,7 +150,7 @@ def test_the_configuration_tells_what_is_set_what_lacks_and_which_key_waits(view
     told = text(viewer.get(f"/feeds/{one.pk}/"))
     for words in (
         *("path is missing", "Private key Set", "Password not set", "Not approved", KEY.fingerprint, "40 %"),
-        *("1 set for this feed", "500 MB", "Consumers do not see this source"),
+        *("1 set for this feed", "500 MB", "Consumers will not see its offers"),
     ):
         assert words in told, words
 
@@ -334,6 +334,11 @@ def test_the_steps_of_a_draft_lead_to_its_first_run(admin):
     assert following() == "Enable"
     Feed.objects.update(updated_at=timezone.now() + timezone.timedelta(hours=1))
     assert following() == "Test", "a test of other settings proves nothing"
+    Feed.objects.update(status="ENABLED")
+    assert following() == "Make primary", "consumers see nothing before"
+    assert f'href="/sources/{one.source_id}/primary/"' in admin.get(path).content.decode()
+    Source.objects.update(is_display_primary=True)
+    assert "hv-next" not in admin.get(path).content.decode()
 
 
 def test_what_a_run_made_of_the_catalog_is_told_without_a_reload(admin):

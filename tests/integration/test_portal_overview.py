@@ -8,7 +8,7 @@ import pytest
 from django.core.cache import cache
 from django.utils import timezone
 from tests.support.catalog import fetch
-from tests.support.catalog_rows import make_feed, make_run
+from tests.support.catalog_rows import make_feed, make_run, write
 from tests.support.portal import MOMENTS_AGO, job, person
 
 from harvester.catalog.models import Source
@@ -57,16 +57,16 @@ def test_nothing_needs_anybody_while_all_is_well(viewer):
     enabled()
     assert overview.needs() == []
     shown = words(viewer)
-    assert "Nothing needs you" in shown
+    assert "All clear" in shown
     assert "1 feed: 1 enabled." in shown
-    assert "No run is going on." in shown
+    assert "No runs in progress." in shown
 
 
 def test_without_a_feed_the_page_says_so(viewer):
     assert "There is no feed yet." in words(viewer)
 
 
-def test_a_held_run_tells_why_and_when_its_offers_go_dark(viewer):
+def test_a_held_run_shows_why_and_when_its_offers_disappear(viewer):
     feed = enabled()
     promoted = timezone.now() - timedelta(hours=1)
     held(feed, last_promoted_at=promoted, max_hold_hours=24)
@@ -74,11 +74,11 @@ def test_a_held_run_tells_why_and_when_its_offers_go_dark(viewer):
     assert (need.kind, need.feed, need.reason) == (NeedKind.HELD, "Shop", "37 of 40 are missing.")
     assert need.at == promoted + timedelta(hours=48 + 24)
     shown = words(viewer)
-    assert "Held Shop 37 of 40 are missing. goes dark in 2 d" in shown
-    assert "Nothing needs you" not in shown
+    assert "Held Shop 37 of 40 are missing. offers disappear in 2 d" in shown
+    assert "All clear" not in shown
 
 
-def test_the_moment_of_darkness_is_that_of_visibility():
+def test_offers_disappear_at_the_moment_that_visibility_says():
     """Just before it the database still calls the offers active, just after it no more."""
     feed = enabled()
     held(feed)
@@ -120,14 +120,82 @@ def test_a_feed_is_late_when_nobody_begins_its_run():
     assert needed() == {NeedKind.LATE: ["Late"]}
 
 
-def test_a_feed_whose_offers_expired_is_dark_unless_it_is_not_shown():
+def test_a_feed_whose_offers_expired_needs_attention_unless_another_source_is_shown():
     gone = timezone.now() - timedelta(hours=49)
-    dark, hidden = enabled("Dark"), enabled("Hidden")
+    expired, hidden = enabled("Expired"), enabled("Hidden")
     Source.objects.update(last_promoted_at=gone)
     Source.objects.filter(pk=hidden.source_id).update(is_display_primary=False)
-    assert needed() == {NeedKind.DARK: ["Dark"]}
-    assert overview.needs()[0].named[0].at - gone > timedelta(hours=47)
-    assert dark.pk == overview.needs()[0].named[0].feed_id
+    make_source_of(hidden, is_display_primary=True)
+    assert needed() == {NeedKind.OFFERS_EXPIRED: ["Expired"]}
+    assert overview.needs()[0].named[0].at == gone + timedelta(hours=48)
+    assert expired.pk == overview.needs()[0].named[0].feed_id
+
+
+def make_source_of(feed: Feed, **fields) -> None:
+    """Another source of the same retailer."""
+    values = {"name": "Other", "kind": "AFFILIATE_FEED", "expiry_hours": 48, **fields}
+    Source.objects.create(retailer_id=feed.source.retailer_id, **values)
+
+
+@pytest.mark.parametrize("state", ["held", "paused", "failing", "disabled"])
+def test_expired_offers_need_attention_whatever_state_the_feed_is_in(state):
+    feed = enabled()
+    Source.objects.update(last_promoted_at=timezone.now() - timedelta(hours=100))
+    if state == "held":
+        held(feed)
+    elif state == "failing":
+        Feed.objects.update(consecutive_failures=1)
+    else:
+        Feed.objects.update(status=state.upper())
+    assert needed()[NeedKind.OFFERS_EXPIRED] == ["Shop"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "outcome", "said"),
+    [
+        ({"schedule_hours": None}, "PROMOTED", "The feed runs only manually. Run it now."),
+        ({"consecutive_failures": 1}, None, "The last run failed. Fix the problem and run the feed again."),
+        ({"status": "PAUSED"}, "PROMOTED", "The feed is paused. Resume it if its offers should stay visible."),
+    ],
+)
+def test_offers_that_no_run_will_confirm_need_attention_before_they_expire(viewer, fields, outcome, said):
+    feed = enabled()
+    make_run(feed, status="SUCCEEDED" if outcome else "FAILED", outcome=outcome, error=None if outcome else "No.")
+    Feed.objects.update(**fields)
+    Source.objects.update(last_promoted_at=timezone.now() - timedelta(hours=35))
+    assert NeedKind.EXPIRES_SOON not in needed()
+    Source.objects.update(last_promoted_at=timezone.now() - timedelta(hours=37))
+    assert needed()[NeedKind.EXPIRES_SOON] == ["Shop"]
+    assert f"Expires soon Shop {said} offers disappear in" in words(viewer)
+
+
+def test_promoted_offers_that_consumers_do_not_see_need_attention_with_the_reason(viewer):
+    forgotten, second = enabled("Forgotten"), enabled("Second")
+    Source.objects.update(is_display_primary=False)
+    make_source_of(second, is_display_primary=True)
+    assert needed() == {NeedKind.NOT_VISIBLE: ["Forgotten"]}
+    said = "Not visible because Forgotten is not the display primary of Forgotten. Make it primary."
+    assert f"Not visible Forgotten {said} promoted" in words(viewer)
+    assert said in words_of(viewer, f"/feeds/{forgotten.pk}/")
+    assert said in words_of(viewer, "/feeds/")
+    assert "Not visible because Other is the display primary of Second." in words_of(viewer, "/feeds/")
+
+
+def test_a_display_primary_whose_prices_are_all_hidden_needs_attention(viewer):
+    feed = enabled()
+    Source.objects.update(last_promoted_run_no=7, last_promoted_count=2)
+    for product in (1, 2):
+        write(
+            "INSERT INTO hidden_offers (source_id, product_id, absence_accepted, last_promoted_run_no, "
+            "last_promoted_at) VALUES (%s, %s, false, 7, now())",
+            *(feed.source_id, product),
+        )
+    assert needed() == {NeedKind.NOT_VISIBLE: ["Shop"]}
+    assert "Not visible because corrections or ignored runs hide all prices." in words(viewer)
+
+
+def words_of(client, path: str) -> str:
+    return " ".join(re.sub(r"<[^>]+>", " ", client.get(path).content.decode()).split())
 
 
 def test_a_host_key_that_nobody_approved_is_told_by_its_fingerprint(viewer):
@@ -152,7 +220,7 @@ def test_of_many_needs_some_are_named_and_all_are_counted(viewer):
     assert (len(found.named), found.total, found.more) == (overview.NAMED, overview.NAMED + 3, 3)
     shown = words(viewer)
     assert "3 more failing feeds" in shown
-    assert f"Needs you now {overview.NAMED + 3}" in shown
+    assert f"Needs attention {overview.NAMED + 3}" in shown
 
 
 def test_the_rest_is_found_in_a_filtered_list(viewer):

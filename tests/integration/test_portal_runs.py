@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from django.core.cache import cache
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from tests.support.feed_world import OLGA
@@ -14,11 +15,12 @@ from tests.support.tables import rows
 from tests.support.workers import run_until_idle
 
 from harvester.catalog import corrections
+from harvester.catalog.exposure import exposure_of
 from harvester.catalog.models import Run
-from harvester.feeds import decisions
+from harvester.feeds import decisions, overview
 from harvester.feeds.days import visible_now
-from harvester.feeds.latest import visible_products
 from harvester.feeds.models import FeedRun
+from harvester.feeds.overview import NeedKind
 from harvester.ops.models import Role
 
 pytestmark = pytest.mark.usefixtures("database")
@@ -152,14 +154,38 @@ def test_a_held_run_shows_what_would_change_and_when_time_runs_out(world, viewer
     assert "37 of 40 active products (92.5%) are not in the file." in shown
     assert "What would change 37 products" in shown
     assert "37 Missing 0 Price changes 0 New" in shown
-    dark = world.look().last_promoted_at.timestamp() + (48 + 168) * 3600
-    assert f"go dark in 8 d, at {ts(dark)} UTC" in shown
-    assert f"Time stands still for its offers until {ts(world.look().held_since.timestamp() + 168 * 3600)}" in shown
+    gone = world.look().last_promoted_at.timestamp() + (48 + 168) * 3600
+    assert f"Offers won't expire before {ts(world.look().held_since.timestamp() + 168 * 3600)} UTC." in shown
+    assert f"If nobody decides, they disappear in 8 d, on {ts(gone)} UTC." in shown
     assert "Approve" not in shown
     world.pass_time(170)
-    assert "and runs on now; they go dark in" in text(page_of(viewer, run))
+    assert "If nobody decides, they disappear in" in text(page_of(viewer, run))
     world.pass_time(50)
-    assert "Its offers expired" in text(page_of(viewer, run))
+    shown = text(page_of(viewer, run))
+    assert "Not visible because all offers expired on" in shown
+    assert "disappear in" not in shown
+
+
+def test_offers_that_expired_before_the_hold_began_are_gone_on_dashboard_and_run_page_alike(world, viewer):
+    """Consumers see nothing, so the run page must not say that they see the last promoted run."""
+    world.put(*range(100, 140))
+    good = world.run()
+    world.pass_time(49)
+    world.put(100, 101, 102)
+    run = world.run()
+    assert outcome(run) == "HELD"
+    assert not world.shown()
+    gone = ts(world.look().last_promoted_at.timestamp() + 48 * 3600)
+    shown = text(page_of(viewer, run))
+    assert f"Not visible because all offers expired on {gone} UTC." in shown
+    assert f"They see run {good.no}" not in shown
+    needs = {each.kind: each.named[0] for each in overview.needs()}
+    assert {f"{need.at:%Y-%m-%d %H:%M}" for need in needs.values()} == {gone}
+    assert set(needs) == {NeedKind.HELD, NeedKind.OFFERS_EXPIRED}
+    cache.clear()
+    assert "offers disappeared" in text(viewer.get("/"))
+    assert "Not visible because all offers expired" in text(viewer.get("/feeds/"))
+    assert "Not visible because all offers expired" in text(viewer.get(f"/feeds/{world.feed.pk}/"))
 
 
 def ts(seconds) -> str:
@@ -313,7 +339,7 @@ def test_a_run_that_is_judged_anew_waits_for_that(world, operator):
     assert f"They see run {first.no}, promoted" in text(page_of(operator, run))
     decisions.ignore(person("ada", Role.ADMIN).actor, first.pk, "wrong prices")
     shown = text(page_of(operator, run))
-    assert f"They see what was there before run {first.no}, whose prices are ignored." in shown
+    assert "Not visible because corrections or ignored runs hide all prices." in shown
     assert "is being judged anew" in shown
     assert "Approve run" not in shown
     run_until_idle(threads=1)
@@ -324,7 +350,7 @@ def test_what_is_missing_counts_as_visible_until_it_expires(world):
     """An approval must not look as if it had taken the offers away at once: consumers see them still."""
     world.approve(world.hold())
     seen_by_consumers = len(world.shown())
-    assert visible_products([world.feed.source_id]) == {world.feed.source_id: seen_by_consumers}
+    assert exposure_of(world.feed.source_id).visible == seen_by_consumers
     assert visible_now() == seen_by_consumers
     world.pass_time(49)
     assert visible_now() == len(world.shown()) == 0
@@ -342,6 +368,6 @@ def test_what_is_hidden_does_not_count_as_visible(world):
     assert visible_now() == len(world.shown()) == 2
     world.put(*range(100, 106))
     world.run()
-    assert visible_products([world.source.pk]) == {world.source.pk: len(world.shown())} == {world.source.pk: 5}
+    assert exposure_of(world.source.pk).visible == len(world.shown()) == 5
     corrections.revoke(OLGA, made.pk)
     assert visible_now() == len(world.shown()) == 6

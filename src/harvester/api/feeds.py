@@ -12,6 +12,7 @@ from harvester.api import answers, cursors
 from harvester.api.jobs import enqueued
 from harvester.api.keys import BearerKey, key_of
 from harvester.api.shapes import Feed, Feeds, FeedSummary, Filters, Job
+from harvester.catalog.exposure import Exposure, exposure_of, exposures
 from harvester.catalog.models import Run
 from harvester.feeds import models, reading, verbs
 from harvester.feeds.access import port_of
@@ -44,7 +45,8 @@ def list_feeds(request: HttpRequest, filters: Query[FeedFilters]) -> HttpRespons
     found = reading.feeds(status=filters.status, after=after, most=filters.page_size + 1)
     shown = found[: filters.page_size]
     cursor = cursors.after(filters, str(shown[-1])) if len(found) > len(shown) else None
-    items = [FeedSummary.model_validate(_summary(feed)) for feed in shown]
+    seen = exposures([feed.source_id for feed in shown])
+    items = [FeedSummary.model_validate(_summary(feed, seen[feed.source_id])) for feed in shown]
     return answers.read(request, Feeds(items=items, next_cursor=cursor))
 
 
@@ -87,10 +89,14 @@ def resume_feed(request: HttpRequest, feed_id: UUID) -> HttpResponse:
 def feed_shape(feed: models.Feed) -> Feed:
     held = Run.objects.filter(no=feed.source.held_run_no or 0).values_list("id", flat=True).first()
     settings = {name: getattr(feed, name) for name in _SETTINGS}
+    seen = exposure_of(feed.source_id)
     return Feed.model_validate(
         {
-            **_summary(feed),
+            **_summary(feed, seen),
             **settings,
+            "offers_expire_at": seen.offers_expire_at,
+            "disappearing_offers": seen.disappearing,
+            "disappear_by": seen.disappear_by,
             "port": port_of(feed),
             "credentials": feed.secret_fields,
             "expiry_hours": feed.source.expiry_hours,
@@ -100,10 +106,11 @@ def feed_shape(feed: models.Feed) -> Feed:
     )
 
 
-def _summary(feed: models.Feed) -> dict[str, Any]:
+def _summary(feed: models.Feed, seen: Exposure) -> dict[str, Any]:
     named = ("id", "source_id", "network", "status", "schedule_hours", "next_run_at", "last_run_at")
     told = {name: getattr(feed, name) for name in (*named, "consecutive_failures")}
-    return {**told, "name": str(feed), "run_requested_at": feed.manual_run_requested_at}
+    visible = {"visible_offers": seen.visible, "not_visible_because": seen.not_visible_because}
+    return {**told, **visible, "name": str(feed), "run_requested_at": feed.manual_run_requested_at}
 
 
 def _switch(request: HttpRequest, verb: Callable[[Actor, UUID], models.Feed], feed_id: UUID) -> HttpResponse:

@@ -112,6 +112,8 @@ class FeedSummary(BaseModel):
     last_run_at: datetime | None
     run_requested_at: datetime | None = Field(description="somebody asked for a run that has not begun")
     consecutive_failures: int = Field(description="three final failures in a row disable a feed")
+    visible_offers: int = Field(description="offers that consumers see")
+    not_visible_because: str | None = Field(description="why consumers see none although a run was promoted")
 
 
 class Feed(FeedSummary):
@@ -130,6 +132,11 @@ class Feed(FeedSummary):
         description="what a stock text means that is empty or not understood: IN_STOCK, OUT_OF_STOCK or REJECT"
     )
     expiry_hours: int | None = Field(description="after so many hours unseen, a product is shown no more")
+    offers_expire_at: datetime | None = Field(
+        description="when the offers of the last promoted run disappear, or did, if no run is promoted or decided"
+    )
+    disappearing_offers: int = Field(description="visible offers that the last promoted run did not contain")
+    disappear_by: datetime | None = Field(description="when the last of those disappears")
     max_file_bytes: int | None
     max_rows: int | None
     max_products: int | None

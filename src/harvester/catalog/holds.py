@@ -1,4 +1,4 @@
-"""A hold in time: since when a source's clock has stood still, until when it may, and when its offers would be gone."""
+"""A hold in time: since when a source's offers do not expire, until when, and when they disappear undecided."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -14,13 +14,13 @@ class Hold:
     Attributes:
         since: when the first of the runs that wait was held.
         frozen_until: until then nothing grows old; afterwards the clock runs on by itself.
-        dark_at: when the offers of the last promoted run expire if nobody decides; none if they never do, or if no
-            run was promoted.
+        offers_expire_at: when the offers of the last promoted run disappear if nobody decides, or did; None if they
+            never do, or if no run was promoted.
     """
 
     since: datetime
     frozen_until: datetime
-    dark_at: datetime | None
+    offers_expire_at: datetime | None
 
 
 def hold_of(source: Source) -> Hold | None:
@@ -29,11 +29,11 @@ def hold_of(source: Source) -> Hold | None:
         return None
     most = timedelta(hours=source.max_hold_hours)
     until = source.held_since + max(most - source.frozen, timedelta())
-    return Hold(since=source.held_since, frozen_until=until, dark_at=dark_at(source))
+    return Hold(since=source.held_since, frozen_until=until, offers_expire_at=offers_expire_at(source))
 
 
-def dark_at(source: Source) -> datetime | None:
-    """When what the last promoted run saw expires, if nothing is promoted or decided; None if that never happens."""
+def offers_expire_at(source: Source) -> datetime | None:
+    """Return what the view `source_windows` says: when the offers of the last promoted run disappear, if ever."""
     if source.last_promoted_at is None or source.expiry_hours is None:
         return None
     return expires_at(

@@ -6,10 +6,11 @@ from typing import Any
 from rich.console import RenderableType
 from rich.text import Text
 
+from harvester.catalog.exposure import Exposure, exposure_of, exposures
 from harvester.catalog.models import Source
 from harvester.cli import run_views
 from harvester.cli.job_views import database_now, find
-from harvester.cli.output import cell, pairs, stacked, table, when
+from harvester.cli.output import cell, count_text, pairs, stacked, table, when
 from harvester.feeds.access import approved_keys, port_of
 from harvester.feeds.models import Feed, FeedRun
 from harvester.feeds.readiness import missing_for_a_run
@@ -53,14 +54,28 @@ def plan_of(feed: Feed) -> str:
 
 
 def next_steps(feed: Feed) -> str:
-    """The commands that lead from a new draft to a feed that runs."""
+    """The commands that lead from a new draft to a feed that runs and whose offers are visible."""
     steps = ["credentials", "test", *(["host-key"] if feed.transport == Transport.SFTP else []), "enable"]
-    return f"harvester {', '.join(f'feed {step}' for step in steps)}"
+    seen = exposure_of(feed.source_id)
+    primary = [] if seen.is_shown or seen.primary_source else ["source primary"]
+    return f"harvester {', '.join([*(f'feed {step}' for step in steps), *primary])}"
 
 
 def all_feeds() -> list[dict[str, Any]]:
-    feeds = Feed.objects.select_related("source").order_by("source__name")
-    return [{**public(feed), "last_run": _last_run(feed)} for feed in feeds]
+    feeds = list(Feed.objects.select_related("source").order_by("source__name"))
+    seen = exposures([feed.source_id for feed in feeds])
+    return [{**public(feed), "last_run": _last_run(feed), **visibility(seen[feed.source_id])} for feed in feeds]
+
+
+def visibility(seen: Exposure) -> dict[str, Any]:
+    """What consumers see of a feed's offers, until when, and why they see none."""
+    return {
+        "visible_offers": seen.visible,
+        "not_visible_because": seen.not_visible_because,
+        "offers_expire_at": seen.offers_expire_at,
+        "disappearing_offers": seen.disappearing,
+        "disappear_by": seen.disappear_by,
+    }
 
 
 def _last_run(feed: Feed) -> dict[str, Any] | None:
@@ -81,10 +96,17 @@ def list_table(feeds: list[dict[str, Any]]) -> RenderableType:
             when(feed["next_run_at"], now),
             when(feed["last_run_at"], now) or "never",
             run_views.state_of(feed["last_run"]) if feed["last_run"] else "",
+            count_text(feed["visible_offers"]),
         )
         for feed in feeds
     ]
-    return table(("name", "network", "status", "schedule", "next run", "last run", "its state"), rows)
+    columns = ("name", "network", "status", "schedule", "next run", "last run", "its state", "visible")
+    hidden = [
+        Text(f"{feed['name']}: {feed['not_visible_because']}", style="yellow")
+        for feed in feeds
+        if feed["not_visible_because"]
+    ]
+    return stacked(table(columns, rows, right=("visible",)), *hidden)
 
 
 def details(feed: Feed) -> dict[str, Any]:
@@ -92,6 +114,7 @@ def details(feed: Feed) -> dict[str, Any]:
     return {
         **public(feed),
         **host_keys(feed),
+        **visibility(exposure_of(feed.source_id)),
         "lacks": list(missing_for_a_run(feed).values()),
         "runs_total": FeedRun.objects.filter(feed=feed).count(),
         "runs": run_views.newest(feed, RUNS_SHOWN),
@@ -102,6 +125,8 @@ def details(feed: Feed) -> dict[str, Any]:
 def detail_view(feed: dict[str, Any]) -> RenderableType:
     heading = Text.assemble((feed["name"], "bold"), "  ", (feed["status"], _STYLES[feed["status"]]))
     lacks = [Text(f"lacks: {lack}", style="yellow") for lack in feed["lacks"]]
+    if feed["not_visible_because"]:
+        lacks.append(Text(feed["not_visible_because"], style="yellow"))
     return stacked(heading, pairs(_facts(feed)), *lacks, _host_keys_if_any(feed), run_views.list_table(feed["runs"]))
 
 
@@ -114,6 +139,8 @@ def _facts(feed: dict[str, Any]) -> list[tuple[str, Any]]:
     now = database_now()
     schedule = f"every {feed['schedule_hours']} h" if feed["schedule_hours"] else "manual"
     facts = [
+        ("visible offers", count_text(feed["visible_offers"])),
+        ("offers disappear", when(feed["offers_expire_at"], now)),
         ("network", feed["network"]),
         ("schedule", schedule),
         ("next run", when(feed["next_run_at"], now)),

@@ -6,6 +6,7 @@ from typing import Any
 from rich.console import RenderableType
 from rich.text import Text
 
+from harvester.catalog.exposure import exposure_of
 from harvester.catalog.models import Run
 from harvester.cli.job_views import database_now, find
 from harvester.cli.output import cell, count_text, pairs, span, stacked, table, when
@@ -60,7 +61,14 @@ def newest(feed: Feed | None, limit: int, **wanted: Any) -> list[dict[str, Any]]
 def summary(run_no: int) -> dict[str, Any]:
     """One run with its figures."""
     figures = FeedRun.objects.select_related("run", "feed__source").get(pk=run_numbered(run_no).pk)
-    return {"feed": str(figures.feed), **_as_dict(figures)}
+    return {"feed": str(figures.feed), **_as_dict(figures), "not_visible_because": _not_visible_because(figures)}
+
+
+def _not_visible_because(figures: FeedRun) -> str | None:
+    """Return why consumers see nothing of the run that was promoted last; None of every other run."""
+    source = figures.feed.source
+    is_last = figures.run.no == source.last_promoted_run_no
+    return exposure_of(source.pk).not_visible_because if is_last else None
 
 
 def inspected(run_no: int) -> dict[str, Any]:
@@ -155,6 +163,7 @@ def summary_view(run: dict[str, Any]) -> RenderableType:
         counts_table("warnings", run["warnings"]),
         notices_table(run["notices"]),
         _trouble(run),
+        Text(run["not_visible_because"], style="yellow") if run.get("not_visible_because") else None,
         _where_rows_are(run),
     )
 

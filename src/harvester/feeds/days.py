@@ -10,8 +10,8 @@ from typing import Any
 
 from django.db import connection
 
+from harvester.catalog.exposure import SHOWS_OFFERS, VISIBLE_COUNT
 from harvester.engine.job import RunningJob
-from harvester.feeds.latest import VISIBLE_COUNT
 
 #: An offer expires a week after it was last seen at the latest, so older promotions say nothing about a day.
 _LONGEST_EXPIRY = timedelta(days=8)
@@ -74,7 +74,7 @@ WHERE e.ends > %(first)s GROUP BY 1
 _VISIBLE_NOW = f"""
 SELECT coalesce(sum({VISIBLE_COUNT}), 0)::bigint
 FROM sources s JOIN source_windows w ON w.source_id = s.id
-WHERE w.is_shown AND (w.expiry_hours IS NULL OR s.last_promoted_at >= w.active_since)
+WHERE {SHOWS_OFFERS}
 """  # noqa: S608 - constants only
 
 

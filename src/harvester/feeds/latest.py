@@ -5,8 +5,6 @@ from datetime import timedelta
 from typing import Final
 from uuid import UUID
 
-from django.db import connection
-
 from harvester.catalog.models import Run
 from harvester.engine.models import Job
 from harvester.feeds.jobs import TEST
@@ -24,22 +22,6 @@ CROSS JOIN LATERAL (
     ORDER BY started_at DESC, no DESC LIMIT 1
 ) r
 """
-# Products that the last promoted run had and that have a price left, and those that it lacks and that have not expired.
-# To count all offers would read them all. For a statement in which sources are `s` and their windows `w`.
-VISIBLE_COUNT: Final = """
-    coalesce(s.last_promoted_count, 0) - (
-        SELECT count(*) FROM hidden_offers h
-        WHERE h.source_id = s.id AND h.last_promoted_run_no = s.last_promoted_run_no AND h.seen_until IS NULL
-          AND NOT EXISTS (SELECT FROM offers o WHERE o.source_id = h.source_id AND o.product_id = h.product_id)
-    ) + (
-        SELECT count(*) FROM offers o
-        WHERE o.source_id = s.id AND o.seen_until >= coalesce(w.active_since, '-infinity'))
-"""
-_VISIBLE = f"""
-SELECT w.source_id, {VISIBLE_COUNT}
-FROM source_windows w JOIN sources s ON s.id = w.source_id
-WHERE w.source_id = ANY(%s) AND w.is_shown AND (w.expiry_hours IS NULL OR w.last_promoted_at >= w.active_since)
-"""  # noqa: S608 - constants only
 #: What charts show of a run.
 _DRAWN = (
     *("rows_read", "prices_written", "products_rejected"),
@@ -51,14 +33,6 @@ def latest_runs(source_ids: Collection[UUID]) -> dict[UUID, Run]:
     """Source -> the newest run of its feed, for those that have one."""
     found = Run.objects.raw(_LATEST, [list(source_ids)])
     return {run.source_id: run for run in found if run.source_id}
-
-
-def visible_products(source_ids: Collection[UUID]) -> dict[UUID, int]:
-    """Source -> how many of its products consumers see; none for a source that they do not see."""
-    with connection.cursor() as cursor:
-        cursor.execute(_VISIBLE, [list(source_ids)])
-        seen = dict(cursor.fetchall())
-    return {source_id: seen.get(source_id, 0) for source_id in source_ids}
 
 
 def figures_since(feed: Feed, *, days: int = HISTORY_DAYS, most: int) -> list[FeedRun]:

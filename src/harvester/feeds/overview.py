@@ -8,7 +8,9 @@ from uuid import UUID
 
 from django.db import connection
 
+from harvester.catalog.exposure import SHOWS_OFFERS, VISIBLE_COUNT, exposure_of
 from harvester.feeds.states import FeedStatus
+from harvester.feeds.watch import EXPIRING, EXPIRY_CAUSES, EXPIRY_NOTICE_HOURS
 from harvester.guards.host_keys import HostKey
 from harvester.kernel.errors import InvalidInput
 
@@ -26,13 +28,18 @@ class NeedKind(StrEnum):
     HELD = "HELD"  # a run waits for a decision
     DISABLED = "DISABLED"  # three failures stopped the feed
     FAILING = "FAILING"  # its last run failed
-    DARK = "DARK"  # its offers have expired
+    OFFERS_EXPIRED = "OFFERS_EXPIRED"  # consumers see none of its offers any more
+    EXPIRES_SOON = "EXPIRES_SOON"  # its offers expire, and no run is expected that confirms them
+    NOT_VISIBLE = "NOT_VISIBLE"  # a run was promoted, and consumers see nothing of it
     LATE = "LATE"  # it is due, and nobody begins
     HOST_KEY = "HOST_KEY"  # its server shows a key that nobody approved
 
 
 #: Alerts about what `needs` tells anyway.
-TOLD_BY_NEEDS = ("RUN_HELD", "HOLD_ENDS_SOON", "RUN_FAILED", "LIMIT_EXCEEDED", "FEED_AUTO_DISABLED")
+TOLD_BY_NEEDS = (
+    *("RUN_HELD", "HOLD_ENDS_SOON", "RUN_FAILED", "LIMIT_EXCEEDED", "FEED_AUTO_DISABLED"),
+    "PRODUCTS_EXPIRE_SOON",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +52,7 @@ class Need:
         feed: its name.
         run_no: the run that it is about, if it is about one.
         reason: one sentence.
-        at: when it happened; for a held run, when its offers go dark; none if nobody knows.
+        at: when it happened; for a held run, when its offers disappear; none if nobody knows.
     """
 
     kind: NeedKind
@@ -69,17 +76,15 @@ class Needs:
         return self.total - len(self.named)
 
 
-# An offer that was seen by the last promoted run goes dark when the clock, which a hold stops for so long at the most,
-# has gone on for the expiry since.
-_DARK_AT = "s.last_promoted_at + (s.expiry_hours + s.max_hold_hours) * interval '1 hour'"
-_HELD = f"""
+_HELD = """
 SELECT f.id, s.name, s.held_run_no, coalesce((
            SELECT string_agg(v ->> 'reason', ' ') FROM jsonb_array_elements(g.verdict) v
-           WHERE (v ->> 'holds')::boolean), 'It waits for a decision.'), {_DARK_AT}, count(*) OVER ()
+           WHERE (v ->> 'holds')::boolean), 'It waits for a decision.'), w.offers_expire_at, count(*) OVER ()
 FROM sources s JOIN feeds f ON f.source_id = s.id JOIN runs r ON r.no = s.held_run_no
+JOIN source_windows w ON w.source_id = s.id
 LEFT JOIN feed_runs g ON g.run_id = r.id
-WHERE s.held_run_no IS NOT NULL ORDER BY {_DARK_AT} NULLS LAST, s.name LIMIT %(named)s
-"""  # noqa: S608 - put together from constants
+WHERE s.held_run_no IS NOT NULL ORDER BY w.offers_expire_at NULLS LAST, s.name LIMIT %(named)s
+"""
 _PENDING_KEY = "f.transport = 'SFTP' AND f.seen_host_key <> '' AND position(f.seen_host_key IN f.host_keys) = 0"
 _FAILED = f"""
 SELECT f.id, s.name, last.no, coalesce(last.error, 'Its last run failed.'), last.finished_at, count(*) OVER ()
@@ -91,14 +96,31 @@ LEFT JOIN LATERAL (
 WHERE f.status {{status}} AND f.consecutive_failures > 0 AND NOT ({_PENDING_KEY})
 ORDER BY f.last_run_at DESC NULLS LAST, s.name LIMIT %(named)s
 """  # noqa: S608 - put together from constants
-_DARK = """
+# Whatever the feed does: consumers see nothing of a held, paused or failing one either.
+_EXPIRED = """
 SELECT f.id, s.name, s.last_promoted_run_no,
        'No run has confirmed its offers within ' || s.expiry_hours || ' h; consumers see none of them.',
-       statement_timestamp() - (w.active_since - s.last_promoted_at), count(*) OVER ()
+       w.offers_expire_at, count(*) OVER ()
 FROM feeds f JOIN sources s ON s.id = f.source_id JOIN source_windows w ON w.source_id = s.id
-WHERE f.status = 'ENABLED' AND w.is_shown AND s.held_run_no IS NULL AND s.last_promoted_at < w.active_since
-ORDER BY s.last_promoted_at, s.name LIMIT %(named)s
+WHERE w.is_shown AND w.offers_expire_at < statement_timestamp()
+ORDER BY w.offers_expire_at, s.name LIMIT %(named)s
 """
+_EXPIRES_SOON = f"""
+SELECT e.feed_id, e.source, e.run_no, e.cause, e.offers_expire_at, count(*) OVER ()
+FROM ({EXPIRING}) e WHERE e.is_shown AND e.offers_expire_at >= statement_timestamp()
+ORDER BY e.offers_expire_at, e.source LIMIT %(named)s
+"""  # noqa: S608 - put together from constants
+# A source next to a display primary is hidden on purpose; one whose retailer has none was forgotten. A source that is
+# shown may have no price left.
+_NOT_VISIBLE = f"""
+SELECT f.id, s.name, s.last_promoted_run_no, s.id::text, s.last_promoted_at, count(*) OVER ()
+FROM feeds f JOIN sources s ON s.id = f.source_id JOIN source_windows w ON w.source_id = s.id
+WHERE s.last_promoted_at IS NOT NULL AND CASE
+    WHEN NOT w.is_shown THEN NOT EXISTS (
+        SELECT FROM sources o WHERE o.retailer_id = s.retailer_id AND o.is_display_primary)
+    ELSE {SHOWS_OFFERS} AND EXISTS (SELECT FROM hidden_offers h WHERE h.source_id = s.id) AND {VISIBLE_COUNT} <= 0 END
+ORDER BY s.last_promoted_at DESC, s.name LIMIT %(named)s
+"""  # noqa: S608 - put together from constants
 _LATE = """
 SELECT f.id, s.name, NULL::bigint, 'It is due, and nobody has begun. Are a scheduler and a worker running?',
        f.next_run_at, count(*) OVER ()
@@ -115,7 +137,9 @@ _NEEDS = {
     NeedKind.HELD: _HELD,
     NeedKind.DISABLED: _FAILED.format(status="= 'DISABLED'"),
     NeedKind.FAILING: _FAILED.format(status="IN ('ENABLED', 'PAUSED')"),
-    NeedKind.DARK: _DARK,
+    NeedKind.OFFERS_EXPIRED: _EXPIRED,
+    NeedKind.EXPIRES_SOON: _EXPIRES_SOON,
+    NeedKind.NOT_VISIBLE: _NOT_VISIBLE,
     NeedKind.LATE: _LATE,
     NeedKind.HOST_KEY: _HOST_KEYS,
 }
@@ -135,7 +159,7 @@ def feeds_by_status() -> dict[str, int]:
 
 def needs(named: int = NAMED) -> list[Needs]:
     """What somebody should look at, by urgency; sorts of which there is nothing are left out."""
-    rows = _rows(_ALL_NEEDS, {"named": named, "late": LATE_MINUTES})
+    rows = _rows(_ALL_NEEDS, {"named": named, "late": LATE_MINUTES, "hours": EXPIRY_NOTICE_HOURS})
     found = [_needs(kind, [row[2:] for row in rows if row[0] == kind]) for kind in NeedKind]
     return [each for each in found if each.total]
 
@@ -149,6 +173,10 @@ def _needs(kind: NeedKind, rows: list[tuple[Any, ...]]) -> Needs:
 
 
 def _reason(kind: NeedKind, text: str) -> str:
+    if kind is NeedKind.NOT_VISIBLE:
+        return exposure_of(UUID(text)).not_visible_because or "Not visible."
+    if kind is NeedKind.EXPIRES_SOON:
+        return EXPIRY_CAUSES[text]
     return _about_key(*text.split(" ", 2)) if kind is NeedKind.HOST_KEY else text
 
 

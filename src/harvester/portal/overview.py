@@ -93,7 +93,9 @@ def _statuses(counts: dict[str, int]) -> str:
 _HAPPENS = {
     NeedKind.DISABLED: "failed",
     NeedKind.FAILING: "failed",
-    NeedKind.DARK: "went dark",
+    NeedKind.OFFERS_EXPIRED: "offers disappeared",
+    NeedKind.EXPIRES_SOON: "offers disappear",
+    NeedKind.NOT_VISIBLE: "promoted",
     NeedKind.LATE: "was due",
 }
 #: What the line is about has a page of its own; otherwise the feed's page is where something can be done.
@@ -103,7 +105,9 @@ _MORE = {
     NeedKind.HELD: ("held runs", "runs", "?outcome=HELD"),
     NeedKind.DISABLED: ("disabled feeds", "feeds", "?status=DISABLED"),
     NeedKind.FAILING: ("failing feeds", "feeds", ""),
-    NeedKind.DARK: ("feeds whose offers went dark", "feeds", ""),
+    NeedKind.OFFERS_EXPIRED: ("feeds whose offers expired", "feeds", ""),
+    NeedKind.EXPIRES_SOON: ("feeds whose offers expire soon", "feeds", ""),
+    NeedKind.NOT_VISIBLE: ("feeds whose offers are not visible", "feeds", ""),
     NeedKind.LATE: ("late feeds", "feeds", "?status=ENABLED"),
     NeedKind.HOST_KEY: ("host keys to approve", "feeds", ""),
 }
@@ -116,13 +120,13 @@ def _line(need: Need) -> Line:
         title=need.feed,
         reason=need.reason,
         link=run or address("feed", need.feed_id),
-        happens=_HAPPENS.get(need.kind) or _darkness(need.at),
+        happens=_HAPPENS.get(need.kind) or _disappearance(need.at),
         at=need.at,
     )
 
 
-def _darkness(at: datetime | None) -> str:
-    return "went dark" if at and at <= timezone.now() else "goes dark"
+def _disappearance(at: datetime | None) -> str:
+    return "offers disappeared" if at and at <= timezone.now() else "offers disappear"
 
 
 def _rest(each: Needs) -> dict[str, Any]:

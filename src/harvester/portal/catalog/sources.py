@@ -15,7 +15,7 @@ from django.utils.safestring import SafeString
 from django.views.decorators.http import require_http_methods, require_safe
 
 from harvester.catalog import retailers, sources
-from harvester.catalog.holds import dark_at, hold_of
+from harvester.catalog.holds import hold_of, offers_expire_at
 from harvester.catalog.models import Run, Source
 from harvester.catalog.primary import preview, set_display_primary, unset_display_primary
 from harvester.catalog.states import SourceKind
@@ -72,7 +72,7 @@ class SourceAdmin(PortalAdmin):
             "source": source,
             "feed": Feed.objects.filter(source_id=source_id).only("pk", "status").first(),
             "address": outside(source.url),
-            "expires": dark_at(source),
+            "expires": offers_expire_at(source),
             "hold": hold_of(source),
             "held_words": f"Run {source.held_run_no}",
             "runs": Run.objects.filter(source_id=source_id).order_by("-started_at")[:LATEST_RUNS],

@@ -13,7 +13,8 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from harvester.feeds.latest import latest_runs, visible_products
+from harvester.catalog.exposure import exposures
+from harvester.feeds.latest import latest_runs
 from harvester.feeds.models import Feed
 from harvester.feeds.networks import networks
 from harvester.feeds.states import FeedStatus
@@ -65,10 +66,10 @@ class FeedChangeList(KeysetChangeList):
         super().get_results(request)
         feeds: list[Any] = list(self.result_list)
         sources = [feed.source_id for feed in feeds]
-        last, visible = latest_runs(sources), visible_products(sources)
+        last, seen = latest_runs(sources), exposures(sources)
         for feed in feeds:
             feed.last_run = last.get(feed.source_id)
-            feed.visible = visible[feed.source_id]
+            feed.exposure = seen[feed.source_id]
 
 
 class FeedAdmin(PortalAdmin):
@@ -174,7 +175,10 @@ class FeedAdmin(PortalAdmin):
 
     @display(description="Visible offers")
     def offers(self, feed: Any) -> SafeString:
-        return number(feed.visible) if feed.visible else NOTHING
+        if feed.exposure.visible:
+            return number(feed.exposure.visible)
+        why = feed.exposure.not_visible_because
+        return format_html('{} <span class="hv-note">{}</span>', number(0), why) if why else NOTHING
 
     @display(description="Actions")
     def buttons(self, feed: Feed) -> SafeString:

@@ -4,14 +4,14 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib.admin import AdminSite
-from django.db import connection
 from django.http import Http404, HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 
+from harvester.catalog.exposure import exposure_of
 from harvester.catalog.models import Run
 from harvester.catalog.states import RunStatus
 from harvester.engine.models import Job
-from harvester.feeds.latest import latest_runs, latest_test, visible_products
+from harvester.feeds.latest import latest_runs, latest_test
 from harvester.feeds.models import Feed
 from harvester.feeds.readiness import missing_for_a_run
 from harvester.ops.models import AuditEvent, Role
@@ -93,18 +93,7 @@ def _facts(request: HttpRequest, feed: Feed) -> dict[str, Any]:
 
 def _catalog(feed: Feed) -> dict[str, Any]:
     """What its runs made of the catalog, which changes while somebody looks."""
-    return {
-        "network": words.network(feed.network),
-        "visible": visible_products([feed.source_id])[feed.source_id],
-        "is_shown": _is_shown(feed),
-    }
-
-
-def _is_shown(feed: Feed) -> bool:
-    """By the one rule of what consumers see."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT is_shown FROM source_windows WHERE source_id = %s", [feed.source_id])
-        return bool(cursor.fetchone()[0])
+    return {"network": words.network(feed.network), "exposure": exposure_of(feed.source_id)}
 
 
 def _events(feed: Feed) -> list[AuditEvent]:

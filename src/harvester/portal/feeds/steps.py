@@ -1,4 +1,4 @@
-"""How far a draft is on its way to its first run, and what comes next."""
+"""How far a feed is on its way to visible offers, and what comes next."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -6,6 +6,7 @@ from typing import Final
 
 from django.http import HttpRequest
 
+from harvester.catalog.exposure import exposure_of
 from harvester.engine.models import Job
 from harvester.engine.states import OPEN
 from harvester.feeds.models import Feed
@@ -26,7 +27,7 @@ class Step:
         text: what is lacking, or what will happen.
         is_done: nothing is left to do.
         is_next: it is the first that is not done.
-        way: how it is done: edit, test, approve or enable.
+        way: how it is done: edit, test, approve, enable or primary.
         role: who may.
         may: whether whoever asks may.
     """
@@ -41,11 +42,12 @@ class Step:
 
 
 def steps(request: HttpRequest, feed: Feed, problems: Mapping[str, str], test: Job | None) -> list[Step]:
-    """The way of a draft; other feeds have gone it."""
-    if feed.status != FeedStatus.DRAFT:
-        return []
-    way = [_settings(problems), _credentials(problems), *_host_key(feed, problems), _test(feed, test), _enable()]
-    first = next(step for step in way if not step.is_done)
+    """Return what is left to do until consumers see the feed's offers; of a feed that runs, only the last step."""
+    way = [] if is_seen(feed) else [_primary(feed)]
+    if feed.status == FeedStatus.DRAFT:
+        before = [_settings(problems), _credentials(problems), *_host_key(feed, problems), _test(feed, test), _enable()]
+        way = [*before, *way]
+    first = next((step for step in way if not step.is_done), None)
     return [replace(step, is_next=step is first, may=may(request, step.role)) for step in way]
 
 
@@ -86,3 +88,14 @@ def _test(feed: Feed, test: Job | None) -> Step:
 def _enable() -> Step:
     text = "From then on it runs by its schedule and when somebody asks."
     return Step(title="Enable", text=text, is_done=False, way="enable", role=Role.ADMIN)
+
+
+def is_seen(feed: Feed) -> bool:
+    """Whether consumers see its source, or another one of its retailer instead."""
+    seen = exposure_of(feed.source_id)
+    return seen.is_shown or seen.primary_source is not None
+
+
+def _primary(feed: Feed) -> Step:
+    text = f"{feed.source.retailer} has no display primary: consumers see no offers of this feed until it is one."
+    return Step(title="Make primary", text=text, is_done=False, way="primary", role=Role.ADMIN)

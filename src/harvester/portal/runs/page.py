@@ -8,6 +8,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils import timezone
 
+from harvester.catalog.exposure import exposure_of
 from harvester.catalog.holds import hold_of
 from harvester.catalog.ignoring import PROMOTED
 from harvester.catalog.models import Run
@@ -109,6 +110,7 @@ def _facts(seen: Seen) -> dict[str, Any]:
         "took": words.took(run),
         "hold": hold_of(run.source) if run.outcome == RunOutcome.HELD and run.source else None,
         "shown_is_ignored": (run.outcome == RunOutcome.HELD or bool(run.error)) and _shown_is_ignored(run),
+        "not_visible": exposure_of(run.source_id).not_visible_because if run.source_id else None,
         "now": timezone.now(),
         "decision_failed": seen.decision is not None and seen.decision.state == JobState.FAILED,
         "story": story.of(run),

@@ -1,0 +1,93 @@
+"""What consumers see of a source: how many offers, until when, which of them disappear, and why they see none."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+from uuid import UUID
+
+from harvester.catalog.rows import fetch
+
+# Products that the last promoted run had and that have a price left, and those that it lacks and that have not expired.
+# To count all offers would read them all. For a statement in which sources are `s` and their windows `w`.
+VISIBLE_COUNT: Final = """
+    coalesce(s.last_promoted_count, 0) - (
+        SELECT count(*) FROM hidden_offers h
+        WHERE h.source_id = s.id AND h.last_promoted_run_no = s.last_promoted_run_no AND h.seen_until IS NULL
+          AND NOT EXISTS (SELECT FROM offers o WHERE o.source_id = h.source_id AND o.product_id = h.product_id)
+    ) + (
+        SELECT count(*) FROM offers o
+        WHERE o.source_id = s.id AND o.seen_until >= coalesce(w.active_since, '-infinity'))
+"""
+#: For the same statement: the source is shown, and its offers have not expired.
+SHOWS_OFFERS: Final = "w.is_shown AND (w.expiry_hours IS NULL OR w.last_promoted_at >= w.active_since)"
+_EXPOSURES = f"""
+SELECT s.id AS source_id, s.name AS source, r.name AS retailer, p.name AS primary_source, w.is_shown,
+       s.last_promoted_at, w.offers_expire_at, coalesce(w.last_promoted_at < w.active_since, false) AS is_expired,
+       CASE WHEN {SHOWS_OFFERS} THEN {VISIBLE_COUNT} ELSE 0 END AS visible, coalesce(m.offers, 0) AS disappearing,
+       expires_at(m.first, s.expiry_hours, s.frozen, s.held_since, s.max_hold_hours) AS disappear_from,
+       expires_at(m.last, s.expiry_hours, s.frozen, s.held_since, s.max_hold_hours) AS disappear_by
+FROM source_windows w JOIN sources s ON s.id = w.source_id JOIN retailers r ON r.id = s.retailer_id
+LEFT JOIN sources p ON p.retailer_id = s.retailer_id AND p.is_display_primary
+LEFT JOIN LATERAL (
+    SELECT count(*) AS offers, min(o.seen_until) AS first, max(o.seen_until) AS last
+    FROM offers o WHERE o.source_id = s.id AND o.seen_until >= w.active_since
+) m ON w.is_shown
+WHERE s.id = ANY(%(sources)s)
+"""  # noqa: S608 - constants only
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exposure:
+    """What consumers see of a source now.
+
+    Attributes:
+        source_id: the source.
+        source: its name.
+        retailer: the name of its retailer.
+        primary_source: the name of the retailer's display primary, if it has one.
+        is_shown: whether consumers see sources like this one at all.
+        last_promoted_at: when a run was promoted last.
+        offers_expire_at: when the offers of that run disappear, or did, if nothing is promoted or decided.
+        is_expired: they have disappeared.
+        visible: number of offers that consumers see.
+        disappearing: how many of these the last promoted run lacked; each disappears when it expires.
+        disappear_from: when the first of those expires.
+        disappear_by: when the last of those expires.
+    """
+
+    source_id: UUID
+    source: str
+    retailer: str
+    primary_source: str | None
+    is_shown: bool
+    last_promoted_at: datetime | None
+    offers_expire_at: datetime | None
+    is_expired: bool
+    visible: int
+    disappearing: int
+    disappear_from: datetime | None
+    disappear_by: datetime | None
+
+    @property
+    def not_visible_because(self) -> str | None:
+        """Why consumers see no offer although a run was promoted; None if they see some, or if none was promoted."""
+        if self.visible > 0 or self.last_promoted_at is None:
+            return None
+        if not self.is_shown and self.primary_source:
+            return f"Not visible because {self.primary_source} is the display primary of {self.retailer}."
+        if not self.is_shown:
+            return f"Not visible because {self.source} is not the display primary of {self.retailer}. Make it primary."
+        if self.is_expired:
+            return f"Not visible because all offers expired on {self.offers_expire_at:%Y-%m-%d %H:%M} UTC."
+        return "Not visible because corrections or ignored runs hide all prices."
+
+
+def exposures(source_ids: Collection[UUID]) -> dict[UUID, Exposure]:
+    """Return what consumers see of each of these sources, by id."""
+    found = fetch(_EXPOSURES, {"sources": list(source_ids)})
+    return {row["source_id"]: Exposure(**row) for row in found}
+
+
+def exposure_of(source_id: UUID) -> Exposure:
+    return exposures([source_id])[source_id]
