@@ -89,13 +89,13 @@ def test_an_operator_retries_a_failed_job_after_confirming(operator):
     job_id = job("failed", error="broken")
     operator.go(f"/jobs/{job_id}/")
     operator.page.get_by_role("button", name="Retry").click()
-    expect(operator.page.get_by_role("dialog")).to_contain_text(f"Drive job {job_id} again?")
+    expect(operator.page.get_by_role("dialog")).to_contain_text(f"Run job {job_id} again?")
     operator.page.keyboard.press("Escape")
     expect(operator.page.get_by_role("dialog")).to_be_hidden()
     assert state_of(job_id) == "failed"
     operator.page.get_by_role("button", name="Retry").click()
     operator.page.get_by_role("dialog").get_by_role("button", name="Retry").click()
-    expect(operator.page.get_by_role("status").filter(has_text="driven again")).to_be_visible()
+    expect(operator.page.get_by_role("status").filter(has_text="runs again")).to_be_visible()
     assert state_of(job_id) == "pending"
     assert verbs(object_type="job") == ["JOB_RETRIED"]
 

@@ -29,6 +29,8 @@ MATRIX = {
     "/api/v1/runs/<run_id>/approve": ("POST", Scope.FEEDS_OPERATE),
     "/api/v1/runs/<run_id>/reject": ("POST", Scope.FEEDS_OPERATE),
     "/api/v1/jobs/<job_id>": ("GET", Scope.JOBS_READ),
+    "/api/v1/jobs/<job_id>/retry": ("POST", Scope.JOBS_OPERATE),
+    "/api/v1/jobs/<job_id>/cancel": ("POST", Scope.JOBS_OPERATE),
 }
 #: Open to everybody: the description, and the answers that there is nothing here.
 OPEN = {"/api/v1/openapi.json": 200, "/api/v1/": 404, "/api/": 404}

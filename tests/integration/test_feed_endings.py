@@ -1,11 +1,18 @@
 """How runs end when something around them fails: the database, the workers, or the job before there is a run."""
 
+import re
+
 import pytest
 from django.db import OperationalError, connections
+from django.test import Client
 from structlog.testing import capture_logs
+from tests.support.api import BASE, Application
 from tests.support.catalog import now
+from tests.support.commands_inside import harvester
 from tests.support.feed_world import OLGA, CallsBack, World, allow_loopback
+from tests.support.portal import person
 from tests.support.sftp_server import SftpServer
+from tests.support.together import together
 from tests.support.waiting import wait_for
 from tests.support.workers import run_until_idle
 
@@ -16,8 +23,11 @@ from harvester.feeds import run as running
 from harvester.feeds.jobs import CLOSE_ORPHANS
 from harvester.feeds.locking import FEED_LOCK
 from harvester.feeds.models import Feed
+from harvester.kernel.errors import Conflict, TransientError
+from harvester.ops import jobs
 from harvester.ops.job_errors import WATCH
-from harvester.ops.models import Alert
+from harvester.ops.models import Alert, AuditEvent, Role
+from harvester.ops.scopes import Scope
 
 pytestmark = pytest.mark.usefixtures("database")
 TEN = range(100, 110)
@@ -174,6 +184,131 @@ def test_an_unknown_error_of_a_run_raises_one_alert(world, monkeypatch):
     assert world.run().error_code == "UNEXPECTED"
     world.work(world.job(WATCH, {}))
     assert open_alerts() == ["RUN_FAILED"]
+
+
+# (32) Retrying and cancelling jobs of runs.
+
+
+def fail(world):
+    """The job of a run that has failed."""
+    world.put_bytes(b"colour\tsize\nred\t5\n")
+    run = world.run()
+    assert run.status == "FAILED"
+    return run.job_id
+
+
+def by_verb(job):
+    return jobs.retry(OLGA, job)
+
+
+def by_api(job):
+    answer = Application(Scope.JOBS_OPERATE).write(f"/jobs/{job}/retry")
+    assert answer.status_code == 202
+    assert answer.headers["Location"] == f"{BASE}/jobs/{answer.json()['id']}"
+    return answer.json()["id"]
+
+
+def by_portal(job):
+    client = Client()
+    client.force_login(person("otto", Role.OPERATOR))
+    answer = client.post(f"/jobs/{job}/retry/")
+    return int(re.search(r"/jobs/(\d+)/", answer.headers["Location"])[1])
+
+
+def by_command(job):
+    [told] = harvester("jobs", "retry", job, "--json").json["jobs"]
+    return told["new_job_id"]
+
+
+@pytest.mark.parametrize("retry", [by_verb, by_api, by_portal, by_command])
+def test_to_retry_the_job_of_a_failed_run_starts_a_new_run(world, retry):
+    failed = fail(world)
+    world.put(*TEN)
+    job = retry(failed)
+    assert job != failed
+    assert Job.objects.get(pk=failed).state == "failed", "what happened stays to be seen"
+    world.work(job)
+    run = Run.objects.get(job_id=job)
+    assert (run.trigger, run.outcome) == ("RETRY", "PROMOTED")
+    assert len(world.shown()) == 10
+    event = AuditEvent.objects.get(verb="JOB_RETRIED")
+    assert (event.object_id, event.detail) == (str(failed), {"new_job_id": job})
+
+
+def test_a_retry_during_a_run_becomes_a_follow_up(world):
+    failed = fail(world)
+    world.put(*TEN)
+    world.meanwhile(lambda: jobs.retry(OLGA, failed))
+    world.work(world.ask())
+    world.hurry()
+    assert [run.trigger for run in Run.objects.order_by("no")[1:]] in (
+        ["SCHEDULED", "MANUAL_PENDING"],
+        ["SCHEDULED", "RETRY"],
+    )
+    assert Feed.objects.get().manual_run_requested_at is None
+
+
+def test_the_job_of_a_feed_that_does_not_run_is_not_retried(world):
+    failed = fail(world)
+    verbs.pause(OLGA, world.feed.id)
+    with pytest.raises(Conflict, match="PAUSED"):
+        jobs.retry(OLGA, failed)
+    assert not AuditEvent.objects.filter(verb="JOB_RETRIED").exists()
+
+
+def test_a_job_between_two_attempts_goes_on_with_its_run_when_it_is_retried(world, monkeypatch):
+    with monkeypatch.context() as patched:
+        patched.setattr(ingest, "promote", busy)
+        job = world.ask()
+        assert world.attempt(job).state == "retryable"
+    assert jobs.retry(OLGA, job) == job
+    world.work(job)
+    assert [(run.job_id, run.outcome) for run in Run.objects.all()] == [(job, "PROMOTED")]
+
+
+def busy(*_):
+    raise TransientError("not now")
+
+
+@pytest.mark.parametrize("clicked", [False, True])
+def test_to_cancel_a_job_between_two_attempts_ends_its_run_with_the_actor(world, monkeypatch, clicked):
+    monkeypatch.setattr(ingest, "promote", busy)
+    job = world.ask()
+    assert world.attempt(job).state == "retryable"
+    if clicked:
+        verbs.run_now(OLGA, world.feed.id)
+    assert jobs.cancel(OLGA, job) == "cancelled"
+    run = Run.objects.get(job_id=job)
+    assert (run.status, run.error_code) == ("FAILED", "CANCELLED")
+    assert "Olga" in run.error
+    assert world.figures(run).next_try_at is None
+    feed = Feed.objects.get()
+    assert (feed.consecutive_failures, feed.last_run_at) == (0, run.finished_at)
+    assert AuditEvent.objects.get(verb="RUN_CANCELLED").actor_id == "olga"
+    assert open_alerts() == []
+    assert (feed.manual_run_requested_at is not None) == clicked, "a newer request gets its run"
+
+
+def test_a_run_whose_job_was_asked_to_stop_while_it_failed_is_cancelled(world, monkeypatch):
+    """The attempt meets an error before it notices that it should stop, so that nobody but the job knows of it."""
+    job = world.ask()
+
+    def stop_and_fail(*_):
+        together(lambda: jobs.cancel(OLGA, job))
+        raise TransientError("not now")
+
+    monkeypatch.setattr(ingest, "promote", stop_and_fail)
+    assert world.attempt(job).state == "cancelled"
+    look_after(world)
+    run = Run.objects.get(job_id=job)
+    assert (run.status, run.error_code) == ("FAILED", "CANCELLED")
+    assert "Olga" in run.error
+
+
+def test_to_cancel_the_job_of_a_click_takes_the_request_back(world):
+    job = verbs.run_now(OLGA, world.feed.id).job_id
+    jobs.cancel(OLGA, job)
+    assert Feed.objects.get().manual_run_requested_at is None
 
 
 # (38) A request waits only while something will honor it.

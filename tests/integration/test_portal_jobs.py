@@ -247,7 +247,7 @@ def test_a_retry_drives_the_job_again_and_is_audited_once(operator):
     job_id = job("failed")
     answer = operator.post(f"/jobs/{job_id}/retry/", follow=True)
     assert state_of(job_id) == "pending"
-    assert f"Job {job_id} is driven again" in text(answer)
+    assert f"Job {job_id} runs again" in text(answer)
     assert verbs(object_type="job") == ["JOB_RETRIED"]
     event = AuditEvent.objects.get(verb="JOB_RETRIED")
     assert (event.actor_name, event.object_id) == ("otto", str(job_id))

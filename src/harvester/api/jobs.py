@@ -7,25 +7,62 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Path, Router
 
 from harvester.api import answers
-from harvester.api.keys import BearerKey
+from harvester.api.keys import BearerKey, key_of
 from harvester.api.shapes import HIGHEST, Job
 from harvester.engine import models
 from harvester.engine.enqueue import Enqueued
 from harvester.kernel.errors import NotFound
+from harvester.ops import jobs
 from harvester.ops.scopes import Scope
 
 router = Router(tags=["jobs"], auth=BearerKey(Scope.JOBS_READ))
+_OPERATE = BearerKey(Scope.JOBS_OPERATE)
+JobId = Annotated[int, Path(ge=1, le=HIGHEST)]
 
 
 @router.get("/jobs/{job_id}", response=Job, operation_id="get_job", summary="Get one job")
-def get_job(request: HttpRequest, job_id: Annotated[int, Path(ge=1, le=HIGHEST)]) -> HttpResponse:
+def get_job(request: HttpRequest, job_id: JobId) -> HttpResponse:
     """How far a job is, and what came of it. Ended jobs are kept for some days."""
     return answers.read(request, job_shape(job_id))
 
 
+@router.post(
+    "/jobs/{job_id}/retry", response={202: Job}, operation_id="retry_job", summary="Retry a job", auth=_OPERATE
+)
+def retry_job(request: HttpRequest, job_id: JobId) -> HttpResponse:
+    """Run a failed, cancelled or waiting job again, with all its attempts.
+
+    The answer is the job to follow. The ended job of a feed's run starts a new run of the feed (trigger RETRY) as a new
+    job; if a run is in progress, the new one follows it.
+    """
+    actor = key_of(request).actor
+    return answers.write(request, 202, lambda: _at(jobs.retry(actor, job_id)))
+
+
+@router.post(
+    "/jobs/{job_id}/cancel", response={202: Job}, operation_id="cancel_job", summary="Cancel a job", auth=_OPERATE
+)
+def cancel_job(request: HttpRequest, job_id: JobId) -> HttpResponse:
+    """Stop a job: at once while it waits, at its next check while it runs.
+
+    The run of a feed ends with its job, as FAILED with the code CANCELLED; nothing of it is written.
+    """
+    actor = key_of(request).actor
+
+    def cancel() -> tuple[Job, Mapping[str, str]]:
+        jobs.cancel(actor, job_id)
+        return _at(job_id)
+
+    return answers.write(request, 202, cancel)
+
+
 def enqueued(made: Enqueued) -> tuple[Job, Mapping[str, str]]:
     """The job that was asked for, and where to look after it."""
-    return job_shape(made.job_id), {"Location": f"/api/v1/jobs/{made.job_id}"}
+    return _at(made.job_id)
+
+
+def _at(job_id: int) -> tuple[Job, Mapping[str, str]]:
+    return job_shape(job_id), {"Location": f"/api/v1/jobs/{job_id}"}
 
 
 def job_shape(job_id: int) -> Job:

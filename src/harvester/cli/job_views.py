@@ -219,7 +219,7 @@ def _trouble(job: dict[str, Any]) -> RenderableType | None:
     if not job["error"]:
         return None
     error = Text.assemble((f"{job['error_type']}: ", "bold red"), cell(job["error"]))
-    again = Text(f"Drive it again: harvester jobs retry {job['id']}") if job["state"] == JobState.FAILED else None
+    again = Text(f"Run it again: harvester jobs retry {job['id']}") if job["state"] == JobState.FAILED else None
     return stacked(error, cell(job["traceback"]) if job["traceback"] else None, again)
 
 

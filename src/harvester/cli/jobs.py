@@ -122,15 +122,21 @@ def show_periodic() -> None:
 
 @command(app, "retry", ("harvester jobs retry 42", "harvester jobs retry 42 43 44"), data=True)
 def retry_jobs(job_ids: JobIds) -> None:
-    """Drive failed, cancelled or waiting jobs again, now, with all their attempts."""
+    """Run failed, cancelled or waiting jobs again, now, with all their attempts.
+
+    The ended job of a feed's run starts a new run of the feed as a new job; the old run stays as it is.
+    """
     with session():
         from harvester.ops import jobs
 
-        def retry(job_id: int) -> str:
-            jobs.retry(operator(), job_id)
-            return "pending"
+        def retry(job_id: int) -> tuple[dict[str, Any], str]:
+            followed = jobs.retry(operator(), job_id)
+            if followed == job_id:
+                return {"state": "pending"}, f"Job {job_id} will run again."
+            said = f"Job {followed} starts a new run. Job {job_id} and its run stay as they are."
+            return {"state": "pending", "new_job_id": followed}, said
 
-        _each(job_ids, retry, "Job {id} will run again.")
+        _each(job_ids, retry)
 
 
 @command(app, "cancel", ("harvester jobs cancel 42", "harvester jobs cancel 42 43"), data=True)
@@ -139,7 +145,11 @@ def cancel_jobs(job_ids: JobIds) -> None:
     with session():
         from harvester.ops import jobs
 
-        _each(job_ids, lambda job_id: jobs.cancel(operator(), job_id), "Job {id} was asked to stop; it is {state}.")
+        def cancel(job_id: int) -> tuple[dict[str, Any], str]:
+            state = jobs.cancel(operator(), job_id)
+            return {"state": state}, f"Job {job_id} was asked to stop; it is {state}."
+
+        _each(job_ids, cancel)
 
 
 @command(
@@ -213,19 +223,22 @@ def _show(
     OUT.show(as_data(found), lambda: render(found))
 
 
-def _each(job_ids: list[int], act: Callable[[int], str], told: str) -> None:
+def _each(job_ids: list[int], act: Callable[[int], tuple[dict[str, Any], str]]) -> None:
     """Do it to every job; what fails does not stop the others, and the first failure gives the exit code."""
     done: list[dict[str, Any]] = []
+    said: list[str] = []
     failures: list[tuple[int, Failure]] = []
     for job_id in dict.fromkeys(job_ids):
         try:
-            done.append({"id": job_id, "state": act(job_id)})
+            changed, words = act(job_id)
+            done.append({"id": job_id, **changed})
+            said.append(words)
         except HarvesterError as error:
             failures.append((job_id, failure_of(error)))
     if OUT.as_json:
         OUT.print_json({"jobs": done, "failures": [{"id": job_id, **bad.as_dict()} for job_id, bad in failures]})
-    for job in done:
-        OUT.say(told.format(**job))
+    for words in said:
+        OUT.say(words)
     for _, failure in failures if not OUT.as_json else []:
         OUT.fail(failure)
     if failures:

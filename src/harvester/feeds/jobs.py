@@ -4,6 +4,7 @@ from typing import Final
 
 from harvester.engine.registry import Later, job_kind, periodic
 from harvester.kernel.retry import RetryPolicy
+from harvester.ops.jobs import Hooks, add_hooks
 
 RUN: Final = "feeds.run"
 TEST: Final = "feeds.test"
@@ -29,6 +30,8 @@ def register() -> None:
 
 def _register_runs() -> None:
     job_kind(RUN, queue=QUEUE, retry=RETRY, own_alerts=True)(Later("harvester.feeds.run:run_feed"))
+    start_again = Later("harvester.feeds.verbs.running:start_again")
+    add_hooks(RUN, Hooks(start_again=start_again, cancelled=Later("harvester.feeds.verbs.running:cancel_waiting")))
     job_kind(TEST, queue=QUEUE, retry=RetryPolicy(attempts=1))(Later("harvester.feeds.testing:test_feed"))
     for name in (APPROVE, REJECT, REJUDGE):
         handler = Later(f"harvester.feeds.decide:{name.removeprefix('feeds.')}")

@@ -39,6 +39,7 @@ class Trigger(StrEnum):
     SCHEDULED = "SCHEDULED"
     MANUAL = "MANUAL"
     MANUAL_PENDING = "MANUAL_PENDING"  # somebody asked while another run was at work
+    RETRY = "RETRY"  # somebody retried the job of a run that had ended
 
 
 class SkipReason(StrEnum):

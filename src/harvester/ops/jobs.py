@@ -1,6 +1,7 @@
 """What a person may do to a job. Audited, in one transaction with the change."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from django.db import IntegrityError, connection, transaction
@@ -10,9 +11,35 @@ from harvester.engine.enqueue import Enqueued
 from harvester.engine.enqueue import enqueue as put_in
 from harvester.engine.models import Job
 from harvester.engine.registry import all_kinds
+from harvester.engine.states import JobState
 from harvester.kernel.actor import Actor
 from harvester.kernel.errors import Conflict, NotFound
 from harvester.ops import audit
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hooks:
+    """What else happens when a person acts on a job of a kind; called in the same transaction.
+
+    Attributes:
+        start_again: given the actor and an ended job, puts in a new job and returns its id. The old one stays as it is.
+        cancelled: given the actor and a job that was cancelled while it waited.
+    """
+
+    start_again: Callable[[Actor, int], int]
+    cancelled: Callable[[Actor, int], None]
+
+
+_hooks: dict[str, Hooks] = {}
+
+
+def add_hooks(kind: str, hooks: Hooks) -> None:
+    _hooks[kind] = hooks
+
+
+def starts_again(kind: str, state: str) -> bool:
+    """Whether to retry such a job means to put in a new one."""
+    return kind in _hooks and state in (JobState.FAILED, JobState.CANCELLED)
 
 
 def enqueue(actor: Actor, kind: str, args: Mapping[str, Any], **options: Any) -> Enqueued:
@@ -26,9 +53,17 @@ def enqueue(actor: Actor, kind: str, args: Mapping[str, Any], **options: Any) ->
     return made
 
 
-def retry(actor: Actor, job_id: int) -> None:
-    """Drive a failed, cancelled or waiting job again, now, with all its attempts."""
+def retry(actor: Actor, job_id: int) -> int:
+    """Run a failed, cancelled or waiting job again, now, with all its attempts.
+
+    Returns the job to follow: the same one, or a new one for kinds whose ended jobs cannot go on.
+    """
     with transaction.atomic():
+        found = Job.objects.select_for_update(no_key=True).filter(id=job_id).values_list("kind", "state").first()
+        if found is not None and starts_again(*found):
+            new_id = _hooks[found[0]].start_again(actor, job_id)
+            audit.record(actor, "JOB_RETRIED", "job", job_id, detail={"new_job_id": new_id})
+            return new_id
         try:
             with transaction.atomic(), connection.cursor() as cursor:
                 cursor.execute(sql.RETRY, {"id": job_id})
@@ -40,6 +75,7 @@ def retry(actor: Actor, job_id: int) -> None:
         if again is None:
             raise Conflict(f"Job {job_id} is {_state(job_id)}; only failed, cancelled or retryable jobs are retried.")
         audit.record(actor, "JOB_RETRIED", "job", job_id)
+    return job_id
 
 
 def cancel(actor: Actor, job_id: int) -> str:
@@ -52,6 +88,9 @@ def cancel(actor: Actor, job_id: int) -> str:
             raise Conflict(f"Job {job_id} is {_state(job_id)} already; there is nothing to cancel.")
         before, state, _ = asked
         audit.record(actor, "JOB_CANCELLED", "job", job_id, detail={"was": before})
+        kind = Job.objects.values_list("kind", flat=True).get(id=job_id)
+        if state == JobState.CANCELLED and kind in _hooks:
+            _hooks[kind].cancelled(actor, job_id)
     return str(state)
 
 

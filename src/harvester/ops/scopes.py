@@ -10,6 +10,7 @@ class Scope(StrEnum):
     FEEDS_READ = "feeds:read"
     FEEDS_OPERATE = "feeds:operate"
     JOBS_READ = "jobs:read"
+    JOBS_OPERATE = "jobs:operate"
 
     @property
     def meaning(self) -> str:
@@ -21,4 +22,5 @@ MEANINGS = {
     Scope.FEEDS_READ: "read feeds and their runs, without secrets",
     Scope.FEEDS_OPERATE: "run, test, pause and resume feeds; approve and reject held runs",
     Scope.JOBS_READ: "read how far a job is, and what came of it",
+    Scope.JOBS_OPERATE: "retry and cancel jobs",
 }

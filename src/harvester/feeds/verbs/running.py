@@ -1,17 +1,21 @@
 """Asking for a run, and for a test."""
 
+from typing import Any
 from uuid import UUID
 
 import structlog
-from django.db import transaction
+from django.db import connection, transaction
 
 from harvester.catalog.models import Run
 from harvester.catalog.states import RunStatus
 from harvester.engine.enqueue import Enqueued, enqueue
-from harvester.feeds.ending import tell_enqueued
+from harvester.engine.errors import JobCancelled
+from harvester.engine.models import Job
+from harvester.feeds.ending import lock_feed_and_source, settle_failed, tell_enqueued
 from harvester.feeds.jobs import RUN, TEST
 from harvester.feeds.memory import forget_ingested
 from harvester.feeds.models import Feed
+from harvester.feeds.orphans import cancelled_words, drop_lost_request
 from harvester.feeds.readiness import missing_for_a_test
 from harvester.feeds.states import FeedStatus, Trigger
 from harvester.feeds.validation import InvalidSettings
@@ -19,6 +23,8 @@ from harvester.feeds.verbs.finding import database_now, locked, save, tell
 from harvester.feeds.verbs.switching import require_status
 from harvester.feeds.work import fields_of
 from harvester.kernel.actor import Actor
+from harvester.kernel.errors import NotFound
+from harvester.ops import audit
 
 log = structlog.get_logger(__name__)
 
@@ -32,15 +38,49 @@ def run_now(actor: Actor, feed_id: UUID, *, force: bool = False) -> Enqueued:
 
     With `force`, the file is read even if it is the one that was ingested last.
     """
-    feed = locked(feed_id)
+    return _request(actor, locked(feed_id), Trigger.MANUAL, force=force)
+
+
+@transaction.atomic
+def start_again(actor: Actor, job_id: int) -> int:
+    """Start a new run of the feed whose job has ended, for a person who retries that job; return the new job.
+
+    The old run has ended and stays as it is, so its job could do nothing more.
+    """
+    return _request(actor, locked(_feed_id(job_id)), Trigger.RETRY, retried_job_id=job_id).job_id
+
+
+@transaction.atomic
+def cancel_waiting(actor: Actor, job_id: int) -> None:
+    """End the run of a job that was cancelled while it waited; without a run, take its request back."""
+    feed = locked(_feed_id(job_id))
+    run = Run.objects.filter(job_id=job_id, status=RunStatus.RUNNING).first()
+    if run is None:
+        drop_lost_request(feed)
+        return
+    with connection.cursor() as cursor:
+        feed, _ = lock_feed_and_source(cursor, feed)
+    settle_failed(feed, run, JobCancelled.code, cancelled_words(actor.name), stage=run.stage)
+    audit.record(actor, "RUN_CANCELLED", "run", run.id, detail={"feed": str(feed.id), "job_id": job_id})
+
+
+def _feed_id(job_id: int) -> UUID:
+    told = Job.objects.values_list("args", flat=True).get(pk=job_id).get("feed_id")
+    try:
+        return UUID(str(told))
+    except ValueError:
+        raise NotFound(f"Job {job_id} names no feed; there is nothing that could run.") from None
+
+
+def _request(actor: Actor, feed: Feed, trigger: Trigger, *, force: bool = False, **detail: Any) -> Enqueued:
     require_status(feed, FeedStatus.ENABLED, "run")
     feed.manual_run_requested_at = database_now()
     save(feed, "manual_run_requested_at", *(forget_ingested(feed) if force else ()))
     # Without a dedupe key: a job that is about to end would swallow this request.
-    made = enqueue(RUN, {"feed_id": str(feed.id), "trigger": Trigger.MANUAL.value})
-    tell(actor, feed, "MANUAL_RUN_REQUESTED", job_id=made.job_id, force=force)
+    made = enqueue(RUN, {"feed_id": str(feed.id), "trigger": trigger.value})
+    tell(actor, feed, "MANUAL_RUN_REQUESTED", job_id=made.job_id, force=force, **detail)
     _tell_if_at_work(feed)
-    tell_enqueued(feed, Trigger.MANUAL, made.job_id)
+    tell_enqueued(feed, trigger, made.job_id)
     return made
 
 

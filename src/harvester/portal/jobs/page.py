@@ -41,6 +41,7 @@ def _facts(request: HttpRequest, job: Job) -> dict[str, Any]:
         "events_cut": EVENTS,
         "live": job.state in OPEN,
         "may_retry": operator and job.state in (JobState.FAILED, JobState.CANCELLED, JobState.RETRYABLE),
+        "starts_again": jobs.starts_again(job.kind, job.state),
         "may_cancel": operator and job.state in OPEN and not job.cancel_requested_at,
         "operator": operator,
     }
@@ -59,12 +60,17 @@ def _events(job: Job) -> Sequence[JobEvent]:
 def retry(request: HttpRequest, job_id: int) -> HttpResponse:
     actor = require(request, Role.OPERATOR)
 
+    followed = job_id
+
     def verb() -> str:
-        jobs.retry(actor, job_id)
-        return f"Job {job_id} is driven again, with all its attempts."
+        nonlocal followed
+        followed = jobs.retry(actor, job_id)
+        if followed != job_id:
+            return f"Job {followed} starts a new run. Job {job_id} and its run stay as they are."
+        return f"Job {job_id} runs again, with all its attempts."
 
     attempt(request, verb)
-    return redirect("admin:engine_job_change", job_id)
+    return redirect("admin:engine_job_change", followed)
 
 
 def cancel(request: HttpRequest, job_id: int) -> HttpResponse:
