@@ -189,7 +189,7 @@ def months(table: str) -> list[str]:
 
 def test_old_months_of_the_history_are_dropped(database):
     with month("job_events", "2020-01-01", "2020-02-01") as old:
-        rows("INSERT INTO job_events (job_id, state, attempt, at) VALUES (1, 'failed', 1, '2020-01-10') RETURNING id")
+        owner("INSERT INTO job_events (job_id, state, attempt, at) VALUES (1, 'failed', 1, '2020-01-10') RETURNING id")
         assert clean_up()["dropped_months"] == 1
         assert old not in months("job_events")
         assert rows("SELECT count(*) FROM job_events WHERE at < '2021-01-01'") == [(0,)]
@@ -201,6 +201,26 @@ def test_a_month_is_dropped_only_when_all_of_it_is_old(database):
         assert january in months("job_events")
         assert rows("SELECT drop_old_job_events('2020-02-01 00:00+00')") == [(1,)]
         assert january not in months("job_events")
+
+
+@pytest.mark.parametrize("before", ["infinity", "2100-01-01"])
+def test_the_history_of_the_last_month_cannot_be_dropped_whatever_is_asked_for(database, before):
+    enqueue("test.note")
+    [(first, last, over)] = rows(
+        "SELECT d::date::text, (d + interval '1 month')::date::text, d + interval '1 month 30 days' <= n "
+        "FROM (SELECT now() AT TIME ZONE 'UTC') AS t (n), date_trunc('month', n - interval '1 month') AS d"
+    )
+    with month("job_events", first, last) as recent:
+        rows("SELECT drop_old_job_events(%s)", before)
+        # On the last day of a long month, 30 days are over for the month before.
+        assert (recent in months("job_events")) is not over
+        assert rows("SELECT count(*) FROM job_events") == [(1,)]
+
+
+def test_nothing_is_dropped_without_a_moment(database):
+    with month("job_events", "2020-01-01", "2020-02-01") as old:
+        assert rows("SELECT drop_old_job_events(NULL)") == [(None,)]
+        assert old in months("job_events")
 
 
 def test_the_audit_trail_is_never_dropped(database):

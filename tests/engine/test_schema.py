@@ -18,6 +18,7 @@ from harvester.engine.enqueue import enqueue
 from harvester.engine.states import ENDED, OPEN, JobState
 from harvester.kernel.actor import system
 from harvester.ops import audit
+from harvester.pipeline.staging import STAGING_LOCK
 
 FACTS = ("job_events", "audit_events", "prices")
 REFUSED = psycopg.errors.InsufficientPrivilege
@@ -116,6 +117,58 @@ def test_no_trigger_of_the_application_runs_with_the_rights_of_the_owner(databas
         with suppress(psycopg.errors.UndefinedTable):
             session.execute("SELECT clear_staging(%s)", [slot])
         assert session.execute("SELECT name FROM ran_as").fetchall() == []
+
+
+@pytest.mark.parametrize("table", ["audit_events", "job_events"])
+@pytest.mark.parametrize(("column", "value"), [("id", "1"), ("at", "'infinity'"), ("at", "'2020-01-01'")])
+def test_the_application_chooses_neither_number_nor_time_of_an_event(facts, table, column, value):
+    others = {
+        "audit_events": (
+            "actor_kind, actor_id, actor_name, verb, object_type, object_id",
+            "'system', '', '', '', '', ''",
+        ),
+        "job_events": ("job_id, state, attempt", "1, 'failed', 1"),
+    }
+    names, values = others[table]
+    with connect("test") as session:
+        with pytest.raises(REFUSED):
+            session.execute(f"INSERT INTO {table} ({names}, {column}) VALUES ({values}, {value})")
+        with pytest.raises(REFUSED), session.cursor().copy(f"COPY {table} ({names}, {column}) FROM STDIN"):
+            pass
+        with pytest.raises(REFUSED):
+            session.execute(f"SELECT setval('{table}_id', 1)")
+        [made] = session.execute(
+            f"INSERT INTO {table} ({names}) VALUES ({values}) "
+            "RETURNING at BETWEEN statement_timestamp() AND clock_timestamp()"
+        ).fetchone()
+    assert made
+
+
+def test_a_staging_slot_in_use_is_not_cleared_for_another_session(database):
+    with connect("holder") as holder, connect("other") as other:
+        holder.execute("SELECT pg_advisory_lock(%s, 5)", [STAGING_LOCK])
+        with pytest.raises(psycopg.errors.ObjectInUse, match="staging slot 5 is in use"):
+            other.execute("SELECT clear_staging(5)")
+        holder.execute("SELECT clear_staging(5)")
+        holder.execute("SELECT pg_advisory_unlock_all()")
+        other.execute("SELECT clear_staging(5)")
+
+
+def test_only_the_application_may_call_functions_with_the_rights_of_the_owner(database):
+    callers = rows(
+        "SELECT p.proname::text, coalesce(nullif(a.grantee, 0)::regrole::text, 'PUBLIC') FROM pg_proc p "
+        "CROSS JOIN aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) a "
+        "WHERE p.prosecdef AND p.pronamespace = 'public'::regnamespace AND a.grantee <> p.proowner ORDER BY 1"
+    )
+    names = ("analyse_staging", "clear_staging", "drop_old_job_events", "make_partitions")
+    assert callers == [(name, "harvester_app") for name in names]
+
+
+def test_months_are_made_of_no_table_that_a_session_made(database):
+    with connect("test") as session:
+        session.execute("CREATE TEMPORARY TABLE mine (at timestamptz) PARTITION BY RANGE (at)")
+        with pytest.raises(psycopg.errors.RaiseException, match="is not partitioned"):
+            session.execute("SELECT make_partitions('mine', 1)")
 
 
 def test_functions_with_the_rights_of_the_owner_look_into_temporary_tables_last(database):

@@ -49,23 +49,37 @@ END $$
 """
 
 # Facts carry the trigger `refuse_change`: for them the application gets SELECT and INSERT. Everything else it may
-# write, but it owns nothing and may alter nothing.
+# write, but it owns nothing and may alter nothing. Number and time of an event come from the database's defaults: the
+# application may insert every column but these two. Functions that run with the owner's rights are for it alone.
 _GRANTS = """
 DO $$ DECLARE t record; BEGIN
     GRANT USAGE ON SCHEMA public TO harvester_app;
     GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO harvester_app;
     FOR t IN
         SELECT c.oid::regclass AS name, c.relispartition AS part, EXISTS (
-            SELECT FROM pg_trigger g WHERE g.tgrelid = c.oid AND g.tgfoid = 'refuse_change'::regproc) AS fact
+            SELECT FROM pg_trigger g WHERE g.tgrelid = c.oid AND g.tgfoid = 'refuse_change'::regproc) AS fact, (
+            SELECT string_agg(quote_ident(a.attname), ', ') FROM pg_attribute a
+            WHERE a.attrelid = c.oid AND c.relname IN ('audit_events', 'job_events')
+              AND a.attnum > 0 AND NOT a.attisdropped AND a.attname NOT IN ('id', 'at')) AS event_columns
         FROM pg_class c WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p', 'v')
     LOOP
         EXECUTE format('REVOKE ALL ON %s FROM harvester_app', t.name);
         CONTINUE WHEN t.part;
-        IF t.fact THEN
+        IF t.event_columns IS NOT NULL THEN
+            EXECUTE format('GRANT SELECT, INSERT (%s) ON %s TO harvester_app', t.event_columns, t.name);
+        ELSIF t.fact THEN
             EXECUTE format('GRANT SELECT, INSERT ON %s TO harvester_app', t.name);
         ELSE
             EXECUTE format('GRANT SELECT, INSERT, UPDATE, DELETE ON %s TO harvester_app', t.name);
         END IF;
+    END LOOP;
+    FOR t IN
+        SELECT p.oid::regprocedure AS name FROM pg_proc p
+        WHERE p.pronamespace = 'public'::regnamespace AND p.prosecdef
+          AND pg_has_role(current_user, p.proowner, 'USAGE')
+    LOOP
+        EXECUTE format('REVOKE ALL ON FUNCTION %s FROM PUBLIC', t.name);
+        EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO harvester_app', t.name);
     END LOOP;
     REVOKE INSERT, UPDATE, DELETE ON django_migrations FROM harvester_app;
     -- Without this the age of other roles' transactions stays hidden; it is a comfort, not a need.

@@ -96,8 +96,8 @@ CROSS JOIN LATERAL generate_series(0, least(f.products_rejected, 5) - 1) i
 WHERE r.place < 2 AND f.products_rejected > 0
 """
 _TRAIL = """
-INSERT INTO audit_events (at, actor_kind, actor_id, actor_name, verb, object_type, object_id, changed, detail)
-SELECT finished_at, 'system', 'feeds', 'feeds', 'RUN_' || ending, 'run', id::text, '{}',
+INSERT INTO audit_events (actor_kind, actor_id, actor_name, verb, object_type, object_id, changed, detail)
+SELECT 'system', 'feeds', 'feeds', 'RUN_' || ending, 'run', id::text, '{}',
        jsonb_build_object('feed', feed_id)
 FROM seed_runs WHERE ending IN ('PROMOTED', 'HELD') ORDER BY finished_at
 """

@@ -1,0 +1,11 @@
+"""Staging tables in use are not cleared for another session, as SQL in the file beside this one."""
+
+from pathlib import Path
+
+from django.db import migrations
+
+
+class Migration(migrations.Migration):
+    dependencies = [("catalog", "0009_staging_by_full_name")]
+
+    operations = [migrations.RunSQL(Path(__file__).with_suffix(".sql").read_text(), migrations.RunSQL.noop)]
