@@ -14,7 +14,7 @@ from tests.support.tables import rows
 
 from harvester.guards.models import SealedSecret
 from harvester.guards.redaction import forget_all, redact_text
-from harvester.guards.secrets import NotADocument, Rotation, forget, installed_ring, open_document, put, rotate
+from harvester.guards.secrets import NotADocument, Rotation, forget, installed_ring, merge, open_document, put, rotate
 from harvester.guards.vault import KeyRing, Sealed, UnknownKey, WrongKeyOrContext, aad_for
 from harvester.kernel.errors import InvalidInput, NotFound
 
@@ -181,6 +181,81 @@ def test_something_else_under_the_seal_is_refused_without_being_shown(plaintext)
     assert "hunter2" not in "".join(traceback.format_exception(caught.value))
 
 
+def test_secrets_of_one_owner_that_were_swapped_do_not_open():
+    put("feed", FEED, {"password": "p", "passphrase": CANARY})
+    stolen = SealedSecret.objects.get(name="passphrase")
+    SealedSecret.objects.filter(name="password").update(payload=stolen.payload)
+    with pytest.raises(NotADocument, match=f"feed {FEED} password: something else was sealed") as caught:
+        open_document("feed", FEED)
+    assert CANARY not in "".join(traceback.format_exception(caught.value))
+
+
+def forbid_opening(monkeypatch):
+    def refuse(*_):
+        raise AssertionError("a sealed secret was opened")
+
+    monkeypatch.setattr(KeyRing, "open", refuse)
+
+
+def test_a_change_of_one_secret_opens_no_other(monkeypatch):
+    with monkeypatch.context() as patched:
+        forbid_opening(patched)
+        assert put("feed", FEED, {"password": "p", "private_key": "k", "passphrase": "s"}) == 1
+        before = bytes(SealedSecret.objects.get(name="private_key").payload)
+        assert merge("feed", FEED, {"password": "q"}, keep=["private_key"]) == 2
+        assert merge("feed", OTHER_FEED, {"password": "first"}, keep=["private_key"]) == 1
+    assert bytes(SealedSecret.objects.get(name="private_key").payload) == before
+    assert open_document("feed", FEED) == {"password": "q", "private_key": "k"}
+
+
+def put_old_document(document, ring=OLD, version=3):
+    """As earlier versions sealed the credentials of an owner: all of them together."""
+    sealed = ring.seal(json.dumps(document).encode(), aad_for("feed", FEED, version))
+    SealedSecret.objects.create(
+        owner_kind="feed", owner_id=FEED, version=version, key_id=sealed.key_id, payload=sealed.payload
+    )
+
+
+def names_of_rows():
+    return [name for (name,) in rows("SELECT name FROM sealed_secrets ORDER BY name")]
+
+
+def test_a_document_of_an_earlier_version_is_split_when_it_is_opened():
+    put_old_document({"password": "p", "private_key": "k"})
+    assert open_document("feed", FEED, ring=OLD) == {"password": "p", "private_key": "k"}
+    assert names_of_rows() == ["password", "private_key"]
+    assert open_document("feed", FEED, ring=OLD) == {"password": "p", "private_key": "k"}
+    assert merge("feed", FEED, {"password": "q"}, keep=["private_key"], ring=OLD) == 4
+
+
+def test_a_document_of_an_earlier_version_is_changed_without_being_opened(monkeypatch):
+    put_old_document({"password": "p", "private_key": "k", "passphrase": "s"})
+    with monkeypatch.context() as patched:
+        forbid_opening(patched)
+        assert merge("feed", FEED, {"password": "q"}, keep=["private_key", "passphrase"], ring=OLD) == 4
+        assert merge("feed", FEED, {"private_key": "l"}, keep=["password"], ring=OLD) == 5
+        assert names_of_rows() == ["password", "private_key"]
+    assert open_document("feed", FEED, ring=OLD) == {"password": "q", "private_key": "l"}
+
+
+def test_what_was_dropped_from_a_document_of_an_earlier_version_never_comes_back(monkeypatch):
+    put_old_document({"password": "p", "private_key": "k", "passphrase": "s"})
+    merge("feed", FEED, {"private_key": "l"}, keep=["password"], ring=OLD)
+    merge("feed", FEED, {"private_key": "m"}, keep=["password", "passphrase"], ring=OLD)
+    assert names_of_rows() == ["", "private_key"]
+    assert open_document("feed", FEED, ring=OLD) == {"password": "p", "private_key": "m"}
+    assert names_of_rows() == ["password", "private_key"]
+
+
+def test_a_rotation_splits_documents_of_an_earlier_version_even_under_the_writing_key():
+    put_old_document({"password": "p", "private_key": "k"}, ring=NEW)
+    put("feed", OTHER_FEED, {"password": "x"}, ring=OLD)
+    end = last(rotate(NEW))
+    assert (end.rewritten, end.left) == (2, 0)
+    assert names_of_rows() == ["password", "password", "private_key"]
+    assert open_document("feed", FEED, ring=NEW) == {"password": "p", "private_key": "k"}
+
+
 def test_what_was_opened_or_put_is_removed_from_all_text():
     put("feed", FEED, {"password": CANARY})
     assert redact_text(f"530 {CANARY} is wrong") == "530 [redacted] is wrong"
@@ -223,8 +298,8 @@ def test_secrets_that_do_not_open_are_named_and_do_not_stop_the_others():
     end = last(rotate(NEW, batch=1))
     assert end.rewritten == 3
     assert end.unreadable == {
-        f"feed {UUID(int=2)}": "VAULT_UNKNOWN_KEY",
-        f"feed {UUID(int=4)}": "VAULT_PAYLOAD_TOO_SHORT",
+        f"feed {UUID(int=2)} password": "VAULT_UNKNOWN_KEY",
+        f"feed {UUID(int=4)} password": "VAULT_PAYLOAD_TOO_SHORT",
     }
     assert (end.left, end.busy) == (2, 0)
     assert {owner: bytes(row_of(owner).payload) for owner in before} == before

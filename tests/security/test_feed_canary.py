@@ -1,6 +1,7 @@
 """Secrets planted around a feed are looked for wherever they could have got to."""
 
 import ast
+from contextlib import suppress
 from pathlib import Path
 
 import asyncssh
@@ -16,10 +17,11 @@ from tests.support.workers import run_until_idle
 
 from harvester.catalog.models import Run
 from harvester.engine.models import Job
-from harvester.feeds import verbs
+from harvester.feeds import decisions, verbs
 from harvester.feeds.models import FeedRunSample
 from harvester.guards import secrets, vault
 from harvester.guards.redaction import redact_text
+from harvester.kernel.errors import HarvesterError
 from harvester.ops.models import Alert
 
 SOURCE = Path(__file__).parents[2] / "src" / "harvester"
@@ -171,26 +173,63 @@ def test_only_what_workers_run_opens_credentials():
     assert using == ALLOWED_TO_OPEN
 
 
+def forbid_opening(monkeypatch):
+    """Nothing sealed can be opened from here on."""
+
+    def refuse(*_):
+        raise AssertionError("a sealed secret was opened")
+
+    monkeypatch.setattr(vault.KeyRing, "open", refuse)
+
+
 def test_no_verb_opens_credentials_and_jobs_carry_ids_only(start, monkeypatch):
-    """A changed password is sealed beside those that stay without anybody getting to see these."""
+    """Each secret is sealed for itself, so that a change of one leaves the others unopened."""
     world = start()
-    opened = []
-    monkeypatch.setattr(secrets, "open_document", lambda *_, **__: opened.append("by a verb"))
-    monkeypatch.setattr(vault.KeyRing, "open", lambda *_: opened.append("the vault"))
     feed_id = world.feed.id
-    verbs.change_credentials(ADMIN, feed_id, password="another-canary-7716", replace=True)
+    forbid_opening(monkeypatch)
+    verbs.change_credentials(ADMIN, feed_id, private_key=LOCKED, passphrase=PASSPHRASE)
+    verbs.change_credentials(ADMIN, feed_id, password="another-canary-7716")
+    verbs.change_credentials(ADMIN, feed_id, password="another-canary-7717", replace=True)
+    verbs.approve_host_key(ADMIN, feed_id, world.feed.host_keys, keep_others=True)
     verbs.update(ADMIN, feed_id, {"path": "/Shop/other.txt", "default_currency": "USD"})
+    verbs.set_expiry_hours(ADMIN, feed_id, 72)
     verbs.pause(ADMIN, feed_id)
     verbs.resume(ADMIN, feed_id)
+    world.change(status="DISABLED")
+    verbs.re_enable(ADMIN, feed_id, acknowledged=True)
     verbs.run_now(ADMIN, feed_id, force=True)
     verbs.test_run(ADMIN, feed_id)
+    world.change(status="DRAFT")
+    verbs.enable(ADMIN, feed_id)
     made = verbs.create(ADMIN, make_source("Another").id, {"network": "impact", "host": HOST})
     verbs.delete_draft(ADMIN, made.id)
-    assert opened == []
     assert [job.args for job in Job.objects.order_by("id")] == [
         {"feed_id": str(feed_id), "trigger": "MANUAL"},
         {"feed_id": str(feed_id)},
     ]
+    # Verbs that came later are called the way most of them are.
+    world.change(status="PAUSED")
+    for name in verbs.__all__:
+        with suppress(TypeError, HarvesterError):
+            getattr(verbs, name)(ADMIN, feed_id)
+
+
+def test_no_decision_opens_credentials(start, monkeypatch):
+    world = start()
+    held = world.hold()
+    promoted = Run.objects.get(outcome="PROMOTED")
+    with monkeypatch.context() as patched:
+        forbid_opening(patched)
+        decisions.request_rejection(ADMIN, held.id, "not whole")
+        run_until_idle()
+        decisions.ignore(ADMIN, promoted.id, "wrong prices")
+        decisions.undo_ignore(ADMIN, promoted.id)
+    world.put(100, 101)
+    second = world.run()
+    forbid_opening(monkeypatch)
+    decisions.request_approval(ADMIN, second.id)
+    run_until_idle()
+    assert set(Run.objects.values_list("outcome", flat=True)) == {"PROMOTED", "REJECTED", "APPROVED"}
 
 
 def test_decisions_carry_ids_and_figures_only(start):

@@ -5,12 +5,17 @@ from django.db.models.functions import Now
 
 
 class SealedSecret(models.Model):
-    """The credentials of one owner (a feed, a connection), sealed as one document."""
+    """One secret of an owner (a feed, a connection), sealed for itself."""
 
-    pk = models.CompositePrimaryKey("owner_kind", "owner_id")
+    pk = models.CompositePrimaryKey("owner_kind", "owner_id", "name")
     owner_kind = models.TextField(db_collation="C")
     owner_id = models.UUIDField()
-    #: Goes up with each change of the credentials, not with a change of the key. A part of what seals them.
+    #: What kind of secret it is, such as `password`. Empty for a document of several that an earlier version sealed.
+    name = models.TextField(db_collation="C", default="")
+    #: Which secrets of such a document still count; all of them if it is null.
+    kept = models.JSONField(null=True)
+    #: The owner's version when this secret changed last: it counts changes of the credentials, not of the key. A part
+    #: of what seals them.
     version = models.IntegerField()
     key_id = models.TextField(db_collation="C")
     payload = models.BinaryField()
@@ -21,9 +26,4 @@ class SealedSecret(models.Model):
         db_table = "sealed_secrets"
 
     def __str__(self) -> str:
-        return self.owner
-
-    @property
-    def owner(self) -> str:
-        """The owner's name, for messages."""
-        return f"{self.owner_kind} {self.owner_id}"
+        return f"{self.owner_kind} {self.owner_id} {self.name}".rstrip()

@@ -1,7 +1,9 @@
-"""The credentials of an owner, kept as one sealed document: names and texts.
+"""The credentials of an owner: texts with names, each sealed for itself.
 
-Whoever changes the owner calls `put` in the same transaction. Documents are opened in workers, just before they
-are used; what was opened is remembered by the redaction, so that it appears in no log and no error.
+A verb that changes the owner calls `put` or `merge` in the same transaction; neither opens anything. Credentials are
+opened in workers, just before they are used; what was opened is remembered by the redaction, so that it appears in no
+log and no error. Each secret is sealed as a document of one name and text. Earlier versions sealed all of an owner's
+secrets as one document, which is split when it is opened.
 """
 
 import json
@@ -12,17 +14,18 @@ from functools import cache
 from uuid import UUID
 
 from django.conf import settings
-from django.db import transaction
-from django.db.models import QuerySet
-from django.db.models.functions import Now
+from django.db import connection, transaction
+from django.db.models import Q, QuerySet
 
 from harvester.guards.models import SealedSecret
 from harvester.guards.redaction import remember
 from harvester.guards.vault import KeyRing, Sealed, VaultError, aad_for, key_ring
-from harvester.kernel.errors import InvalidInput, NotFound, TransientError
+from harvester.kernel.errors import InvalidInput, NotFound
 
 #: Several private keys; more is a file somebody uploaded by mistake.
 LARGEST_DOCUMENT_BYTES = 64 * 1024
+#: The name of the row in which an earlier version sealed all secrets of an owner together.
+_OLD_DOCUMENT = ""
 
 
 class NotADocument(VaultError):
@@ -38,35 +41,35 @@ def installed_ring() -> KeyRing:
 
 
 def put(owner_kind: str, owner_id: UUID, document: Mapping[str, str], *, ring: KeyRing | None = None) -> int:
-    """Seal an owner's credentials in place of those it had, and return their new version.
-
-    The row stays locked until the caller's transaction ends.
-    """
-    plaintext = _encode(document)
-    for value in document.values():
-        remember(value)
-    with transaction.atomic():
-        version = _lock_row(owner_kind, owner_id).version + 1
-        sealed = (ring or installed_ring()).seal(plaintext, aad_for(owner_kind, owner_id, version))
-        _row(owner_kind, owner_id).update(
-            version=version, key_id=sealed.key_id, payload=sealed.payload, updated_at=Now()
-        )
-    return version
+    """Seal an owner's credentials in place of those it had, and return their new version."""
+    return merge(owner_kind, owner_id, document, keep=(), ring=ring)
 
 
 def merge(
     owner_kind: str, owner_id: UUID, changes: Mapping[str, str], *, keep: Collection[str], ring: KeyRing | None = None
 ) -> int:
-    """Seal changes together with those of an owner's credentials that stay; answers the new version.
+    """Seal changes, leave the secrets to `keep` as they are, delete the others; return the owner's new version.
 
-    What stays is opened and sealed again in here and shown to nobody, so that whoever takes in a new password does
-    not get to see the old ones.
+    Nothing is opened, so whoever enters a new password does not get to see the old ones. Another change of the same
+    owner waits until the caller's transaction ends.
     """
+    _check(changes)
+    for value in changes.values():
+        remember(value)
     with transaction.atomic():
-        row = _lock_row(owner_kind, owner_id)
-        opened = _decode(_open(row, ring or installed_ring()), row) if row.version else {}
-        kept = {name: text for name, text in opened.items() if name in keep}
-        return put(owner_kind, owner_id, {**kept, **changes}, ring=ring)
+        _lock_owner(owner_kind, owner_id)
+        stored = {row.name: row for row in _rows(owner_kind, owner_id)}
+        version = max((row.version for row in stored.values()), default=0) + 1
+        staying = set(keep) - set(changes)
+        old = stored.get(_OLD_DOCUMENT)
+        inside = staying - set(stored) if old else set[str]()
+        if old and old.kept is not None:
+            inside &= set(old.kept)
+        _rows(owner_kind, owner_id).exclude(name__in=staying | ({_OLD_DOCUMENT} if inside else set())).delete()
+        if inside:
+            _rows(owner_kind, owner_id).filter(name=_OLD_DOCUMENT).update(kept=sorted(inside))
+        _store(owner_kind, owner_id, version, changes, ring or installed_ring())
+    return version
 
 
 def open_document(owner_kind: str, owner_id: UUID, *, ring: KeyRing | None = None) -> dict[str, str]:
@@ -76,10 +79,18 @@ def open_document(owner_kind: str, owner_id: UUID, *, ring: KeyRing | None = Non
         NotFound: it has none.
         VaultError: they do not open.
     """
-    row = _row(owner_kind, owner_id).first()
-    if row is None:
+    ring = ring or installed_ring()
+    rows = list(_rows(owner_kind, owner_id))
+    if any(row.name == _OLD_DOCUMENT for row in rows):
+        with transaction.atomic():
+            _lock_owner(owner_kind, owner_id)
+            _split(owner_kind, owner_id, ring)
+            rows = list(_rows(owner_kind, owner_id))
+    if not rows:
         raise NotFound(f"There are no credentials for {owner_kind} {owner_id}; enter them first.")
-    document = _decode(_open(row, ring or installed_ring()), row)
+    document: dict[str, str] = {}
+    for row in rows:
+        document |= _open(row, ring)
     for value in document.values():
         remember(value)
     return document
@@ -87,7 +98,7 @@ def open_document(owner_kind: str, owner_id: UUID, *, ring: KeyRing | None = Non
 
 def forget(owner_kind: str, owner_id: UUID) -> bool:
     """Delete an owner's credentials; tell whether there were any."""
-    deleted, _ = _row(owner_kind, owner_id).delete()
+    deleted, _ = _rows(owner_kind, owner_id).delete()
     return deleted > 0
 
 
@@ -97,9 +108,9 @@ class Rotation:
 
     Attributes:
         rewritten: secrets that were sealed anew with the writing key by this rotation.
-        unreadable: owners whose secrets do not open, with the code of the reason. They are left as they are.
-        left: secrets that are not sealed with the writing key, the unreadable ones included. Those that are not
-            unreadable were being changed by somebody else: run it again.
+        unreadable: secrets that do not open, by owner and name, with the code of the reason. They are left as they are.
+        left: secrets that are not sealed with the writing key, each for itself, the unreadable ones included.
+            Those that are not unreadable were being changed by somebody else: run it again.
     """
 
     rewritten: int
@@ -133,62 +144,100 @@ def rotate(ring: KeyRing | None = None, batch: int = 100) -> Iterator[Rotation]:
     yield Rotation(rewritten=rewritten, unreadable=dict(unreadable), left=left)
 
 
-def _row(owner_kind: str, owner_id: UUID) -> QuerySet[SealedSecret]:
-    return SealedSecret.objects.filter(owner_kind=owner_kind, owner_id=owner_id)
+def _rows(owner_kind: str, owner_id: UUID) -> QuerySet[SealedSecret]:
+    return SealedSecret.objects.filter(owner_kind=owner_kind, owner_id=owner_id).order_by("name")
 
 
-def _lock_row(owner_kind: str, owner_id: UUID) -> SealedSecret:
-    """Lock an owner's row. Of two first changes at once, the second waits here and counts on from the first."""
-    empty = SealedSecret(owner_kind=owner_kind, owner_id=owner_id, version=0, key_id="", payload=b"")
-    SealedSecret.objects.bulk_create([empty], ignore_conflicts=True)
-    row = _row(owner_kind, owner_id).select_for_update().first()
-    if row is None:
-        raise TransientError(f"The credentials of {owner_kind} {owner_id} were deleted meanwhile; try again.")
-    return row
+# The owner may have no row yet that could be locked. Whoever has rows locked must not wait for this lock.
+_LOCK_OWNER = "SELECT {function}(hashtextextended('sealed_secrets:' || %s || ':' || %s, 0))"
 
 
-def _open(row: SealedSecret, ring: KeyRing) -> bytes:
+def _lock_owner(owner_kind: str, owner_id: UUID) -> None:
+    """Of two changes at once, the second waits here and counts on from the first."""
+    with connection.cursor() as cursor:
+        cursor.execute(_LOCK_OWNER.format(function="pg_advisory_xact_lock"), [owner_kind, str(owner_id)])
+
+
+def _owner_is_free(owner_kind: str, owner_id: UUID) -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute(_LOCK_OWNER.format(function="pg_try_advisory_xact_lock"), [owner_kind, str(owner_id)])
+        return bool(cursor.fetchone()[0])
+
+
+def _store(owner_kind: str, owner_id: UUID, version: int, document: Mapping[str, str], ring: KeyRing) -> None:
+    made = []
+    for name, text in document.items():
+        sealed = ring.seal(_encode({name: text}), aad_for(owner_kind, owner_id, version))
+        made.append(
+            SealedSecret(
+                owner_kind=owner_kind,
+                owner_id=owner_id,
+                name=name,
+                version=version,
+                key_id=sealed.key_id,
+                payload=sealed.payload,
+            )
+        )
+    SealedSecret.objects.bulk_create(made)
+
+
+def _split(owner_kind: str, owner_id: UUID, ring: KeyRing) -> None:
+    """Seal each secret of an owner's old document for itself. The caller has locked the owner."""
+    stored = {row.name: row for row in _rows(owner_kind, owner_id)}
+    old = stored.get(_OLD_DOCUMENT)
+    if old is None:
+        return
+    inside = {name: text for name, text in _open(old, ring).items() if name not in stored}
+    _rows(owner_kind, owner_id).filter(name=_OLD_DOCUMENT).delete()
+    _store(owner_kind, owner_id, old.version, inside, ring)
+    _rows(owner_kind, owner_id).filter(name__in=inside).update(updated_at=old.updated_at)
+
+
+def _open(row: SealedSecret, ring: KeyRing) -> dict[str, str]:
+    """What a row holds, as far as it still counts."""
     try:
-        return ring.open(_sealed(row), _aad(row))
+        plaintext = ring.open(Sealed(row.key_id, bytes(row.payload)), _aad(row))
     except VaultError as error:
-        raise type(error)(f"{row.owner}: {error}") from None
-
-
-def _sealed(row: SealedSecret) -> Sealed:
-    return Sealed(row.key_id, bytes(row.payload))
+        raise type(error)(f"{row}: {error}") from None
+    document = _decode(plaintext)
+    if document is None or (row.name != _OLD_DOCUMENT and set(document) != {row.name}):
+        raise NotADocument(f"{row}: something else was sealed than this secret; enter it again.")
+    return document if row.kept is None else {name: text for name, text in document.items() if name in row.kept}
 
 
 def _aad(row: SealedSecret) -> str:
     return aad_for(row.owner_kind, row.owner_id, row.version)
 
 
-def _encode(document: Mapping[str, str]) -> bytes:
+def _check(document: Mapping[str, str]) -> None:
     if not document:
         raise InvalidInput("There are no credentials to store; to delete them, forget them.")
     for name, value in document.items():
-        if not isinstance(name, str) or not isinstance(value, str):
+        if not isinstance(name, str) or not name or not isinstance(value, str):
             raise InvalidInput("Credentials are texts with names; one of them is not. Nothing was stored.")
-    # Escaped to ASCII, so that half a character cannot fail the encoding with the secret in its error.
-    encoded = json.dumps(dict(document), sort_keys=True).encode("ascii")
-    if len(encoded) > LARGEST_DOCUMENT_BYTES:
+    size = len(_encode(document))
+    if size > LARGEST_DOCUMENT_BYTES:
         raise InvalidInput(
-            f"The credentials have {len(encoded)} bytes; at most {LARGEST_DOCUMENT_BYTES} are kept. Nothing was stored."
+            f"The credentials have {size} bytes; at most {LARGEST_DOCUMENT_BYTES} are kept. Nothing was stored."
         )
-    return encoded
 
 
-def _decode(plaintext: bytes, row: SealedSecret) -> dict[str, str]:
-    document = None
+def _encode(document: Mapping[str, str]) -> bytes:
+    # Escaped to ASCII, so that half a character cannot fail the encoding with the secret in its error.
+    return json.dumps(dict(document), sort_keys=True).encode("ascii")
+
+
+def _decode(plaintext: bytes) -> dict[str, str] | None:
+    """Names and texts, or None: an error of the parser would carry the plaintext, even as the context of another."""
     with suppress(ValueError):
         document = json.loads(plaintext)
-    # Raised out here: the parser's error carries the plaintext, even as the context of another error.
-    if not isinstance(document, dict) or not all(isinstance(value, str) for value in document.values()):
-        raise NotADocument(f"{row.owner}: what was sealed is no set of credentials; enter them again.")
-    return document
+        if isinstance(document, dict) and all(isinstance(value, str) for value in document.values()):
+            return document
+    return None
 
 
 def _others(ring: KeyRing) -> QuerySet[SealedSecret]:
-    return SealedSecret.objects.exclude(key_id=ring.writing_id)
+    return SealedSecret.objects.exclude(~Q(name=_OLD_DOCUMENT), key_id=ring.writing_id)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -199,7 +248,7 @@ class _Step:
 
 def _one_pass(ring: KeyRing, batch: int) -> Iterator[_Step]:
     """Walk over the rows once, in the order of their owners."""
-    rest = _others(ring).order_by("owner_kind", "owner_id")
+    rest = _others(ring).order_by("owner_kind", "owner_id", "name")
     while True:
         with transaction.atomic(durable=True):
             rows = list(rest.select_for_update(skip_locked=True)[:batch])
@@ -211,12 +260,18 @@ def _one_pass(ring: KeyRing, batch: int) -> Iterator[_Step]:
 
 
 def _rewrite(rows: list[SealedSecret], ring: KeyRing) -> _Step:
-    unreadable: dict[str, str] = {}
+    rewritten, unreadable = 0, dict[str, str]()
     for row in rows:
         try:
-            sealed = ring.seal(ring.open(_sealed(row), _aad(row)), _aad(row))
+            if row.name == _OLD_DOCUMENT:
+                if not _owner_is_free(row.owner_kind, row.owner_id):
+                    continue
+                _split(row.owner_kind, row.owner_id, ring)
+            else:
+                sealed = ring.seal(ring.open(Sealed(row.key_id, bytes(row.payload)), _aad(row)), _aad(row))
+                SealedSecret.objects.filter(pk=row.pk).update(key_id=sealed.key_id, payload=sealed.payload)
         except VaultError as error:
-            unreadable[row.owner] = error.code
+            unreadable[str(row)] = error.code
         else:
-            _row(row.owner_kind, row.owner_id).update(key_id=sealed.key_id, payload=sealed.payload)
-    return _Step(rewritten=len(rows) - len(unreadable), unreadable=unreadable)
+            rewritten += 1
+    return _Step(rewritten=rewritten, unreadable=unreadable)

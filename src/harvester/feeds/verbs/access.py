@@ -116,10 +116,7 @@ def _seal(feed: Feed, given: dict[str, str], *, replace: bool) -> set[str]:
         kept -= {"passphrase"}
     if not (kept | set(given)) & {"password", "private_key"}:
         raise InvalidInput("credentials are missing; a passphrase alone opens nothing: enter the private_key too.")
-    if kept:
-        feed.secret_version = secrets.merge(OWNER_KIND, feed.id, given, keep=kept)
-    else:
-        feed.secret_version = secrets.put(OWNER_KIND, feed.id, given)
+    feed.secret_version = secrets.merge(OWNER_KIND, feed.id, given, keep=kept)
     feed.secret_fields = sorted(kept | set(given))
     return set(given) | dropped
 
