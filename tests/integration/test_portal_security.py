@@ -137,7 +137,13 @@ def test_not_even_the_page_for_developers_prints_settings_that_are_secret(rf, se
     assert SECRET not in listed
 
 
-@pytest.mark.parametrize("status", ["bad_request", "forbidden", "forged", "not_found", "broken", "too_many_tries"])
+@pytest.mark.parametrize(
+    "status",
+    [
+        *("bad_request", "forbidden", "forged", "not_found", "broken"),
+        *("too_many_tries", "too_many_from_here", "logins_busy"),
+    ],
+)
 def test_error_pages_need_no_database(rf, status):
     from harvester.portal import errors
 

@@ -21,7 +21,12 @@ def client_address(request: HttpRequest) -> str:
 
 def client_network(request: HttpRequest) -> str:
     """What to count a client by: its address, or the network that is one client's in IPv6."""
-    network = _network(request)
+    return network_of(client_address(request))
+
+
+def network_of(address: str) -> str:
+    """The same for an address that was noted."""
+    network = _network(address)
     if network is None:
         return "unknown"
     return str(network if network.num_addresses > 1 else network.network_address)
@@ -29,13 +34,13 @@ def client_network(request: HttpRequest) -> str:
 
 def counted_address(request: HttpRequest) -> str:
     """The same for whoever keeps nothing but addresses: the network by its first one, the unknown by nobody's."""
-    network = _network(request)
+    network = _network(client_address(request))
     return str(network.network_address) if network else NOBODY
 
 
-def _network(request: HttpRequest) -> ipaddress.IPv4Network | ipaddress.IPv6Network | None:
+def _network(client: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network | None:
     try:
-        address = ipaddress.ip_address(client_address(request))
+        address = ipaddress.ip_address(client)
     except ValueError:
         return None
     if isinstance(address, ipaddress.IPv4Address):

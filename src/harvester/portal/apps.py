@@ -13,5 +13,5 @@ class PortalConfig(AppConfig):
         from harvester.portal import access
 
         access.listen()
-        # Who came in and who did not is audited; axes would say it again, four times per login.
-        logging.getLogger("axes").setLevel(logging.WARNING)
+        # Who came in and who did not is told by `access`; axes would say it again, with whatever was typed as a name.
+        logging.getLogger("axes").setLevel(logging.ERROR)

@@ -1,6 +1,7 @@
 """Error pages. They say what to do next, and nothing of what went wrong inside."""
 
 from http import HTTPStatus
+from math import ceil
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
@@ -50,3 +51,19 @@ def too_many_tries(_request: HttpRequest) -> HttpResponse:
         f"Try again in {duration(seconds)}."
     )
     return _page(HTTPStatus.TOO_MANY_REQUESTS, "Too many failed logins", text, retry_after=seconds)
+
+
+def too_many_from_here(_request: HttpRequest, wait: float = 60.0) -> HttpResponse:
+    """Too many names were tried from one address."""
+    seconds = max(1, ceil(wait))
+    text = (
+        "Too many logins were tried from your network, so this password was not checked. People who logged in from "
+        f"here in the last 30 days still can. Otherwise try again in {duration(seconds)}."
+    )
+    return _page(HTTPStatus.TOO_MANY_REQUESTS, "Too many logins", text, retry_after=seconds)
+
+
+def logins_busy(_request: HttpRequest) -> HttpResponse:
+    """More passwords wait to be checked than the portal checks beside its other work."""
+    text = "Many people are logging in at this moment, so your password was not checked. Try again in a few seconds."
+    return _page(HTTPStatus.SERVICE_UNAVAILABLE, "Too many logins at once", text, retry_after=3)

@@ -10,8 +10,9 @@ from django.urls import URLPattern, URLResolver, include, path
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 from unfold.sites import UnfoldAdminSite
 
+from harvester.kernel.errors import TransientError
 from harvester.ops.models import Role
-from harvester.portal import account, dashboard
+from harvester.portal import access, account, dashboard, errors
 from harvester.portal.navigation import menu
 from harvester.portal.pages import Pages
 from harvester.portal.requests import is_fragment, may
@@ -78,6 +79,19 @@ class PortalSite(UnfoldAdminSite):
 
     def index(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         return dashboard.page(self, request, extra_context or {})
+
+    def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        """Nobody's password is checked before the limits of `access` allow it."""
+        if request.method != "POST":
+            return super().login(request, extra_context)
+        try:
+            wait = access.seconds_to_wait(request)
+        except TransientError:
+            return errors.logins_busy(request)
+        if wait is not None:
+            return errors.too_many_from_here(request, wait)
+        with access.turn_to_check() as mine:
+            return super().login(request, extra_context) if mine else errors.logins_busy(request)
 
     def logout(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:  # noqa: ARG002
         return account.log_out(request)
