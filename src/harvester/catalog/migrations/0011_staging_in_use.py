@@ -6,6 +6,6 @@ from django.db import migrations
 
 
 class Migration(migrations.Migration):
-    dependencies = [("catalog", "0009_staging_by_full_name")]
+    dependencies = [("catalog", "0010_expiry")]
 
     operations = [migrations.RunSQL(Path(__file__).with_suffix(".sql").read_text(), migrations.RunSQL.noop)]
