@@ -1,5 +1,7 @@
 """A held run, as people decide about it: look at the difference, approve, reject, watch what comes of it."""
 
+import re
+
 import pytest
 from playwright.sync_api import expect
 from tests.support.feed_world import CallsBack, World, loopback_allowed
@@ -53,6 +55,8 @@ def test_a_shrunken_file_is_looked_at_and_approved(world, held, operator):
     page.get_by_role("button", name="Approve").click()
     asked = page.get_by_role("dialog")
     expect(asked).to_contain_text("34 products go missing and 2 prices change.")
+    expect(asked).to_contain_text(re.compile(r"34 missing products disappear on \d{4}-\d\d-\d\d \d\d:\d\d UTC unless"))
+    expect(asked.get_by_role("button", name="Approve: remove 34 products")).to_have_class(re.compile("hv-danger"))
     page.keyboard.press("Escape")
     expect(asked).to_be_hidden()
     page.get_by_role("button", name="Approve").click()
@@ -73,10 +77,10 @@ def test_a_shrunken_file_is_rejected_with_a_reason(world, held, operator):
     page = operator.page
     page.get_by_role("button", name="Reject").click()
     asked = page.get_by_role("dialog")
-    expect(asked).to_contain_text("Consumers go on seeing what they see now. What an approval would do is dropped: 34")
+    expect(asked).to_contain_text("Nothing changes for consumers now. These changes are discarded: 34 products")
     asked.get_by_role("button", name="Reject").click()
-    expect(asked.get_by_label("Why")).to_be_focused()
-    asked.get_by_label("Why").fill("the partner sent half a file")
+    expect(asked.get_by_label("Reason")).to_be_focused()
+    asked.get_by_label("Reason").fill("the partner sent half a file")
     asked.get_by_role("button", name="Reject").click()
     with worker_thread(threads=1):
         expect(page.locator(".hv-headline .hv-badge")).to_have_text("Rejected", timeout=30_000)

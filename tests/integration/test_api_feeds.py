@@ -124,9 +124,14 @@ def test_a_feed_is_paused_and_resumed_by_the_key(world, operator):
 
 def test_a_held_run_is_approved_with_the_figures_that_were_seen(world, operator):
     run = world.hold()
+    before = operator.read(f"/runs/{run.id}")
+    assert (before["choices"]["removes"], before["disappearing"]) == (37, None)
     answer = operator.write(f"/runs/{run.id}/approve", decision(operator, run))
     assert answer.status_code == 202
     world.work(answer.json()["id"])
+    after = operator.read(f"/runs/{run.id}")
+    assert (after["choices"], after["disappearing"]["offers"]) == (None, 37)
+    assert after["disappearing"]["disappear_by"] > before["started_at"]
     assert operator.read(f"/runs/{run.id}")["outcome"] == "APPROVED"
     assert operator.read(f"/runs/{run.id}")["decided_by"] == operator.key.name
     told = AuditEvent.objects.filter(verb="ACTIVATION_APPROVED").values_list("actor_kind", "actor_id")

@@ -368,6 +368,9 @@ def test_a_held_run_is_shown_and_decided(world):
     held = world.run()
     assert feed("inspect", held.no, "--json").json["difference"]["counts"]["missing"] == 30
     assert "What would change" in feed("inspect", held.no).out
+    told = " ".join(feed("inspect", held.no).out.split())
+    assert re.search(r"30 missing products disappear by \S+ \S+ UTC unless a later file contains them\.", told)
+    assert re.search(r"Without a new file, all offers disappear on \S+ \S+ UTC\.", told)
     assert "--yes" in feed("reject", held.no, "--reason", "half a file", code=2).err
     with mock.patch("harvester.cli.feed_runs.sys", SimpleNamespace(stdin=SimpleNamespace(isatty=lambda: True))):
         assert feed("approve", held.no, stdin="n\n", code=1).err.endswith("Nothing was decided.\n")
@@ -381,6 +384,8 @@ def test_a_held_run_is_shown_and_decided(world):
     with worker_thread():
         approved = feed("approve", held.no, "--yes", "--wait")
     assert "APPROVED" in approved.out
+    assert re.search(r"29 offers disappear by \S+ \S+ UTC unless a later file", " ".join(approved.out.split()))
+    assert re.search(r"disappearing +29 offers by", feed("show", "Shop by Impact").out)
     assert Run.objects.get(pk=held.pk).decided_by == operator().name
 
 

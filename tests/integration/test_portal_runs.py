@@ -16,6 +16,7 @@ from tests.support.workers import run_until_idle
 
 from harvester.catalog import corrections
 from harvester.catalog.exposure import exposure_of
+from harvester.catalog.holds import choices
 from harvester.catalog.models import Run
 from harvester.feeds import decisions, overview
 from harvester.feeds.days import visible_now
@@ -221,6 +222,60 @@ def test_an_operator_approves_what_they_saw(world, operator):
     assert "Approved by otto" in shown
     assert "What changed" in shown
     assert outcome(run) == "APPROVED"
+
+
+def test_both_dialogs_say_what_happens_now_and_on_which_date(world, operator):
+    run = world.hold()
+    world.pass_time(10)
+    shown, page = text(page_of(operator, run)), page_of(operator, run).content.decode()
+    left = world.look().last_promoted_at.timestamp() + (48 + 10) * 3600
+    assert near(shown, r"Nothing changes now\. 37 missing products disappear on (.{16}) UTC unless", left)
+    assert near(shown, r"Without a new file, all of them disappear on (.{16}) UTC\.", left)
+    assert "Nothing changes for consumers now. These changes are discarded: 37 products go missing." in shown
+    assert re.search(r'id="approve" class="hv-button hv-danger"[^>]*>Approve: remove 37 products<', page)
+    assert 'id="reject" class="hv-button" ' in page, "the dangerous one is the approval"
+
+
+def near(shown: str, pattern: str, seconds: float) -> bool:
+    """A date on the page, to the minute; what is left of an offer is counted from the moment of the look."""
+    return re.search(pattern, shown)[1] in {ts(seconds), ts(seconds + 60)}
+
+
+def test_after_an_approval_run_feed_and_dashboard_show_what_disappears_until_it_has(world, operator):
+    run = world.hold()
+    decide(operator, run, "approve", **seen(operator, run))
+    run_until_idle(threads=1)
+    gone = ts(float(rows("SELECT extract(epoch FROM max(seen_until)) FROM offers")[0][0]) + 48 * 3600)
+    assert "37 offers that this run does not contain are still visible. They disappear" in text(page_of(operator, run))
+    assert f"by {gone} UTC, unless a later file contains them." in text(page_of(operator, run))
+    assert f"Disappearing 37 by {gone} UTC" in text(operator.get(f"/feeds/{world.feed.pk}/"))
+    cache.clear()
+    shown = text(operator.get("/"))
+    assert "All clear" not in shown
+    assert "The approval removes 37 offers unless a later file contains them. offers disappear in" in shown
+    world.put(*range(100, 139))
+    world.run()
+    assert "1 offer that this run does not contain is still visible." in text(page_of(operator, run))
+    assert exposure_of(world.source.pk).disappearing == 1
+    world.pass_time(47)
+    world.put(*range(100, 139), 500)
+    world.run()
+    world.pass_time(2)
+    assert exposure_of(world.source.pk).disappearing == 0
+    assert overview.needs() == []
+    assert "still visible" not in text(page_of(operator, run))
+
+
+def test_what_consumers_do_not_see_is_not_counted_as_removed(world):
+    """A correction hides one of the 37, and after a hold that lasted too long all of them have expired."""
+    run = world.hold()
+    [(product,)] = rows("SELECT id FROM source_products WHERE identity_value = 'S-139'")
+    named = {"scope": "PRODUCT", "source_id": world.source.pk, "product_id": product}
+    corrections.create(OLGA, action="IGNORE", reason="not its price", **named)
+    assert choices(world.source.pk, run.no).removes == 36
+    world.pass_time(48 + 168 + 1)
+    told = choices(world.source.pk, run.no)
+    assert (told.removes, told.is_expired, world.shown()) == (0, True, {})
 
 
 def test_a_rejection_needs_a_reason(world, operator):

@@ -1,5 +1,6 @@
 """Runs of feeds, and the decisions about those that are held."""
 
+from dataclasses import asdict
 from typing import Any
 from uuid import UUID
 
@@ -11,6 +12,9 @@ from harvester.api import answers, cursors
 from harvester.api.jobs import enqueued
 from harvester.api.keys import BearerKey, key_of
 from harvester.api.shapes import Approval, Filters, Job, Rejection, Run, Runs, RunSummary
+from harvester.catalog.exposure import missed_by
+from harvester.catalog.holds import choices
+from harvester.catalog.ignoring import PROMOTED
 from harvester.catalog.states import RunOutcome, RunStatus
 from harvester.feeds import decisions, reading
 from harvester.feeds.models import FeedRun
@@ -87,7 +91,7 @@ def reject_run(request: HttpRequest, run_id: UUID, body: Rejection) -> HttpRespo
 
 
 def run_shape(figures: FeedRun) -> Run:
-    run = figures.run
+    run, source_id = figures.run, figures.feed.source_id
     is_held = run.outcome == RunOutcome.HELD
     return Run.model_validate(
         {
@@ -95,6 +99,8 @@ def run_shape(figures: FeedRun) -> Run:
             **{name: getattr(run, name) for name in _MORE_OF_RUN},
             "skipped_reason": figures.skipped_reason,
             "expected": reading.decisive_figures(figures) if is_held else None,
+            "choices": asdict(choices(source_id, run.no)) if is_held else None,
+            "disappearing": asdict(missed_by(source_id, run.no)) if run.outcome in PROMOTED else None,
             "figures": {name: getattr(figures, name) for name in _FIGURES},
             "gates": figures.verdict,
             "rejects": figures.rejects,

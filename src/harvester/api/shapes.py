@@ -200,6 +200,25 @@ class Notice(BaseModel):
     examples: list[str]
 
 
+class Choices(BaseModel):
+    """What each decision about a held run leads to, if it is made now."""
+
+    removes: int = Field(description="offers that disappear after an approval unless a later file contains them")
+    removed_from: datetime | None = Field(description="when the first of them disappears")
+    removed_by: datetime | None = Field(description="when the last of them disappears")
+    offers_expire_at: datetime | None = Field(
+        description="when all offers disappear after a rejection if no later run is promoted"
+    )
+    is_expired: bool = Field(description="they have disappeared already")
+
+
+class Disappearing(BaseModel):
+    """Offers that are visible still, and disappear unless a later file contains them."""
+
+    offers: int
+    disappear_by: datetime | None
+
+
 class Run(RunSummary):
     """A run with its figures."""
 
@@ -212,6 +231,10 @@ class Run(RunSummary):
     decision_reason: str | None
     ignored_at: datetime | None
     expected: Expected | None = Field(description="of a held run: what a decision has to send back")
+    choices: Choices | None = Field(description="of a held run: what an approval and a rejection lead to")
+    disappearing: Disappearing | None = Field(
+        description="of a promoted run: visible offers that it did not contain, and when they disappear"
+    )
     figures: dict[str, int | None]
     gates: list[Gate]
     rejects: dict[str, int] = Field(description="refused rows by code")

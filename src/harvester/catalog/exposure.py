@@ -91,3 +91,27 @@ def exposures(source_ids: Collection[UUID]) -> dict[UUID, Exposure]:
 
 def exposure_of(source_id: UUID) -> Exposure:
     return exposures([source_id])[source_id]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Disappearing:
+    """Offers that are visible still, and disappear unless a later file contains them."""
+
+    offers: int
+    disappear_by: datetime | None
+
+
+_MISSED = """
+SELECT count(*) AS offers, expires_at(max(o.seen_until), min(s.expiry_hours), min(s.frozen), min(s.held_since),
+                                      min(s.max_hold_hours)) AS disappear_by
+FROM run_absences a CROSS JOIN LATERAL unnest(a.product_ids) AS m (product_id)
+JOIN offers o ON o.source_id = a.source_id AND o.product_id = m.product_id
+JOIN sources s ON s.id = a.source_id JOIN source_windows w ON w.source_id = a.source_id
+WHERE a.source_id = %(source)s AND a.run_no = %(run)s AND w.is_shown AND o.seen_until >= w.active_since
+"""
+
+
+def missed_by(source_id: UUID, run_no: int) -> Disappearing:
+    """Return how many offers are still visible that a promoted run did not contain, and when they disappear."""
+    [row] = fetch(_MISSED, {"source": source_id, "run": run_no})
+    return Disappearing(**row)

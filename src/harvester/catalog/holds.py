@@ -2,8 +2,10 @@
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from uuid import UUID
 
 from harvester.catalog.models import Source
+from harvester.catalog.rows import fetch
 from harvester.kernel.effective_time import expires_at
 
 
@@ -43,3 +45,46 @@ def offers_expire_at(source: Source) -> datetime | None:
         held_since=source.held_since,
         max_hold=timedelta(hours=source.max_hold_hours),
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choices:
+    """What each decision about a held run leads to, if it is made now.
+
+    Attributes:
+        removes: offers that disappear after an approval unless a later file contains them. Products that have no
+            readable price or have expired already are not counted.
+        removed_from: when the first of them disappears.
+        removed_by: when the last of them disappears.
+        offers_expire_at: when all offers disappear after a rejection if no later run is promoted; None if never.
+        is_expired: they have disappeared already.
+    """
+
+    removes: int
+    removed_from: datetime | None
+    removed_by: datetime | None
+    offers_expire_at: datetime | None
+    is_expired: bool
+
+
+# After a decision the clock goes on where the hold stopped it: an offer keeps the time that it has left now.
+_CHOICES = """
+SELECT m.removes, statement_timestamp() + (m.first - w.active_since) AS removed_from,
+       statement_timestamp() + (m.last - w.active_since) AS removed_by,
+       statement_timestamp() + (w.last_promoted_at - w.active_since) AS offers_expire_at,
+       coalesce(w.last_promoted_at < w.active_since, false) AS is_expired
+FROM source_windows w CROSS JOIN LATERAL (
+    SELECT count(*) AS removes, min(coalesce(o.seen_until, w.last_promoted_at)) AS first,
+           max(coalesce(o.seen_until, w.last_promoted_at)) AS last
+    FROM held_changes c JOIN offers o ON o.source_id = c.source_id AND o.product_id = c.product_id
+    WHERE c.source_id = w.source_id AND c.run_no = %(run)s AND c.is_missing
+      AND coalesce(o.seen_until, w.last_promoted_at) >= w.active_since
+) m
+WHERE w.source_id = %(source)s
+"""
+
+
+def choices(source_id: UUID, run_no: int) -> Choices:
+    """Return what an approval and a rejection of this held run would lead to now."""
+    [row] = fetch(_CHOICES, {"source": source_id, "run": run_no})
+    return Choices(**row)

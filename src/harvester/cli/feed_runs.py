@@ -200,7 +200,7 @@ def _ask(found: dict[str, Any]) -> None:
     if not sys.stdin.isatty() or OUT.as_json:
         raise InvalidInput("There is no terminal to show the figures on and to ask; look at them, then say --yes.")
     OUT.say(run_views.summary_view(found))
-    if not typer.confirm("Go on?", err=True):
+    if not typer.confirm("Continue?", err=True):
         OUT.hint("Nothing was decided.")
         raise typer.Exit(Exit.FAILED)
 

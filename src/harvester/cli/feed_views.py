@@ -141,6 +141,7 @@ def _facts(feed: dict[str, Any]) -> list[tuple[str, Any]]:
     facts = [
         ("visible offers", count_text(feed["visible_offers"])),
         ("offers disappear", when(feed["offers_expire_at"], now)),
+        ("disappearing", _disappearing(feed)),
         ("network", feed["network"]),
         ("schedule", schedule),
         ("next run", when(feed["next_run_at"], now)),
@@ -166,6 +167,12 @@ def _facts(feed: dict[str, Any]) -> list[tuple[str, Any]]:
     facts += [(name.replace("_", " "), feed[name]) for name in others]
     facts += [(f"threshold {name}", value) for name, value in feed["thresholds"].items()]
     return [(name, value) for name, value in facts if value not in (None, "")]
+
+
+def _disappearing(feed: dict[str, Any]) -> str | None:
+    if not feed["disappearing_offers"]:
+        return None
+    return f"{count_text(feed['disappearing_offers'])} offers by {run_views.moment(feed['disappear_by'])}"
 
 
 def host_keys(feed: Feed) -> dict[str, Any]:

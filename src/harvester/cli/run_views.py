@@ -1,13 +1,18 @@
 """What commands show of the runs of feeds. Needs Django."""
 
 import shlex
+from dataclasses import asdict
+from datetime import datetime
 from typing import Any
 
 from rich.console import RenderableType
 from rich.text import Text
 
-from harvester.catalog.exposure import exposure_of
+from harvester.catalog.exposure import exposure_of, missed_by
+from harvester.catalog.holds import choices
+from harvester.catalog.ignoring import PROMOTED
 from harvester.catalog.models import Run
+from harvester.catalog.states import RunOutcome
 from harvester.cli.job_views import database_now, find
 from harvester.cli.output import cell, count_text, pairs, span, stacked, table, when
 from harvester.feeds.inspecting import FIGURES, difference_of, samples_of
@@ -61,14 +66,43 @@ def newest(feed: Feed | None, limit: int, **wanted: Any) -> list[dict[str, Any]]
 def summary(run_no: int) -> dict[str, Any]:
     """One run with its figures."""
     figures = FeedRun.objects.select_related("run", "feed__source").get(pk=run_numbered(run_no).pk)
-    return {"feed": str(figures.feed), **_as_dict(figures), "not_visible_because": _not_visible_because(figures)}
+    return {"feed": str(figures.feed), **_as_dict(figures), **_for_consumers(figures)}
 
 
-def _not_visible_because(figures: FeedRun) -> str | None:
-    """Return why consumers see nothing of the run that was promoted last; None of every other run."""
-    source = figures.feed.source
-    is_last = figures.run.no == source.last_promoted_run_no
-    return exposure_of(source.pk).not_visible_because if is_last else None
+def _for_consumers(figures: FeedRun) -> dict[str, Any]:
+    """Return what a held run's decisions lead to, which offers disappear, and why consumers see nothing of a run."""
+    run, source = figures.run, figures.feed.source
+    is_last = run.no == source.last_promoted_run_no
+    return {
+        "choices": asdict(choices(source.pk, run.no)) if run.outcome == RunOutcome.HELD else None,
+        "disappearing": asdict(missed_by(source.pk, run.no)) if run.outcome in PROMOTED else None,
+        "not_visible_because": exposure_of(source.pk).not_visible_because if is_last else None,
+    }
+
+
+def choices_sentences(run: dict[str, Any]) -> str:
+    """Return what an approval and a rejection lead to, now and later."""
+    told = run["choices"]
+    approval = "Approve: changes go live now."
+    if told["removes"]:
+        count, by = count_text(told["removes"]), moment(told["removed_by"])
+        approval += f" {count} missing products disappear by {by} unless a later file contains them."
+    rejection = "Reject: nothing changes now, and these changes are discarded."
+    if told["offers_expire_at"] and not told["is_expired"]:
+        rejection += f" Without a new file, all offers disappear on {moment(told['offers_expire_at'])}."
+    return f"{approval}\n{rejection}"
+
+
+def moment(at: datetime) -> str:
+    return f"{at:%Y-%m-%d %H:%M} UTC"
+
+
+def _disappearing(run: dict[str, Any]) -> RenderableType | None:
+    told = run.get("disappearing")
+    if not told or not told["offers"]:
+        return None
+    count, by = count_text(told["offers"]), moment(told["disappear_by"])
+    return Text(f"{count} offers disappear by {by} unless a later file contains them.", style="yellow")
 
 
 def inspected(run_no: int) -> dict[str, Any]:
@@ -163,6 +197,7 @@ def summary_view(run: dict[str, Any]) -> RenderableType:
         counts_table("warnings", run["warnings"]),
         notices_table(run["notices"]),
         _trouble(run),
+        _disappearing(run),
         Text(run["not_visible_because"], style="yellow") if run.get("not_visible_because") else None,
         _where_rows_are(run),
     )
@@ -195,7 +230,10 @@ def _trouble(run: dict[str, Any]) -> RenderableType | None:
     if run["error"]:
         return Text.assemble((f"{run['error_code']}: ", "bold red"), cell(run["error"]))
     if run["outcome"] == "HELD":
-        return Text(f"Decide: harvester feed approve {run['no']}, or harvester feed reject {run['no']} --reason WHY")
+        told = f"{choices_sentences(run)}\n" if run.get("choices") else ""
+        return Text(
+            f"{told}Decide: harvester feed approve {run['no']}, or harvester feed reject {run['no']} --reason WHY"
+        )
     return None
 
 

@@ -33,6 +33,7 @@ class NeedKind(StrEnum):
     NOT_VISIBLE = "NOT_VISIBLE"  # a run was promoted, and consumers see nothing of it
     LATE = "LATE"  # it is due, and nobody begins
     HOST_KEY = "HOST_KEY"  # its server shows a key that nobody approved
+    DISAPPEARING = "DISAPPEARING"  # after an approval, offers are about to expire
 
 
 #: Alerts about what `needs` tells anyway.
@@ -133,6 +134,17 @@ SELECT f.id, s.name, NULL::bigint, concat_ws(' ', f.status, CASE f.host_keys WHE
        f.seen_host_key), NULL::timestamptz, count(*) OVER ()
 FROM feeds f JOIN sources s ON s.id = f.source_id WHERE {_PENDING_KEY} ORDER BY s.name LIMIT %(named)s
 """  # noqa: S608 - put together from constants
+# What a person agreed to lose, until it is gone.
+_DISAPPEARING = """
+SELECT f.id, s.name, s.last_promoted_run_no, m.offers::text,
+       expires_at(m.last, s.expiry_hours, s.frozen, s.held_since, s.max_hold_hours), count(*) OVER ()
+FROM feeds f JOIN sources s ON s.id = f.source_id JOIN source_windows w ON w.source_id = s.id
+CROSS JOIN LATERAL (
+    SELECT count(*) AS offers, max(o.seen_until) AS last
+    FROM offers o WHERE o.source_id = s.id AND o.seen_until >= w.active_since AND o.absence_accepted
+) m
+WHERE w.is_shown AND m.offers > 0 ORDER BY m.last, s.name LIMIT %(named)s
+"""
 _NEEDS = {
     NeedKind.HELD: _HELD,
     NeedKind.DISABLED: _FAILED.format(status="= 'DISABLED'"),
@@ -142,6 +154,7 @@ _NEEDS = {
     NeedKind.NOT_VISIBLE: _NOT_VISIBLE,
     NeedKind.LATE: _LATE,
     NeedKind.HOST_KEY: _HOST_KEYS,
+    NeedKind.DISAPPEARING: _DISAPPEARING,
 }
 # Together, because the way to the database and back takes longer than each of them.
 _ALL_NEEDS = " UNION ALL ".join(
@@ -175,6 +188,8 @@ def _needs(kind: NeedKind, rows: list[tuple[Any, ...]]) -> Needs:
 def _reason(kind: NeedKind, text: str) -> str:
     if kind is NeedKind.NOT_VISIBLE:
         return exposure_of(UUID(text)).not_visible_because or "Not visible."
+    if kind is NeedKind.DISAPPEARING:
+        return f"The approval removes {int(text):,} offers unless a later file contains them."
     if kind is NeedKind.EXPIRES_SOON:
         return EXPIRY_CAUSES[text]
     return _about_key(*text.split(" ", 2)) if kind is NeedKind.HOST_KEY else text

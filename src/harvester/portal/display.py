@@ -32,6 +32,7 @@ TONES = {
     "offers_expired": "failed",
     "expires_soon": "retryable",
     "not_visible": "retryable",
+    "disappearing": "retryable",
     "late": "retryable",
     "host_key": "retryable",
     "critical": "failed",

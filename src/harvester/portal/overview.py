@@ -97,6 +97,7 @@ _HAPPENS = {
     NeedKind.EXPIRES_SOON: "offers disappear",
     NeedKind.NOT_VISIBLE: "promoted",
     NeedKind.LATE: "was due",
+    NeedKind.DISAPPEARING: "offers disappear",
 }
 #: What the line is about has a page of its own; otherwise the feed's page is where something can be done.
 _ABOUT_A_RUN = (NeedKind.HELD, NeedKind.FAILING)
@@ -110,6 +111,7 @@ _MORE = {
     NeedKind.NOT_VISIBLE: ("feeds whose offers are not visible", "feeds", ""),
     NeedKind.LATE: ("late feeds", "feeds", "?status=ENABLED"),
     NeedKind.HOST_KEY: ("host keys to approve", "feeds", ""),
+    NeedKind.DISAPPEARING: ("feeds with offers that disappear", "feeds", ""),
 }
 
 

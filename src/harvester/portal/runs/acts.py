@@ -26,7 +26,7 @@ def approve(request: HttpRequest, run_no: int) -> HttpResponse:
 
     def verb(run_id: UUID) -> str:
         decisions.request_approval(actor, run_id, _figures_seen(request))
-        return f"Run {run_no} is being approved. This page shows how it goes."
+        return f"Run {run_no} is being approved. This page updates automatically."
 
     return _done(request, run_no, verb)
 
@@ -36,7 +36,7 @@ def reject(request: HttpRequest, run_no: int) -> HttpResponse:
 
     def verb(run_id: UUID) -> str:
         decisions.request_rejection(actor, run_id, _reason(request), _figures_seen(request))
-        return f"Run {run_no} is being rejected. This page shows how it goes."
+        return f"Run {run_no} is being rejected. This page updates automatically."
 
     return _done(request, run_no, verb)
 

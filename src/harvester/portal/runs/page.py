@@ -8,8 +8,8 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils import timezone
 
-from harvester.catalog.exposure import exposure_of
-from harvester.catalog.holds import hold_of
+from harvester.catalog.exposure import exposure_of, missed_by
+from harvester.catalog.holds import choices, hold_of
 from harvester.catalog.ignoring import PROMOTED
 from harvester.catalog.models import Run
 from harvester.catalog.states import RunOutcome, RunStatus
@@ -111,6 +111,8 @@ def _facts(seen: Seen) -> dict[str, Any]:
         "hold": hold_of(run.source) if run.outcome == RunOutcome.HELD and run.source else None,
         "shown_is_ignored": (run.outcome == RunOutcome.HELD or bool(run.error)) and _shown_is_ignored(run),
         "not_visible": exposure_of(run.source_id).not_visible_because if run.source_id else None,
+        "choices": choices(run.source_id, run.no) if seen.waits and run.source_id else None,
+        "missed": missed_by(run.source_id, run.no) if run.outcome in PROMOTED and run.source_id else None,
         "now": timezone.now(),
         "decision_failed": seen.decision is not None and seen.decision.state == JobState.FAILED,
         "story": story.of(run),
@@ -144,7 +146,8 @@ def _difference(request: HttpRequest, seen: Seen) -> dict[str, Any]:
     if told is None:
         return {}
     view = words.difference(told, request.GET.get("show", ""), every="more" in request.GET)
-    return {"difference": view, "changes": words.changes_sentence(told["counts"])}
+    goes_live = any(told["counts"][kind] for kind in ("prices", "new", "content", "back"))
+    return {"difference": view, "changes": words.changes_sentence(told["counts"]), "goes_live": goes_live}
 
 
 def _samples(request: HttpRequest, seen: Seen) -> dict[str, Any]:
