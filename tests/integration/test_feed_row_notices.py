@@ -1,9 +1,11 @@
 """What a run gives notice of about the rows of its file: stock texts, links, prices, identifiers."""
 
 import pytest
+from tests.support.feed_world import OLGA
 from tests.support.feeds import row
 from tests.support.portal import person
 
+from harvester.feeds import verbs
 from harvester.feeds.notices import NoticeCode
 from harvester.ops.models import Alert, Role
 
@@ -43,3 +45,22 @@ def test_a_feed_may_reject_rows_whose_stock_is_not_understood(world):
     assert world.shown()["S-112"][2] is False
     assert "S-111" not in world.shown()
     assert noticed(world, run, NoticeCode.UNKNOWN_STOCK_TEXTS)["count"] == 1
+
+
+def test_different_links_that_come_to_one_product_are_noticed_unless_the_feed_keeps_their_parameter(world):
+    world.change(accepts_url_identity=True)
+    links = [row(number, SKU="", Url=f"https://shop.example/p?ref={number}") for number in (101, 102)]
+    world.put(*links, 110)
+    first = world.run()
+    assert noticed(world, first, NoticeCode.LINKS_COLLAPSED) == {
+        "code": "LINKS_COLLAPSED",
+        "message": "1 product has several links that differ in parameters that do not count; the last row of each is "
+        "used.",
+        "count": 1,
+        "examples": ["shop.example/p?ref=101 and shop.example/p?ref=102"],
+    }
+    assert len(world.shown()) == 2
+    verbs.update(OLGA, world.feed.id, {"kept_parameters": "ref"})
+    second = world.run()
+    assert noticed(world, second, NoticeCode.LINKS_COLLAPSED) is None, "the same file was read again"
+    assert sorted(amount for _, amount, _ in world.shown().values()) == [1.01, 1.02, 1.02, 1.1]

@@ -322,7 +322,8 @@ def test_a_change_to_the_same_leaves_no_trace():
 CHANGES = {
     "network": "google_merchant", "host": "other.example.com", "port": 2222, "path": "/other.csv", "username": "x",
     "encoding": "latin-1", "default_currency": "EUR", "decimal_style": ",", "max_file_bytes": 1, "max_rows": 1,
-    "max_products": 1, "unknown_stock": "REJECT", "compression": "gzip", "use_manifest": False, "schedule_hours": 1,
+    "max_products": 1, "unknown_stock": "REJECT", "kept_parameters": ["ref"],
+    "compression": "gzip", "use_manifest": False, "schedule_hours": 1,
     "thresholds": {"expiry_most": 1}, "accepts_url_identity": True, "unchanged_means_seen": True,
 }  # fmt: skip
 

@@ -5,7 +5,7 @@ What the columnar pipeline makes of a file has to equal what this makes of it.
 
 import re
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from harvester.kernel.gtin import normalize_gtin, normalize_isbn
 from harvester.kernel.headers import normalize_header
@@ -162,10 +162,11 @@ def slow_row(texts, places, network, settings):
     if not trim(one(Field.TITLE)):
         raise Rejected(Fault.NO_TITLE)
     landing = one(Field.LANDING_URL) or one(Field.URL)
-    url = canonical_url(landing, network.links)
+    links = replace(network.links, kept_names=frozenset(settings.kept_parameters))
+    url = canonical_url(landing, links)
     offered = slow_prices(one, charged, settings)
     item_id, sku = clean_identifier(one(Field.ITEM_ID)), clean_identifier(one(Field.SKU))
-    identity = identity_of(item_id=item_id, sku=sku, url=landing, rules=network.links)
+    identity = identity_of(item_id=item_id, sku=sku, url=landing, rules=links)
     gtin, bad_gtin = slow_gtin(all_of(Field.GTIN), all_of(Field.ISBN))
     image = trim(one(Field.IMAGE_URL))
     link = trim(one(Field.URL) or one(Field.LANDING_URL))
@@ -183,7 +184,7 @@ def slow_row(texts, places, network, settings):
         "item_id": item_id or None,
         "sku": sku or None,
         "gtin": gtin,
-        "url_hash": url_hash(identity_url(landing, network.links)),
+        "url_hash": url_hash(identity_url(landing, links)),
         **{meant.value: trim(one(meant)) or None for meant in TEXTS},
     }
     promotion = content.pop("promotion")

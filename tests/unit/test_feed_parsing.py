@@ -12,7 +12,7 @@ from tests.support.feeds import HEADER, MOMENT, cents, counts, feed, lines, pars
 
 from harvester.feeds.networks import network_named
 from harvester.kernel.stock import UnknownStock
-from harvester.pipeline.parse import ParseLimits, ParseSettings, Parsing, file_chunks, parse_file
+from harvester.pipeline.parse import ParseLimits, ParseSettings, Parsing, duplicates, file_chunks, parse_file
 from harvester.pipeline.parse.duplicates import ProductTracker
 from harvester.pipeline.parse.errors import RowCountLimitExceeded
 
@@ -134,6 +134,41 @@ def test_a_stock_text_that_cannot_be_read_means_what_the_feed_says(meaning, in_s
 def test_stock_of_rows_that_are_refused_for_another_reason_is_not_counted():
     _, report = parse(feed(row(1, Availability="perhaps", Name=""), row(2, Availability="perhaps")))
     assert (report.findings.unknown_stock, report.stock_cells) == ({"perhaps": 1}, 1)
+
+
+def linked(*queries, **more):
+    """A feed whose products are known by their links alone, and what is said of links that are one product."""
+    rows = [row(number, SKU="", Url=f"https://shop.example/{query}") for number, query in enumerate(queries, 1)]
+    frame, report = parse(feed(*rows), settings=ParseSettings(moment=MOMENT, **more))
+    return frame, report.duplicates
+
+
+def test_links_that_differ_in_a_parameter_that_does_not_count_are_noticed():
+    frame, found = linked(
+        "a?ref=1", "a?ref=2", "a", "b?ref=1", "b?ref=1&gclid=7", "c?gclid=1", "c?gclid=2", "d", "d?aff=1"
+    )
+    assert (found.products, found.collapsed) == (4, 2)
+    assert found.collapsed_links == (
+        ("shop.example/a?ref=1", "shop.example/a?ref=2"),
+        ("shop.example/d?aff=1",),
+    )
+    assert frame["url"].to_list()[:2] == ["https://shop.example/a?ref=1", "https://shop.example/a?ref=2"]
+
+
+def test_a_parameter_that_the_feed_keeps_tells_products_apart():
+    _, found = linked("a?ref=1", "a?ref=2", "a", kept_parameters=("ref",))
+    assert (found.products, found.collapsed) == (3, 0)
+
+
+def test_products_with_a_number_of_their_own_may_have_any_links():
+    rows = [row(1, Url=f"https://shop.example/p?ref={number}") for number in range(3)]
+    assert parse(feed(*rows))[1].duplicates.collapsed == 0
+
+
+def test_links_are_counted_beyond_those_that_are_kept_as_text(monkeypatch):
+    monkeypatch.setattr(duplicates, "MOST_LINK_TEXTS", 2)
+    _, found = linked("a?ref=1", "a?ref=2", "b?ref=1", "b?ref=2")
+    assert (found.collapsed, found.collapsed_links) == (2, (("shop.example/a?ref=1", "shop.example/a?ref=2"),))
 
 
 NOT_UTF8, NUL = "\udcff", "\x00"

@@ -17,7 +17,7 @@ from harvester.kernel.link_rules import IDENTITY_NAMES, LinkRules
 from harvester.kernel.network import Field
 from harvester.kernel.rejects import Rejected
 from harvester.kernel.stock import UnknownStock
-from harvester.kernel.urls import canonical_url, identity_url
+from harvester.kernel.urls import canonical_url, identity_url, link_identity
 from harvester.pipeline.parse import SCHEMA, ParseSettings, Parsing
 from harvester.pipeline.parse.faults import fault_of
 from harvester.pipeline.parse.findings import MOST_SAMPLES
@@ -58,6 +58,7 @@ def dirty_feed(seed):
         default_currency=rng.choice([None, "USD", "EUR"]),
         decimal_style=rng.choice([None, ".", ","]),
         unknown_stock=rng.choice(list(UnknownStock)),
+        kept_parameters=rng.choice([(), (), ("ref", "intsrc"), ("utm_source",)]),
     )
     return networks()[name], data, said, rng.choice([20_000, 200_000, 4_000_000])
 
@@ -88,11 +89,26 @@ RULES = [
     LinkRules(),
     LinkRules(tracked_path="/c/.*", landing_parameters=("u", "url"), tracking_prefixes=("x_",)),
     LinkRules(tracked_path="/go"),
+    LinkRules(kept_names=frozenset({"ref", "gclid"})),
+    LinkRules(kept_names=frozenset({"utm_x", "pk_x"})),
     # A prefix that would swallow what chooses the product: the kernel never lets it.
     LinkRules(tracking_names=IDENTITY_NAMES, tracking_prefixes=("p", "s")),
 ]
 ADDRESS_LETTERS = st.sampled_from(
-    [*"abZ019./?&=#%+-_~:@\\ ;,", "%2F", "%3D", "%7e", "%C3%A9", "\u00e9", "u=", "utm_x="]
+    [
+        *"abZ019./?&=#%+-_~:@\\ ;,",
+        "%2F",
+        "%3D",
+        "%7e",
+        "%C3%A9",
+        "\u00e9",
+        "u=",
+        "utm_x=",
+        "&ref=1",
+        "&affinity=",
+        "&pk_x=2",
+        "&GCLID=3",
+    ]
 )
 ADDRESSES = st.one_of(
     st.lists(ADDRESS_LETTERS, max_size=30).map(lambda parts: "https://shop.example/" + "".join(parts)),
@@ -104,20 +120,22 @@ ADDRESSES = st.one_of(
 )  # fmt: skip
 
 
+RESULT = ("url", "identity", "link_identity")
+
+
 def fast_links(texts, rules):
     reader = LinkReader(rules)
     looked = pl.DataFrame({"address": texts}).select("address", *reader.looks(pl.col("address")))
     looked = reader.unwrapped(looked)
     worked = looked.with_columns(reader.work(looked["link"]))
-    for text, is_plain, *plain in worked.select("address", "link_is_plain", "url", "identity").iter_rows():
-        ((url,), (identity,), (fault,)) = reader.read_odd([text])
-        odd = fault_of(fault) if fault else (url, identity)
-        yield tuple(plain) if is_plain else odd
+    for text, is_plain, *plain in worked.select("address", "link_is_plain", *RESULT).iter_rows():
+        *odd, fault = reader.read_odd([text]).row(0)
+        yield tuple(plain) if is_plain else fault_of(fault) if fault else tuple(odd)
 
 
 def slow_link(text, rules):
     try:
-        return canonical_url(text, rules), identity_url(text, rules)
+        return canonical_url(text, rules), identity_url(text, rules), link_identity(text, rules)
     except Rejected as refusal:
         return refusal.fault
 

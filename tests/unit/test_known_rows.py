@@ -175,13 +175,24 @@ def test_records_with_line_feeds_within_are_known_too(remembering):
         {"settings": ParseSettings(moment=MOMENT, default_currency="EUR")},
         {"settings": ParseSettings(moment=MOMENT, decimal_style=",")},
         {"settings": ParseSettings(moment=MOMENT, unknown_stock=UnknownStock.OUT_OF_STOCK)},
+        {"settings": ParseSettings(moment=MOMENT, kept_parameters=("ref",))},
         {"data": feed(*many(*range(1, 9)), delimiter=",").encode()},
         {"data": feed(*many(*range(1, 9))).replace("Name", "Title", 1).encode()},
         {"data": quoted_feed(*many(*range(1, 9)), delimiter="\t").encode()},
         {"network": replace(network_named("impact"), name="other")},
         {"network": replace(network_named("impact"), links=LinkRules(tracking_names=frozenset({"x"})))},
     ],
-    ids=["currency", "decimals", "unknown stock", "delimiter", "header", "quotes", "network", "links"],
+    ids=[
+        "currency",
+        "decimals",
+        "unknown stock",
+        "kept parameters",
+        "delimiter",
+        "header",
+        "quotes",
+        "network",
+        "links",
+    ],
 )
 def test_whatever_else_rows_depend_on_makes_all_of_them_unknown(remembering, other):
     data = feed(*many(*range(1, 9))).encode()

@@ -3,6 +3,7 @@
 import hashlib
 import random
 import string
+from dataclasses import replace
 from urllib.parse import quote
 
 import pytest
@@ -15,6 +16,7 @@ from harvester.kernel.urls import (
     canonical_url,
     identity_url,
     is_web_url,
+    link_identity,
     split_url,
     unwrap_tracked,
     url_hash,
@@ -109,6 +111,8 @@ IDENTITIES = [
     ("https://shop.example/p?affid=7&affiliate_id=8&aff=9", "shop.example/p"),
     ("https://shop.example/p?ranMID=1&ranEAID=2&ranSiteID=3", "shop.example/p"),
     ("https://shop.example/p?refine=red", "shop.example/p?refine=red"),
+    ("https://shop.example/p?affinity=red", "shop.example/p?affinity=red"),
+    ("https://shop.example/p?affect=1&affordable=2", "shop.example/p?affect=1&affordable=2"),
     ("https://shop.example/p?subid6=red", "shop.example/p?subid6=red"),
 ]
 
@@ -119,19 +123,41 @@ def test_an_address_has_one_identity(url, identity):
     assert identity_url(url) == identity
 
 
-FACTS = (
-    "irclickid irgwc ir_campaignid ir_adid ir_partnerid irmpname clickid click_id subid sub_id subid1 subid2 subid3 "
-    "subid4 subid5 sharedid awc cjevent cjdata sscid ranMID ranEAID ranSiteID avad tduid utm_source utm_medium "
+CLICKS = (
+    "irclickid irgwc ir_campaignid ir_adid ir_partnerid irmpname clickid click_id awc cjevent cjdata sscid "
+    "ranMID ranEAID ranSiteID avad tduid utm_source utm_medium "
     "utm_campaign utm_term utm_content utm_id gclid gbraid wbraid fbclid msclkid ttclid srsltid mc_cid mc_eid yclid "
-    "dclid ref aff affid aff_sub affiliate affiliate_id source campaign"
+    "dclid gad_source gad_campaignid gclsrc _gl _ga twclid mkt_tok hsa_cam hsa_grp mtm_source li_fat_id igshid epik "
+    "rdt_cid ScCid _hsenc _hsmi s_kwcid ef_id clickref x-clickref zanpid ymclid tblci"
+)
+#: In some shop each of them chooses the product, or what is shown of it.
+AMBIGUOUS = (
+    "ref source campaign sharedid subid sub_id subid1 subid2 subid3 subid4 subid5 aff affid aff_id aff_sub aff_sub2 "
+    "affiliate affiliate_id pk_campaign"
 )
 
 
-@pytest.mark.parametrize("name", FACTS.split())
-def test_a_tracking_parameter_is_dropped_from_identity_and_display(name):
+@pytest.mark.parametrize("name", CLICKS.split())
+def test_a_click_parameter_is_dropped_from_identity_and_display(name):
+    url = f"https://shop.example/p?b=1&{name}=x&a=2"
+    assert identity_url(url) == link_identity(url) == "shop.example/p?a=2&b=1"
+    assert canonical_url(url) == "https://shop.example/p?b=1&a=2"
+
+
+@pytest.mark.parametrize("name", AMBIGUOUS.split())
+def test_a_parameter_that_may_choose_the_product_is_dropped_from_the_identity_and_shown(name):
     url = f"https://shop.example/p?b=1&{name}=x&a=2"
     assert identity_url(url) == "shop.example/p?a=2&b=1"
-    assert canonical_url(url) == "https://shop.example/p?b=1&a=2"
+    assert link_identity(url) == "shop.example/p?" + "&".join(sorted(["a=2", "b=1", f"{name}=x"]))
+    assert canonical_url(url) == url
+
+
+@pytest.mark.parametrize("name", ["ref", "gclid", "utm_source", "intsrc", "ir_x"])
+def test_a_parameter_that_the_feed_keeps_is_never_dropped(name):
+    rules = replace(WRAPPING, kept_names=frozenset({name}))
+    url = f"https://shop.example/p?{name.upper()}=x"
+    assert identity_url(url, rules) == link_identity(url, rules) == f"shop.example/p?{name.upper()}=x"
+    assert canonical_url(url, rules) == url
 
 
 @pytest.mark.parametrize("name", ["sku", "pid", "variant", "size", "color", "caliber", "id", "p"])
@@ -149,7 +175,13 @@ def test_a_network_adds_its_own_parameters():
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"tracking_names": frozenset({"Foo"})}, {"tracking_prefixes": ("Foo",)}, {"tracking_prefixes": ("",)}]
+    "wrong",
+    [
+        {"kept_names": frozenset({"Foo"})},
+        {"tracking_names": frozenset({"Foo"})},
+        {"tracking_prefixes": ("Foo",)},
+        {"tracking_prefixes": ("",)},
+    ],
 )
 def test_rules_that_would_never_or_always_apply_are_refused(wrong):
     with pytest.raises(ValueError, match=r"lower case|every parameter"):

@@ -26,7 +26,7 @@ _OPERATE = BearerKey(Scope.FEEDS_OPERATE)
 
 _SETTINGS = (
     "transport", "host", "path", "username", "compression", "encoding", "default_currency", "unknown_stock",
-    "max_file_bytes", "max_rows", "max_products", "thresholds", "created_at", "updated_at",
+    "kept_parameters", "max_file_bytes", "max_rows", "max_products", "thresholds", "created_at", "updated_at",
 )  # fmt: skip
 
 

@@ -131,6 +131,7 @@ class Feed(FeedSummary):
     unknown_stock: str = Field(
         description="what a stock text means that is empty or not understood: IN_STOCK, OUT_OF_STOCK or REJECT"
     )
+    kept_parameters: list[str] = Field(description="parameters of links that choose a product of this feed")
     expiry_hours: int | None = Field(description="after so many hours unseen, a product is shown no more")
     offers_expire_at: datetime | None = Field(
         description="when the offers of the last promoted run disappear, or did, if no run is promoted or decided"

@@ -93,9 +93,9 @@ def change(name: Name, settings: Settings, *, accept_insecure: AcceptInsecure = 
 
     Settings: network, schedule_hours (1, 2, 4, 6, 12, 24, or manual), expiry_hours (1 to 168), transport, host, port,
     path, username, compression, encoding, default_currency, decimal_style, unknown_stock (IN_STOCK, OUT_OF_STOCK,
-    REJECT), use_manifest, max_file_bytes, max_rows, max_products, accepts_url_identity, unchanged_means_seen; and
-    thresholds.NAME for expiry_share, expiry_least, expiry_most, url_hash_share, url_hash_most, shock_move, shock_share,
-    shock_least, reject_share, reject_least.
+    REJECT), kept_parameters (names with commas between them), use_manifest, max_file_bytes, max_rows, max_products,
+    accepts_url_identity, unchanged_means_seen; and thresholds.NAME for expiry_share, expiry_least, expiry_most,
+    url_hash_share, url_hash_most, shock_move, shock_share, shock_least, reject_share, reject_least.
     """
     given = read_pairs(settings)
     with session():

@@ -22,9 +22,9 @@ RUNS_SHOWN = 5
 _PUBLIC = (
     "id", "network", "status", "schedule_hours", "next_run_at", "manual_run_requested_at", "consecutive_failures",
     "last_run_at", "transport", "host", "port", "path", "username", "secret_fields", "secret_version", "compression",
-    "encoding", "default_currency", "decimal_style", "unknown_stock", "use_manifest", "max_file_bytes", "max_rows",
-    "max_products", "thresholds", "accepts_url_identity", "unchanged_means_seen", "created_by", "created_at",
-    "updated_at",
+    "encoding", "default_currency", "decimal_style", "unknown_stock", "kept_parameters", "use_manifest",
+    "max_file_bytes", "max_rows", "max_products", "thresholds", "accepts_url_identity", "unchanged_means_seen",
+    "created_by", "created_at", "updated_at",
 )  # fmt: skip
 _STYLES = {"ENABLED": "green", "PAUSED": "yellow", "DISABLED": "bold red", "DRAFT": "cyan"}
 
@@ -165,6 +165,7 @@ def _facts(feed: dict[str, Any]) -> list[tuple[str, Any]]:
         "max_products",
     )
     facts += [(name.replace("_", " "), feed[name]) for name in others]
+    facts.append(("kept parameters", ", ".join(feed["kept_parameters"])))
     facts += [(f"threshold {name}", value) for name, value in feed["thresholds"].items()]
     return [(name, value) for name, value in facts if value not in (None, "")]
 

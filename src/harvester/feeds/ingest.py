@@ -158,6 +158,7 @@ def _parsing(work: Work, file: BinaryIO) -> Parsing:
         default_currency=feed.default_currency or None,
         decimal_style=cast("DecimalStyle | None", feed.decimal_style or None),
         unknown_stock=UnknownStock(feed.unknown_stock),
+        kept_parameters=tuple(feed.kept_parameters),
     )
     encoding = cast("Encoding | None", feed.encoding or None)
     return Parsing(inflate(_chunks(file)), work.network, said, limits=limits, encoding=encoding)

@@ -7,14 +7,14 @@ from harvester.catalog.models import Run
 from harvester.feeds.models import Feed, FeedRun
 
 #: Raise it whenever the same file would be read differently: then every feed reads its file again.
-PARSER_VERSION: Final = 3
+PARSER_VERSION: Final = 4
 INGESTED: Final = (
     *("last_remote_mtime", "last_remote_size", "last_content_hash", "last_ingested_run_no", "last_parser_version"),
 )
 #: Another file, or the same file read another way: the next run must not take it for the one that is known.
 READS_ANEW: Final = frozenset({
     "network", "transport", "host", "port", "path", "username", "encoding", "default_currency", "decimal_style",
-    "unknown_stock", "max_file_bytes", "max_rows", "max_products",
+    "unknown_stock", "kept_parameters", "max_file_bytes", "max_rows", "max_products",
 })  # fmt: skip
 
 

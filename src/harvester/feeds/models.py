@@ -37,6 +37,7 @@ class Feed(models.Model):
     default_currency = models.TextField(default="", blank=True)
     decimal_style = models.TextField(default="", blank=True)
     unknown_stock = models.TextField(choices=[(word, word) for word in UnknownStock], default=UnknownStock.IN_STOCK)
+    kept_parameters = models.JSONField(default=list, blank=True)
     use_manifest = models.BooleanField(default=True)
     max_file_bytes = models.BigIntegerField(null=True, blank=True)
     max_rows = models.IntegerField(null=True, blank=True)

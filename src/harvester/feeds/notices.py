@@ -29,11 +29,12 @@ UNKNOWN_STOCK_SHARE = 0.05
 
 class NoticeCode(StrEnum):
     IDENTITY_UPGRADES = "IDENTITY_UPGRADES"  # many products came with a stronger ID than they are known by
+    LINKS_COLLAPSED = "LINKS_COLLAPSED"  # different links are one product, because a parameter does not count
     UNKNOWN_STOCK_TEXTS = "UNKNOWN_STOCK_TEXTS"  # many cells of the stock column say nothing that is known
 
 
 #: Codes that `of_report` judges.
-OF_REPORT: tuple[NoticeCode, ...] = (NoticeCode.UNKNOWN_STOCK_TEXTS,)
+OF_REPORT: tuple[NoticeCode, ...] = (NoticeCode.LINKS_COLLAPSED, NoticeCode.UNKNOWN_STOCK_TEXTS)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,6 +57,12 @@ RULES = {
         title="Many products changed their identity",
         needs_attention=True,
         advice="Check whether the partner changed the columns of the file.",
+    ),
+    NoticeCode.LINKS_COLLAPSED: NoticeRule(
+        title="Different links are taken for one product",
+        needs_attention=False,
+        advice="If they are different products, let the feed keep the parameter in which they differ "
+        "(kept_parameters).",
     ),
     NoticeCode.UNKNOWN_STOCK_TEXTS: NoticeRule(
         title="Stock texts that are not understood",
@@ -90,7 +97,17 @@ class Notice:
 
 def of_report(report: ParseReport) -> list[Notice]:
     """Return what the parsed rows of a file, or the first of them, give notice of."""
-    return [*_of_stock(report)]
+    return [*_of_links(report), *_of_stock(report)]
+
+
+def _of_links(report: ParseReport) -> list[Notice]:
+    found = report.duplicates
+    if not found or not found.collapsed:
+        return []
+    products = "1 product has" if found.collapsed == 1 else f"{found.collapsed:,} products have"
+    message = f"{products} several links that differ in parameters that do not count; the last row of each is used."
+    examples = tuple(" and ".join(links) for links in found.collapsed_links)
+    return [Notice(code=NoticeCode.LINKS_COLLAPSED, message=message, count=found.collapsed, examples=examples)]
 
 
 def _of_stock(report: ParseReport) -> list[Notice]:

@@ -103,6 +103,7 @@ def _look(feed: Feed, data: bytes, *, is_whole: bool) -> dict[str, Any]:
         default_currency=feed.default_currency or None,
         decimal_style=cast("DecimalStyle | None", feed.decimal_style or None),
         unknown_stock=UnknownStock(feed.unknown_stock),
+        kept_parameters=tuple(feed.kept_parameters),
     )
     chunks = inflate(_chunks(data), limits=_INFLATED, block_bytes=_BLOCK_BYTES, may_be_cut=not is_whole)
     parsing = Parsing(

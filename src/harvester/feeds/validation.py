@@ -26,6 +26,9 @@ MOST_FILE_BYTES, MOST_ROWS = 100 * 1024**3, 100_000_000
 _WORDS_FOR_NONE = frozenset({"", "none", "null", "default", "manual"})
 _WHOLE = re.compile("[+-]?[0-9]{1,18}")
 _CONTROL = re.compile(CONTROLS)
+#: More would mean that all parameters are meant.
+MOST_KEPT_PARAMETERS = 50
+_PARAMETER = re.compile(r"[A-Za-z0-9_.:\[\]()$*@|~-]{1,100}")
 _TRUTH = {
     **dict.fromkeys(("true", "yes", "on", "1"), True),
     **dict.fromkeys(("false", "no", "off", "0"), False),
@@ -239,6 +242,18 @@ def _unknown_stock(name: str, value: Any) -> str:
     return _choice(name, value, {word.lower(): word.value for word in UnknownStock})
 
 
+def _kept_parameters(name: str, value: Any) -> list[str]:
+    """Names in lower case, once each; given as a list or as one text with commas between them."""
+    given = value.split(",") if isinstance(value, str) else value or []
+    if not isinstance(given, list | tuple) or not all(isinstance(item, str) for item in given):
+        raise _refused(name, value, "names of parameters with commas between them, such as ref, source")
+    names = sorted({trim(item).lower() for item in given} - {""})
+    if len(names) > MOST_KEPT_PARAMETERS or not all(_PARAMETER.fullmatch(item) for item in names):
+        allowed = f"at most {MOST_KEPT_PARAMETERS} names of parameters with commas between them, such as ref, source"
+        raise _refused(name, value, allowed)
+    return names
+
+
 def _limit(high: int) -> Callable[[str, Any], int | None]:
     def read(name: str, value: Any) -> int | None:
         return None if _is_none(value) else _whole(name, value, 1, high)
@@ -283,6 +298,7 @@ READERS: dict[str, Callable[[str, Any], Any]] = {
     "default_currency": _currency,
     "decimal_style": _decimal_style,
     "unknown_stock": _unknown_stock,
+    "kept_parameters": _kept_parameters,
     "use_manifest": _truth,
     "max_file_bytes": _limit(MOST_FILE_BYTES),
     "max_rows": _limit(MOST_ROWS),

@@ -7,6 +7,7 @@ import hashlib
 import ipaddress
 import re
 import unicodedata
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from harvester.kernel.link_rules import NO_NETWORK, LinkRules
@@ -107,9 +108,9 @@ def unwrap_tracked(text: str | None, rules: LinkRules = NO_NETWORK) -> str:
 
 
 def canonical_url(text: str | None, rules: LinkRules = NO_NETWORK) -> str:
-    """The address to show: unwrapped, without tracking parameters, otherwise as it was given."""
+    """The address to show: unwrapped, without parameters that can only belong to a click, otherwise as given."""
     url = split_url(unwrap_tracked(text, rules))
-    kept = [pair for pair in url.pairs if not rules.is_tracking(_name(pair))]
+    kept = [pair for pair in url.pairs if not rules.is_click(_name(pair))]
     if len(kept) < len(url.pairs):
         url = replace(url, query="&".join(kept) or None)
     return re.sub(f"[{BLANKS}]", lambda blank: _respell(blank[0]), str(url))
@@ -117,10 +118,19 @@ def canonical_url(text: str | None, rules: LinkRules = NO_NETWORK) -> str:
 
 def identity_url(text: str | None, rules: LinkRules = NO_NETWORK) -> str:
     """The form in which two addresses of the same product are equal. It has no scheme and is plain ASCII."""
+    return _identity(text, rules, rules.is_tracking)
+
+
+def link_identity(text: str | None, rules: LinkRules = NO_NETWORK) -> str:
+    """The same with every parameter that is shown: links of one product that differ here may be two products."""
+    return _identity(text, rules, rules.is_click)
+
+
+def _identity(text: str | None, rules: LinkRules, is_dropped: Callable[[str], bool]) -> str:
     url = split_url(unwrap_tracked(text, rules))
     port = "" if url.port is None else f":{url.port}"
     path = _normalize(url.path).rstrip("/")
-    kept = sorted(_normalize_pair(pair) for pair in url.pairs if not rules.is_tracking(_name(pair)))
+    kept = sorted(_normalize_pair(pair) for pair in url.pairs if not is_dropped(_name(pair)))
     query = "?" + "&".join(kept) if kept else ""
     return f"{url.host}{port}{path}{query}"
 

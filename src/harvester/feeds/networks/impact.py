@@ -84,6 +84,8 @@ NETWORK = Network(
         landing_parameters=("u",),
         tracking_names=frozenset({"intsrc", "prodsku"}),
         tracking_prefixes=("ir_",),
+        # Of a link that names no landing page it is all that tells the product.
+        shown_names=frozenset({"prodsku"}),
     ),
     manifest_name="catalogs_info_file.xml",
     read_manifest=read_manifest,

@@ -22,6 +22,10 @@ _SEEDS: dict[int, type[np.generic]] = {0: np.uint64, 1: np.uint32}
 #: Room that there is from the beginning; few files have more.
 FIRST_ROWS = 1 << 20
 _BY_URL = NUMBERS[IdentityType.URL_HASH]
+#: Links that are kept as text, to show some of those that come to one product; all others are kept as a number.
+MOST_LINK_TEXTS = 10_000
+#: Products of which links are shown.
+COLLAPSED_SAMPLES = 10
 
 
 class Superseded(NamedTuple):
@@ -40,12 +44,17 @@ class Duplicates:
         url_hash_products: how many of them are known by their address only.
         superseded: lines of the rows that lost, ascending.
         samples: the first of them.
+        collapsed: how many products that are known by their address have links that differ in parameters that are
+            shown: those may be several products.
+        collapsed_links: such links, without their scheme, of some of them.
     """
 
     products: int
     url_hash_products: int
     superseded: pl.Series
     samples: list[Superseded]
+    collapsed: int = 0
+    collapsed_links: tuple[tuple[str, ...], ...] = ()
 
     @property
     def count(self) -> int:
@@ -90,15 +99,23 @@ class ProductTracker:
         self._lines = _Column(np.uint32)
         self._by_url = _Column(np.bool_)
         self._keys = [_Column(dtype) for dtype in _SEEDS.values()]
+        self._links: list[pl.DataFrame] = []
+        self._texts_left = MOST_LINK_TEXTS
 
-    def add(self, rows: pl.DataFrame) -> None:
-        """Note the valid rows of a block; blocks come in the order of the file."""
+    def add(self, rows: pl.DataFrame, links: pl.DataFrame | None = None) -> None:
+        """Note the valid rows of a block, and `rows.Rows.links`; blocks come in the order of the file."""
         identity = pl.struct("identity_type", "identity_value")
         hashes = collected(rows.lazy().select(identity.hash(seed).alias(str(seed)) for seed in _SEEDS))
         for kept, column, dtype in zip(self._keys, hashes.iter_columns(), _SEEDS.values(), strict=True):
             kept.add(column.to_numpy().astype(dtype))
         self._lines.add(rows["line"].to_numpy())
         self._by_url.add((rows["identity_type"] == _BY_URL).to_numpy())
+        if links is not None:
+            by_url = pl.lit(_BY_URL, pl.Int8).alias("identity_type")
+            text = pl.when(pl.int_range(pl.len()) < self._texts_left).then("link")
+            key = pl.struct(by_url, "identity_value").hash(0).alias("key")
+            self._links.append(links.select(key, pl.col("link").hash(0).alias("link_key"), text))
+            self._texts_left -= min(self._texts_left, links.height)
 
     def finish(self) -> Duplicates:
         """What the whole file says.
@@ -113,11 +130,14 @@ class ProductTracker:
         products = len(order) - int(is_lost.sum())
         self._refuse_more_than_allowed(products)
         lines = self._lines.values[order]
+        collapsed, links = self._collapsed()
         return Duplicates(
             products=products,
             url_hash_products=int(self._by_url.values[order[~is_lost]].sum()),
             superseded=pl.Series(np.sort(lines[is_lost]).astype(np.int64)),
             samples=_samples(lines, is_lost),
+            collapsed=collapsed,
+            collapsed_links=links,
         )
 
     def _all_different(self, products: int) -> Duplicates:
@@ -126,6 +146,22 @@ class ProductTracker:
         by_url = int(self._by_url.values.sum())
         none = pl.Series([], dtype=pl.Int64)
         return Duplicates(products=products, url_hash_products=by_url, superseded=none, samples=[])
+
+    def _collapsed(self) -> tuple[int, tuple[tuple[str, ...], ...]]:
+        """How many products have several links, and some of those links."""
+        if not self._links:
+            return 0, ()
+        rows = pl.Series("key", self._keys[0].values).value_counts(name="rows")
+        products = (
+            pl.concat(self._links)
+            .group_by("key", maintain_order=True)
+            .agg(pl.col("link_key").n_unique().alias("links"), pl.len(), pl.col("link").drop_nulls().unique())
+            .join(rows, on="key", maintain_order="left")
+            # A row that is not among the links has the address without any of these parameters.
+            .filter(pl.col("links") + (pl.col("rows") > pl.col("len")).cast(pl.UInt32) > 1)
+        )
+        shown = products.filter(pl.col("link").list.len() > 0)["link"].head(COLLAPSED_SAMPLES)
+        return products.height, tuple(tuple(sorted(links)[:3]) for links in shown.to_list())
 
     def _refuse_more_than_allowed(self, products: int) -> None:
         if products > self._most:

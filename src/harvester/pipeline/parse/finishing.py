@@ -47,7 +47,7 @@ _OPTIONAL: Final = (
 )
 _BY_ITEM_ID: Final = NUMBERS[IdentityType.NETWORK_ITEM_ID]
 _BY_SKU: Final = NUMBERS[IdentityType.SKU]
-_BY_URL: Final = NUMBERS[IdentityType.URL_HASH]
+BY_URL: Final = NUMBERS[IdentityType.URL_HASH]
 
 
 def finished(rows: pl.DataFrame) -> pl.DataFrame:
@@ -63,7 +63,7 @@ def finished(rows: pl.DataFrame) -> pl.DataFrame:
 def _finishing(present: frozenset[str], currencies: frozenset[str]) -> list[list[pl.Expr]]:
     """Steps to identities and hashes, over rows with some of the optional columns and prices in these currencies."""
     by_item, by_sku = pl.col("item_id") != "", pl.col("sku") != ""
-    identity_type = pl.when(by_item).then(_BY_ITEM_ID).when(by_sku).then(_BY_SKU).otherwise(_BY_URL)
+    identity_type = pl.when(by_item).then(_BY_ITEM_ID).when(by_sku).then(_BY_SKU).otherwise(BY_URL)
     identity_value = pl.when(by_item).then("item_id").when(by_sku).then("sku").otherwise("url_hash")
     return [
         [

@@ -32,7 +32,7 @@ from harvester.pipeline.parse.rows import ParseSettings, RowReader, Rows
 from harvester.pipeline.parse.survey import Positions
 
 #: To be raised whenever a record comes to another row than before.
-ROWS_VERSION: Final = 2
+ROWS_VERSION: Final = 3
 #: Below this share of known records a block is parsed as a whole, which costs no more.
 LEAST_SHARE: Final = 0.15
 #: When so many blocks had fewer known records than that, most of the file has changed, and no more are looked for.
@@ -49,12 +49,13 @@ def key_of(dialect: Dialect, binding: Binding, network: Network, settings: Parse
     """What rows depend on beside their records; none if they depend on the moment too."""
     if Field.SALE_PERIOD in binding.columns:
         return None
-    links = network.links
+    links = settings.link_rules(network)
     depends_on = [
         *(ROWS_VERSION, CONTENT_VERSION, harvester.__version__, pl.__version__, polars_hash.__version__),
         *(dialect.delimiter, dialect.quoted, binding.header, sorted(binding.columns.items())),
         *(network.name, links.tracked_path, links.landing_parameters, sorted(links.tracking_names)),
         *(links.tracking_prefixes, settings.default_currency, settings.decimal_style, settings.unknown_stock),
+        *(sorted(links.shown_names), sorted(links.kept_names)),
     ]
     return hashlib.sha256(json.dumps(depends_on).encode()).hexdigest()
 
@@ -90,6 +91,7 @@ class Part:
         known: how many the others are.
         findings: what was refused and noticed.
         rows_read: records that were read.
+        links: see `Rows.links`.
     """
 
     rows: pl.DataFrame
@@ -97,6 +99,7 @@ class Part:
     findings: Sequence[Findings]
     rows_read: int
     known: int = 0
+    links: pl.DataFrame | None = None
 
 
 class Known:
@@ -147,6 +150,7 @@ class Known:
             findings=[*(one.findings for one in looked), *parsed.findings],
             rows_read=sum(one.rows_read for one in looked),
             known=sum(rows.height for rows in known),
+            links=parsed.links,
         )
 
     def finish(self, superseded: pl.Series) -> None:

@@ -4,15 +4,16 @@ Most addresses are plain: nothing in them has to be escaped, unescaped or lowere
 landing pages inside tracked links as well. All others go through the kernel one by one.
 """
 
+from collections.abc import Iterable
 from functools import cache
 from typing import Final, NamedTuple
 
 import polars as pl
 
-from harvester.kernel.link_rules import IDENTITY_NAMES, TRACKING_NAMES, TRACKING_PREFIXES, LinkRules
+from harvester.kernel.link_rules import CLICK_NAMES, CLICK_PREFIXES, TRACKING_NAMES, TRACKING_PREFIXES, LinkRules
 from harvester.kernel.rejects import Rejected
-from harvester.kernel.urls import LONGEST_URL, canonical_url, identity_url, is_web_url
-from harvester.pipeline.parse.faults import NUMBER
+from harvester.kernel.urls import LONGEST_URL, canonical_url, identity_url, is_web_url, link_identity
+from harvester.pipeline.parse.faults import FAULT_TYPE, NUMBER
 from harvester.pipeline.parse.lookup import collected, mapped, one_of, patched, whole
 
 #: Seven labels of at most 32 characters stay below what a host may have.
@@ -38,6 +39,12 @@ _ESCAPES: Final = {
 }
 
 
+#: What the kernel says of a link that is not plain.
+_ODD: Final = pl.Schema(
+    {"url": pl.String(), "identity": pl.String(), "link_identity": pl.String(), "fault": FAULT_TYPE}
+)
+
+
 class _Traits(NamedTuple):
     """What occurs in the addresses of a block; what does not occur costs nothing."""
 
@@ -52,7 +59,7 @@ class LinkReader:
 
     def __init__(self, rules: LinkRules) -> None:
         self._rules = rules
-        self._tracking = _tracking_pattern(rules)
+        self._tracking, self._clicks = _tracking_pattern(rules), _click_pattern(rules)
         self._tracked: str | None = None
         if rules.tracked_path is not None:
             self._tracked = rf"\A[^/?#]*//[^/?#]*(?:{rules.tracked_path})/*(?:[?#]|\z)"
@@ -62,7 +69,7 @@ class LinkReader:
 
     def looks(self, link: pl.Expr) -> list[pl.Expr]:
         """What to see about links before anything is done with them."""
-        pattern = _PLAIN if self._tracking else _PLAIN_PAGE
+        pattern = _PLAIN if self._tracking and self._clicks else _PLAIN_PAGE
         # A character of a plain address is one byte.
         seen = [link.alias("link"), (link.str.contains(pattern) & _is_short(link)).alias("link_is_plain")]
         if self._tracked:
@@ -87,27 +94,32 @@ class LinkReader:
         )
 
     def work(self, links: pl.Series) -> list[pl.Series]:
-        """Of these links `url` to show and `identity`, right where a link is plain."""
+        """Of these links `url` to show, `identity` and `link_identity`, right where a link is plain."""
         frame = links.to_frame().lazy()
         traits = _Traits(**collected(frame.select(self._traits)).row(0, named=True))
         if not any(traits):
             return collected(frame.select(_AS_GIVEN)).get_columns()
-        for step in _taken_apart(self._tracking if traits.tracking else None, has_fragments=traits.fragments):
+        patterns = (self._tracking, self._clicks) if traits.tracking else (None, None)
+        for step in _taken_apart(*patterns, has_fragments=traits.fragments):
             frame = frame.with_columns(step)
         parts = collected(frame)
-        whole = parts.lazy().with_columns(_ordered(parts["kept"])).select(_PUT_TOGETHER)
+        ordered = _ordered(parts["kept"]).alias("ordered")
+        # Where nothing is left out of a link, or only what belongs to a click, the two are one.
+        is_one = not traits.tracking or (parts["kept"] == parts["shown"]).all()
+        shown = ordered if is_one else _ordered(parts["shown"])
+        whole = parts.lazy().with_columns(ordered, shown.alias("shown_ordered")).select(_PUT_TOGETHER)
         return collected(whole).get_columns()
 
-    def read_odd(self, texts: list[str]) -> tuple[list[str], list[str], list[int]]:
-        """Addresses, identities and faults of links that are not plain."""
-        singly = [self._read_one(text) for text in texts]
-        return [url for url, _, _ in singly], [identity for _, identity, _ in singly], [fault for _, _, fault in singly]
+    def read_odd(self, texts: list[str]) -> pl.DataFrame:
+        """The same of links that are not plain, and the `fault` of those that are none."""
+        return pl.DataFrame([self._read_one(text) for text in texts], schema=_ODD, orient="row")
 
-    def _read_one(self, text: str) -> tuple[str, str, int]:
+    def _read_one(self, text: str) -> tuple[str, str, str, int]:
         try:
-            return canonical_url(text, self._rules), identity_url(text, self._rules), 0
+            rules = self._rules
+            return canonical_url(text, rules), identity_url(text, rules), link_identity(text, rules), 0
         except Rejected as refusal:
-            return "", "", NUMBER[refusal.fault]
+            return "", "", "", NUMBER[refusal.fault]
 
     def _landings(self, links: pl.Series) -> pl.Series:
         """The landing page in each tracked link; the link if it names none, or if it takes more to find it."""
@@ -151,27 +163,30 @@ def _without_scheme(link: pl.Expr) -> pl.Expr:
 
 
 @cache
-def _taken_apart(tracking: str | None, *, has_fragments: bool) -> list[list[pl.Expr]]:
-    """Steps from `link` to `page`, `query`, `fragment`, and the parameters `kept` with an ampersand before each."""
+def _taken_apart(tracking: str | None, clicks: str | None, *, has_fragments: bool) -> list[list[pl.Expr]]:
+    """Steps from `link` to `page`, `query`, `fragment`, and its parameters with an ampersand before each.
+
+    Those that are `kept` make the identity, those that are `shown` the address that is shown.
+    """
     before, behind = (pl.col("link").str.splitn("#", 2).struct.field(field) for field in ("field_0", "field_1"))
     page_and_query = (before if has_fragments else pl.col("link")).str.splitn("?", 2)
     fragment = ("#" + behind).fill_null("") if has_fragments else pl.lit("")
-    kept = pl.when(pl.col("query") != "").then("&" + pl.col("query")).otherwise(pl.lit(""))
-    if tracking:
-        kept = kept.str.replace_all(f"(?i)&{tracking}", "")
+    pairs = pl.when(pl.col("query") != "").then("&" + pl.col("query")).otherwise(pl.lit(""))
+    kept, shown = (pairs.str.replace_all(f"(?i)&{pattern}", "") if pattern else pairs for pattern in (tracking, clicks))
     return [
         [page_and_query.struct.rename_fields(["page", "query"]).struct.unnest(), fragment.alias("fragment")],
-        [kept.alias("kept")],
+        [kept.alias("kept"), shown.alias("shown")],
     ]
 
 
 def _put_together() -> list[pl.Expr]:
-    """The address without its tracking parameters, otherwise as it was, and what identifies the page."""
-    page, query, kept = pl.col("page"), pl.col("query"), pl.col("kept")
-    is_whole = query.is_null() | (kept.str.len_bytes() > query.str.len_bytes())
-    url = pl.when(is_whole).then("link").otherwise(_joined(page, kept) + pl.col("fragment"))
-    identity = _joined(_without_scheme(page).str.strip_chars_end("/"), pl.col("ordered"))
-    return [url.alias("url"), identity.alias("identity")]
+    """The address as it is shown, otherwise as it was, and what identifies the page and the link."""
+    page, query, shown = pl.col("page"), pl.col("query"), pl.col("shown")
+    is_whole = query.is_null() | (shown.str.len_bytes() > query.str.len_bytes())
+    url = pl.when(is_whole).then("link").otherwise(_joined(page, shown) + pl.col("fragment"))
+    place = _without_scheme(page).str.strip_chars_end("/")
+    identity, link = (_joined(place, pl.col(name)) for name in ("ordered", "shown_ordered"))
+    return [url.alias("url"), identity.alias("identity"), link.alias("link_identity")]
 
 
 def _joined(page: pl.Expr, pairs: pl.Expr) -> pl.Expr:
@@ -180,7 +195,7 @@ def _joined(page: pl.Expr, pairs: pl.Expr) -> pl.Expr:
 
 def _ordered(pairs: pl.Series) -> pl.Series:
     """The parameters in their order, blanks in their one spelling."""
-    spelled = pairs.str.replace_all("+", "%20", literal=True).alias("ordered")
+    spelled = pairs.str.replace_all("+", "%20", literal=True)
     # Sorting costs more than all the rest, and most addresses have one parameter at most.
     places = (spelled.str.count_matches("&", literal=True) > 1).arg_true()
     if not len(places):
@@ -189,7 +204,10 @@ def _ordered(pairs: pl.Series) -> pl.Series:
     return patched(spelled, places, "&" + several)
 
 
-_AS_GIVEN: Final = [pl.col("link").alias("url"), _without_scheme(pl.col("link")).alias("identity")]
+_AS_GIVEN: Final = [
+    pl.col("link").alias("url"),
+    *(_without_scheme(pl.col("link")).alias(name) for name in ("identity", "link_identity")),
+]
 _PUT_TOGETHER: Final = _put_together()
 
 
@@ -200,9 +218,20 @@ def _decoded(texts: pl.Series) -> pl.Series:
 def _tracking_pattern(rules: LinkRules) -> str | None:
     """A pattern of tracking parameters; none if a pattern cannot say it."""
     prefixes = (*TRACKING_PREFIXES, *rules.tracking_prefixes)
-    if any(name.startswith(prefixes) for name in IDENTITY_NAMES):
+    if any(name.startswith(prefixes) for name in rules.never_dropped):
         return None
-    names = (TRACKING_NAMES | rules.tracking_names) - IDENTITY_NAMES
+    return _parameters((TRACKING_NAMES | rules.tracking_names) - rules.never_dropped, prefixes)
+
+
+def _click_pattern(rules: LinkRules) -> str | None:
+    """The same for parameters that are not shown."""
+    prefixes, kept = (*CLICK_PREFIXES, *rules.tracking_prefixes), rules.never_dropped | rules.shown_names
+    if any(name.startswith(prefixes) for name in kept):
+        return None
+    return _parameters((CLICK_NAMES | rules.tracking_names) - kept, prefixes)
+
+
+def _parameters(names: Iterable[str], prefixes: Iterable[str]) -> str:
     return f"(?:{one_of(names)}|{one_of(prefixes)}[^=&]*)=[^&]*"
 
 

@@ -157,7 +157,9 @@ class Parsing:
         if self._known:
             return self._known.read([self._known.look(block)], self._rows)
         rows = self._rows.read(block)
-        return Part(rows=rows.frame, parsed=rows.frame, findings=rows.findings, rows_read=rows.rows_read)
+        return Part(
+            rows=rows.frame, parsed=rows.frame, findings=rows.findings, rows_read=rows.rows_read, links=rows.links
+        )
 
     def _blocks(self) -> Iterator[Block]:
         shape = Shape(
@@ -176,7 +178,7 @@ class Parsing:
         self.report.rows_valid += part.rows.height
         self.report.rows_known += part.known
         self.report.findings.add(part.findings)
-        self._tracker.add(part.rows)
+        self._tracker.add(part.rows, part.links)
 
 
 def parse_file(

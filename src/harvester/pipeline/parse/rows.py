@@ -6,7 +6,7 @@ places. *Judge* finds the faults. *Finish* makes identities and hashes of the ro
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from harvester.kernel.link_rules import LinkRules
 from harvester.kernel.network import Field, Network
 from harvester.kernel.numerals import DecimalStyle
 from harvester.kernel.rejects import Fault, Rejected
@@ -23,7 +24,7 @@ from harvester.pipeline.parse.blocks import Block
 from harvester.pipeline.parse.columns import ColumnReader
 from harvester.pipeline.parse.faults import FAULT_TYPE, NUMBER, no_faults
 from harvester.pipeline.parse.findings import Findings
-from harvester.pipeline.parse.finishing import SCHEMA, finished
+from harvester.pipeline.parse.finishing import BY_URL, SCHEMA, finished
 from harvester.pipeline.parse.gtins import GtinReader
 from harvester.pipeline.parse.judging import judged
 from harvester.pipeline.parse.links import LinkReader, is_surely_web, read_odd_addresses
@@ -56,6 +57,7 @@ class ParseSettings:
         moment: when the prices are observed; sale prices outside their period do not count.
         default_currency: for rows that name none.
         decimal_style: used only where a price has two readings.
+        kept_parameters: parameters of links, in lower case, that choose a product of this feed.
         unknown_stock: what a stock text means that is empty or cannot be read.
     """
 
@@ -63,20 +65,30 @@ class ParseSettings:
     default_currency: str | None = None
     decimal_style: DecimalStyle | None = None
     unknown_stock: UnknownStock = UnknownStock.IN_STOCK
+    kept_parameters: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.moment.tzinfo is None:
             raise ValueError("prices are observed at a moment with its offset")
 
+    def link_rules(self, network: Network) -> LinkRules:
+        """The network's rules with what the feed says about them."""
+        return replace(network.links, kept_names=network.links.kept_names | set(self.kept_parameters))
+
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """The valid rows of a block, what was found beside them, and the lines with a warning."""
+    """The valid rows of a block, what was found beside them, and the lines with a warning.
+
+    Of products that are known by their address alone, and whose link has a parameter that is shown but does not count
+    for the identity, `links` has `identity_value` and `link`.
+    """
 
     frame: pl.DataFrame
     findings: tuple[Findings, ...]
     rows_read: int
     warned: NDArray[np.int64]
+    links: pl.DataFrame | None = None
 
 
 class RowReader:
@@ -87,7 +99,7 @@ class RowReader:
         self._texts = columns.texts
         self._moment = settings.moment
         self._unknown_stock = settings.unknown_stock
-        self._links = LinkReader(network.links)
+        self._links = LinkReader(settings.link_rules(network))
         self._prices = PriceReader(
             self._texts,
             default_currency=settings.default_currency,
@@ -106,7 +118,7 @@ class RowReader:
         worked = self._mended(self._worked(looked, block))
         valid, findings, warned = judged(worked, block)
         frame = finished(valid) if valid.height else pl.DataFrame(schema=SCHEMA)
-        return Rows(frame, (block.findings, findings), block.rows_read, warned)
+        return Rows(frame, (block.findings, findings), block.rows_read, warned, _shortened(valid, frame))
 
     def _wanted(self) -> Iterator[pl.Expr]:
         """The look: cells, and what is to be seen about them."""
@@ -171,10 +183,10 @@ class RowReader:
         if is_plain.all():
             return
         places = (~is_plain).arg_true()
-        urls, identities, faults = self._links.read_odd(rows["address"].gather(places).to_list())
-        yield patched(rows["url"], places, urls)
-        yield patched(rows["identity"], places, identities)
-        yield patched(no_faults(rows.height), places, faults).alias("link_fault")
+        odd = self._links.read_odd(rows["address"].gather(places).to_list())
+        for name in ("url", "identity", "link_identity"):
+            yield patched(rows[name], places, odd[name])
+        yield patched(no_faults(rows.height), places, odd["fault"]).alias("link_fault")
 
     def _odd_prices(self, rows: pl.DataFrame) -> Iterator[pl.Series]:
         is_plain = rows["price_is_plain"]
@@ -199,6 +211,15 @@ def _stock(looked: pl.DataFrame, meaning: UnknownStock) -> Iterator[pl.Expr]:
         yield cell.is_in(unknown).alias("unknown_stock")
     if unknown and meaning is UnknownStock.REJECT:
         yield (cell.is_in(unknown).cast(FAULT_TYPE) * NUMBER[Fault.STOCK_UNREADABLE]).alias("stock_fault")
+
+
+def _shortened(valid: pl.DataFrame, frame: pl.DataFrame) -> pl.DataFrame | None:
+    """See `Rows.links`; none if there is no such row."""
+    if not valid.height or (valid["identity"] == valid["link_identity"]).all():
+        return None
+    is_shortened = (valid["identity"] != valid["link_identity"]) & (frame["identity_type"] == BY_URL)
+    found = pl.DataFrame([frame["identity_value"], valid["link_identity"].alias("link")]).filter(is_shortened)
+    return found if found.height else None
 
 
 def _too_long(looked: pl.DataFrame, block: Block) -> Iterator[pl.Series]:

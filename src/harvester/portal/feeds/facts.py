@@ -94,6 +94,7 @@ def _file(feed: Feed) -> list[Fact]:
             value=UNKNOWN_STOCK_WORDS[feed.unknown_stock],
             is_default=feed.unknown_stock == UnknownStock.IN_STOCK,
         ),
+        Fact(name="Kept link parameters", value=", ".join(feed.kept_parameters)),
         Fact(name="Manifest", value=_truth(feed.use_manifest, "used where the network has one", "not used")),
         Fact(
             name="Products by address", value=_truth(feed.accepts_url_identity, "accepted", "held when there are many")

@@ -31,7 +31,7 @@ NEW: Final = ""
 PLAIN: Final = (
     *("network", "transport", "host", "port", "path", "username", "schedule_hours", "expiry_hours"),
     *("compression", "encoding", "default_currency", "decimal_style", "unknown_stock", "use_manifest"),
-    *("max_rows", "max_products"),
+    *("kept_parameters", "max_rows", "max_products"),
     *("accepts_url_identity", "unchanged_means_seen"),
 )
 SECRETS: Final = ("password", "private_key", "passphrase")
@@ -94,7 +94,10 @@ COMMON: Final = (
     Section(
         "How the file is read",
         "Found out from the file where nothing is said.",
-        ("compression", "encoding", "default_currency", "decimal_style", "unknown_stock", "use_manifest"),
+        (
+            *("compression", "encoding", "default_currency", "decimal_style", "unknown_stock", "kept_parameters"),
+            "use_manifest",
+        ),
         is_folded=True,
     ),
     Section(
@@ -172,6 +175,12 @@ class FeedForm(forms.Form):
         "A stock text that is empty or not understood means",
         [(word, words.capitalize()) for word, words in UNKNOWN_STOCK_WORDS.items()],
         "Each such row is counted as UNKNOWN_STOCK, and the run lists the texts if there are many.",
+    )
+    kept_parameters = _text(
+        "Link parameters to keep",
+        "ref, source",
+        "Names with commas between them. They choose the product in this shop, although elsewhere they tell where a "
+        "visitor came from.",
     )
     use_manifest = forms.BooleanField(
         label="Compare with the network's manifest",
@@ -264,6 +273,7 @@ def initial_of(feed: Feed) -> dict[str, Any]:
     typed = {
         name: value if isinstance(value, bool) else "" if value is None else str(value) for name, value in plain.items()
     }
+    typed["kept_parameters"] = ", ".join(feed.kept_parameters)
     numbers = {f"{THRESHOLD}{name}": f"{number:g}" for name, number in feed.thresholds.items()}
     size = f"{feed.max_file_bytes / MEGABYTE:.10g}" if feed.max_file_bytes else ""
     return {**typed, **numbers, "max_file_mb": size, "expiry_hours": str(feed.source.expiry_hours or "")}
