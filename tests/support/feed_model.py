@@ -25,6 +25,16 @@ class Held:
 
 
 @dataclass
+class Image:
+    """What the newest promoted run replaced; while it is ignored, what ignoring replaced."""
+
+    run: int
+    products: dict[str, tuple[str, float | None, bool]]
+    promoted_at: float | None
+    promoted_count: int
+
+
+@dataclass
 class Model:
     now: float = 0.0
     products: dict[str, Product] = field(default_factory=dict)
@@ -32,8 +42,13 @@ class Model:
     promoted_at: float | None = None
     promoted_count: int = 0
     ignored: set[int] = field(default_factory=set)
+    image: Image | None = None
+    #: Ignored run -> the prices that it had changed.
+    repeats: dict[int, dict[str, float]] = field(default_factory=dict)
     held: Held | None = None
     frozen: float = 0.0
+    #: Promoted run -> when that was.
+    times: dict[int, float] = field(default_factory=dict)
 
     @property
     def clock(self) -> float:
@@ -45,7 +60,7 @@ class Model:
 
     def is_active(self, product: Product) -> bool:
         seen = self.promoted_at if product.seen_until is None else product.seen_until
-        return bool(self.readable(product)) and seen >= self.clock - EXPIRY
+        return bool(self.readable(product)) and seen is not None and seen >= self.clock - EXPIRY
 
     def shown(self) -> dict[str, tuple[str, float]]:
         return {
@@ -56,10 +71,8 @@ class Model:
 
     def edge(self) -> float:
         """How near any product is to expiring, or the hold to its deadline."""
-        moments = [
-            (self.promoted_at if p.seen_until is None else p.seen_until) + EXPIRY - self.clock
-            for p in self.products.values()
-        ]
+        seen = [self.promoted_at if p.seen_until is None else p.seen_until for p in self.products.values()]
+        moments = [moment + EXPIRY - self.clock for moment in seen if moment is not None]
         return min(map(abs, moments), default=99.0)
 
     def run(self, number: int, catalog: dict[str, tuple[str, float]]) -> str:
@@ -70,6 +83,10 @@ class Model:
         return "PROMOTED"
 
     def approve(self) -> None:
+        for changed in self.repeats.values():
+            for key, (_, price) in self.held.catalog.items():
+                if changed.get(key) == price and (key not in self.products or self.products[key].last != price):
+                    del changed[key]
         self._promote(self.held.run, self.held.catalog, accept=True)
 
     def reject(self) -> None:
@@ -77,9 +94,18 @@ class Model:
         self.held = None
 
     def ignore(self, number: int) -> None:
+        self.repeats[number] = {
+            key: dict(product.prices)[number]
+            for key, product in self.products.items()
+            if number in dict(product.prices) and self._before(product, number) != dict(product.prices)[number]
+        }
         self.ignored.add(number)
+        self._swap(number)
         for product in self._priced_by(number):
             product.last = None
+            if self.image.run == number and not product.prices[:-1]:
+                # It was new: if its price counts again later, the run is the last that saw it.
+                product.seen_until, product.accepted = self.times[number], False
 
     def may_undo(self, number: int) -> bool:
         newer = [run for run in self.promoted if run > number and run not in self.ignored]
@@ -87,8 +113,28 @@ class Model:
 
     def undo(self, number: int) -> None:
         self.ignored.discard(number)
+        del self.repeats[number]
+        self._swap(number)
         for product in self._priced_by(number):
             product.last = self.readable(product)[-1][1]
+
+    def _before(self, product: Product, number: int) -> float | None:
+        """The price that counted before a run."""
+        older = [price for run, price in self.readable(product) if run < number]
+        return older[-1] if older else None
+
+    def _swap(self, number: int) -> None:
+        """Exchange what the newest promoted run replaced with what there is now."""
+        image = self.image
+        if image is None or image.run != number:
+            return
+        now = {key: (p.title, p.seen_until, p.accepted) for key, p in self.products.items()}
+        for key, (title, seen_until, accepted) in image.products.items():
+            product = self.products[key]
+            product.title, product.seen_until, product.accepted = title, seen_until, accepted
+        current = self.promoted_at, self.promoted_count
+        self.promoted_at, self.promoted_count = image.promoted_at, image.promoted_count
+        self.image = Image(number, now, *current)
 
     def _priced_by(self, number: int) -> list[Product]:
         return [p for p in self.products.values() if any(run == number for run, _ in p.prices)]
@@ -101,13 +147,28 @@ class Model:
         else:
             gone = self.promoted_count - len(catalog)
             spike = gone >= 10 and gone > 0.3 * self.promoted_count
+        repeats = any(self._repeats(changed, catalog) for changed in self.repeats.values())
         known = [key for key in catalog if key in self.products and self.readable(self.products[key])]
         last = {key: self.readable(self.products[key])[-1][1] for key in known}
         shocked = sum(abs(catalog[key][1] - last[key]) > 0.5 * last[key] for key in known)
-        return spike or (shocked >= 20 and shocked > 0.2 * len(known))
+        return spike or repeats or (shocked >= 20 and shocked > 0.2 * len(known))
+
+    def _repeats(self, changed: dict[str, float], catalog: dict[str, tuple[str, float]]) -> bool:
+        repeated = [key for key, price in changed.items() if key in catalog and catalog[key][1] == price]
+        returning = [
+            key for key in repeated if [p for _, p in self.readable(self.products[key])][-1:] != [changed[key]]
+        ]
+        return 2 * len(repeated) > len(changed) and bool(returning)
 
     def _promote(self, number: int, catalog: dict[str, tuple[str, float]], *, accept: bool) -> None:
         lost = self.now - self.clock
+        shifted = {
+            key: (p.title, None if p.seen_until is None else p.seen_until + lost, p.accepted)
+            for key, p in self.products.items()
+        }
+        at = None if self.promoted_at is None else self.promoted_at + lost
+        self.image = Image(number, shifted, at, self.promoted_count)
+        self.times[number] = self.now
         for key, product in self.products.items():
             if not self.readable(product):
                 continue

@@ -253,6 +253,8 @@ _MOMENTS = (
     ("offers", ("observed_at", "last_priced_at", "seen_until")),
     ("prices", ("observed_at", "created_at")),
     ("hidden_offers", ("seen_until", "last_promoted_at")),
+    ("replaced_presence", ("seen_until", "last_promoted_at")),
+    ("replaced_promotions", ("last_promoted_at",)),
     ("runs", ("started_at", "finished_at", "observed_at", "decided_at")),
     ("feeds", ("manual_run_requested_at",)),
 )

@@ -10,6 +10,7 @@ from harvester.pipeline.gates.baseline import baseline_shrunk
 from harvester.pipeline.gates.expiry_spike import expiry_spike
 from harvester.pipeline.gates.price_shock import price_shock
 from harvester.pipeline.gates.reject_share import reject_share
+from harvester.pipeline.gates.repeats_ignored import repeats_ignored
 from harvester.pipeline.gates.url_hash import url_hash
 
 #: A run that no gate holds.
@@ -43,6 +44,7 @@ def test_a_good_run_passes_every_gate():
         "BASELINE_SHRUNK",
         "URL_HASH",
         "PRICE_SHOCK",
+        "REPEATS_IGNORED",
         "REJECT_SHARE",
     ]
 
@@ -164,6 +166,25 @@ def test_price_shock(count, known, holds):
 
 
 @pytest.mark.parametrize(
+    ("repeated", "returning", "changed", "holds"),
+    [
+        (0, 0, 0, False),  # no run was ignored, or none that had changed a price
+        (0, 0, 10, False),
+        (1, 1, 2, False),  # half is not more than half
+        (2, 2, 3, True),
+        (1, 1, 1, True),
+        (5, 5, 10, False),
+        (6, 6, 10, True),
+        (6, 1, 10, True),  # five came back before, and one more now
+        (6, 0, 10, False),  # consumers see all of them already
+    ],
+)
+def test_repeats_ignored(repeated, returning, changed, holds):
+    found = facts(repeated_prices=repeated, returning_prices=returning, ignored_prices=changed, ignored_run_no=7)
+    assert repeats_ignored(found, DEFAULTS).holds is holds
+
+
+@pytest.mark.parametrize(
     ("count", "rows", "holds"),
     [
         (0, 0, False),
@@ -219,6 +240,11 @@ def test_a_share_is_exact_at_its_edge(share):
         ),
         (facts(url_hash_products=800), "URL_HASH", "800 of 1,000 products (80.0%) have neither an item id nor a SKU"),
         (facts(shocked_products=500), "PRICE_SHOCK", "500 of 1,000 known products (50.0%) moved by more than 50.0%"),
+        (
+            facts(repeated_prices=6, returning_prices=6, ignored_prices=10, ignored_run_no=7),
+            "REPEATS_IGNORED",
+            "6 of the 10 prices (60.0%) that ignored run 7 had changed are in this file again; 6 of them are not live.",
+        ),
         (facts(rows_rejected=300), "REJECT_SHARE", "300 of 1,000 rows (30.0%) were rejected."),
     ],
 )

@@ -105,6 +105,7 @@ class Run(models.Model):
     ignored_at = models.DateTimeField(null=True)
     ignored_by = models.TextField(null=True)
     ignored_reason = models.TextField(null=True)
+    refuses_file = models.BooleanField(db_default=False)
 
     class Meta:
         managed = False

@@ -144,7 +144,12 @@ def reject(run_no: RunNo, *, reason: Reason, yes: Yes = False, wait: Wait = Fals
 
 @command(app, "ignore", ('harvester feed ignore 42 --reason "prices without VAT"',), data=True)
 def ignore(run_no: RunNo, *, reason: Reason) -> None:
-    """Hide the prices of a promoted run from everybody."""
+    """Hide the prices of a promoted run from every reader.
+
+    If it is the newest promoted run, titles, links and presence return to their state before it as well, and its file
+    is refused until the partner sends a different one or somebody runs the feed with --force. A later run that brings
+    back more than half of the prices that the ignored run had changed is held.
+    """
     with session():
         from harvester.cli import run_views
         from harvester.feeds import decisions
@@ -158,7 +163,7 @@ def ignore(run_no: RunNo, *, reason: Reason) -> None:
 
 @command(app, "undo-ignore", ("harvester feed undo-ignore 42",), data=True)
 def undo_ignore(run_no: RunNo) -> None:
-    """Let the prices of an ignored run be read again."""
+    """Restore the prices of an ignored run and accept its file again."""
     with session():
         from harvester.cli import run_views
         from harvester.feeds import decisions

@@ -1,7 +1,8 @@
 """What of feeds is cleared away each day: old runs, products that nobody ever saw, files that nobody needs.
 
 Prices and audit events stay for ever. So do runs that something still points to: one that is held, a source's last
-promoted and last ingested ones, one that a correction names or that is ignored, and one that is at work.
+promoted and last ingested ones, the promoted one before it, one that a correction names or that is ignored, and one
+that is at work.
 """
 
 import time
@@ -34,6 +35,8 @@ WITH old AS (
     WHERE r.kind = 'AFFILIATE_FEED' AND r.started_at < %(before)s AND r.status <> 'RUNNING'
       AND r.outcome IS DISTINCT FROM 'HELD' AND r.ignored_at IS NULL
       AND NOT EXISTS (SELECT FROM sources s WHERE s.id = r.source_id AND s.last_promoted_run_no = r.no)
+      AND NOT EXISTS (SELECT FROM replaced_promotions i WHERE i.source_id = r.source_id
+                      AND i.last_promoted_run_no = r.no)
       AND NOT EXISTS (SELECT FROM feeds f WHERE f.source_id = r.source_id AND f.last_ingested_run_no = r.no)
       AND NOT EXISTS (SELECT FROM price_corrections c WHERE c.run_no = r.no)
     ORDER BY r.started_at LIMIT %(most)s FOR UPDATE OF r SKIP LOCKED

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
+from harvester.catalog import ignoring
 from harvester.catalog.models import Run
 from harvester.catalog.states import RunOutcome
 from harvester.feeds.access import note_host_key, open_remote, port_of
@@ -91,6 +92,9 @@ def _download(work: Work, remote: RemoteFiles, manifest_rows: int | None) -> Fet
         work.note(
             download_bytes=downloaded.size, remote_mtime=stat.mtime, remote_size=stat.size, manifest_rows=manifest_rows
         )
+    if ignoring.refuses(feed.source_id, artifact.sha256):
+        work.log.info("DOWNLOAD_SKIPPED_UNCHANGED", reason=SkipReason.UNCHANGED_IGNORED.value, hash=artifact.sha256)
+        return SkipReason.UNCHANGED_IGNORED
     if artifact.sha256 == feed.last_content_hash:
         return _skipped(work, SkipReason.UNCHANGED_HASH)
     return Fetched(sha256=artifact.sha256, size=artifact.size, manifest_rows=manifest_rows)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import BinaryIO, NamedTuple, cast
 
@@ -53,6 +53,7 @@ from harvester.pipeline.parse import ParseLimits, ParseReport, ParseSettings, Pa
 from harvester.pipeline.parse.encoding import Encoding
 from harvester.pipeline.parse.keeping import KeptWriter
 from harvester.pipeline.promote import Difference, Promoted, Promotion, promote
+from harvester.pipeline.repeats import Repeats, count_repeats
 from harvester.pipeline.spool import Spool
 from harvester.pipeline.staging import Slot, staging
 
@@ -202,12 +203,13 @@ def _judge(work: Work, slot: Slot, spool: Spool, report: ParseReport) -> Judged 
                 work.job, cursor, slot, baseline,
                 rows=report.rows_valid, run_type=RunKind.AFFILIATE_FEED, shock_move=thresholds.shock_move,
             )  # fmt: skip
+            repeats = count_repeats(cursor, slot, work.feed.source_id)
         if unread := lacking(slot, spool, found):
             work.log.info("KNOWN_ROWS_NOT_ENOUGH", rows=unread)
             return None
         upgrades, shown = find_upgrades(slot, spool, work.feed.source_id) if found.new else (0, [])
         samples = [MoreSample(UPGRADE, line, "", reason) for line, reason in shown]
-        verdict = judge(_facts(found, report, baseline), thresholds)
+        verdict = judge(_facts(found, report, baseline, repeats), thresholds)
         judged = Judged(baseline=baseline, match=found, report=report, verdict=verdict, upgrades=upgrades)
         with work.job.transaction():
             work.note(**_figures(judged))
@@ -223,7 +225,7 @@ def _url_samples(slot: Slot, spool: Spool, found: Match) -> list[MoreSample]:
     return [MoreSample(URL_ONLY, line, url, "neither an item id nor a SKU") for line, url in shown]
 
 
-def _facts(found: Match, report: ParseReport, baseline: Baseline) -> RunFacts:
+def _facts(found: Match, report: ParseReport, baseline: Baseline, repeats: Repeats) -> RunFacts:
     return RunFacts(
         rows_read=report.rows_read,
         rows_rejected=report.rows_read - report.rows_valid,
@@ -234,6 +236,7 @@ def _facts(found: Match, report: ParseReport, baseline: Baseline) -> RunFacts:
         active_before=found.active_before,
         active_seen=found.active_seen,
         promoted_before=baseline.last_promoted_count,
+        **asdict(repeats),
     )
 
 

@@ -48,6 +48,7 @@ class SkipReason(StrEnum):
     UNCHANGED_MTIME = "UNCHANGED_MTIME"
     UNCHANGED_HASH = "UNCHANGED_HASH"
     UNCHANGED_REJECTED = "UNCHANGED_REJECTED"
+    UNCHANGED_IGNORED = "UNCHANGED_IGNORED"  # the file of an ignored run
 
 
 #: Hours between two runs; without one a feed runs only when asked.

@@ -9,8 +9,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 from uuid import UUID
 
+from harvester.catalog.before_images import CONTENT_COLUMNS
 from harvester.kernel.currencies import MINOR_UNITS
-from harvester.pipeline.staging import CONTENT_COLUMNS, prepare_session
+from harvester.pipeline.staging import prepare_session
 
 #: What can happen to a product, in the order in which people look at it. Several may happen to one.
 KINDS: Final = ("missing", "prices", "new", "content", "back")

@@ -2,9 +2,10 @@
 
 from typing import Any
 
+from harvester.catalog.before_images import CONTENT_COLUMNS
 from harvester.pipeline.baseline import Baseline
 from harvester.pipeline.difference import keep_told
-from harvester.pipeline.staging import CONTENT_COLUMNS, Slot, prepare_session
+from harvester.pipeline.staging import Slot, prepare_session
 
 _CONTENT_LIST = ", ".join(CONTENT_COLUMNS)
 _CONTENT_FROM_K = ", ".join(f"k.{name}" for name in CONTENT_COLUMNS)

@@ -11,6 +11,7 @@ import polars as pl
 from django.db import connection
 from numpy.typing import NDArray
 
+from harvester.catalog.before_images import CONTENT_COLUMNS
 from harvester.engine.job import RunningJob
 from harvester.kernel.identity import NUMBERS, IdentityType
 from harvester.pipeline.ahead import ahead
@@ -19,7 +20,6 @@ from harvester.pipeline.match import Match
 from harvester.pipeline.parse import ROW_COLUMNS, Parsing
 from harvester.pipeline.spool import Spool
 from harvester.pipeline.staging import (
-    CONTENT_COLUMNS,
     Slot,
     analyse,
     copy_in,

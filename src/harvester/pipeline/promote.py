@@ -10,11 +10,13 @@ from typing import Any
 
 from django.db import IntegrityError, transaction
 
+from harvester.catalog import before_images
+from harvester.catalog.before_images import CONTENT_COLUMNS
 from harvester.catalog.offers import recompute
 from harvester.catalog.words import add_words, come_later, lock_words
 from harvester.kernel.signature import CONTENT_VERSION
 from harvester.pipeline.baseline import Baseline
-from harvester.pipeline.staging import CONTENT_COLUMNS, Slot, prepare_session
+from harvester.pipeline.staging import Slot, prepare_session
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,10 +81,7 @@ class Promoted:
     lacks_words: bool
 
 
-_CONTENT_LIST = ", ".join(CONTENT_COLUMNS)
 _CONTENT_SET = ", ".join(f"{name} = k.{name}" for name in CONTENT_COLUMNS)
-_CONTENT_FROM_K = ", ".join(f"k.{name}" for name in CONTENT_COLUMNS)
-_CONTENT_FROM_P = ", ".join(f"p.{name}" for name in CONTENT_COLUMNS)
 
 # The clock that stood still goes on by leaps unless what is missing moves with it: nothing may vanish at once.
 _SHIFT = "UPDATE offers SET seen_until = seen_until + %(lost)s WHERE source_id = %(source)s AND seen_until IS NOT NULL"
@@ -100,13 +99,6 @@ SELECT %(source)s, c.product_id, %(observed)s, %(run)s, c.signature, %(run_type)
 FROM {changes} c WHERE c.is_price
 """
 
-_FORGET_REPLACED = "DELETE FROM replaced_contents WHERE source_id = %(source)s"
-_KEEP_REPLACED = f"""
-INSERT INTO replaced_contents (source_id, product_id, run_no, {_CONTENT_LIST})
-SELECT p.source_id, p.id, %(run)s, {_CONTENT_FROM_P}
-FROM {{changes}} c JOIN source_products p ON p.source_id = %(source)s AND p.id = c.product_id
-WHERE c.is_content
-"""
 _CONTENTS = f"""
 UPDATE source_products p SET content_hash = c.content_hash, updated_run_no = %(run)s, updated_at = %(moment)s,
     {_CONTENT_SET}
@@ -214,6 +206,16 @@ SELECT EXISTS (SELECT FROM price_corrections WHERE revoked_at IS NULL
 """
 _TOUCHED = "SELECT c.product_id FROM {changes} c WHERE NOT c.is_missing"
 _OVERTAKEN = "UPDATE runs SET outcome = 'OVERTAKEN', decided_at = %(moment)s WHERE no = %(held)s AND no <> %(run)s"
+# Another file than that of an ignored run is shown: what was refused may come again, and is judged like any other.
+_REFUSES_NO_MORE = """
+UPDATE runs SET refuses_file = false WHERE source_id = %(source)s AND ignored_at IS NOT NULL AND refuses_file
+"""
+# A person approved prices that an ignored run had; they are not held again.
+_REPEATS_ACCEPTED = """
+DELETE FROM ignored_prices i USING {changes} c
+WHERE i.source_id = %(source)s AND c.product_id = i.product_id AND c.is_price
+  AND (c.amount, c.currency) = (i.amount, i.currency)
+"""
 _DROP_HELD = "DELETE FROM held_changes WHERE source_id = %(source)s"
 
 
@@ -230,8 +232,7 @@ def promote(cursor: Any, difference: Difference, baseline: Baseline, promotion: 
         run(_SHIFT)
         run(_SHIFT_HIDDEN)
     prices = run(_PRICES)
-    run(_FORGET_REPLACED)
-    run(_KEEP_REPLACED)
+    before_images.keep(cursor, difference.changes, values)
     changed = run(_CONTENTS)
     if changed:
         lock_words(cursor, baseline.source_id)
@@ -254,6 +255,9 @@ def promote(cursor: Any, difference: Difference, baseline: Baseline, promotion: 
     run(_SOURCE)
     if baseline.held_run_no:
         run(_OVERTAKEN)
+    run(_REFUSES_NO_MORE)
+    if promotion.accept_absence:
+        run(_REPEATS_ACCEPTED)
     run(_DROP_HELD)
     return Promoted(prices=prices, changed=changed, missing=missing, expired=expired, lacks_words=lacks_words)
 

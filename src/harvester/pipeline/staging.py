@@ -31,10 +31,6 @@ SHARING_LOCK: Final = STAGING_LOCK + 1
 #: Seconds until a run that found no slot looks again.
 WAIT_SECONDS: Final = 15.0
 
-CONTENT_COLUMNS: Final = (
-    *("title", "url", "tracked_url", "image_url", "brand", "category", "description"),
-    *("item_id", "sku", "gtin", "mpn", "url_hash"),
-)
 #: As much as fits between client and server at once; larger pieces gain nothing.
 _PIECE_BYTES: Final = 128 * 1024
 # The planner knows nothing of tables that were filled a moment ago: with nested loops it takes minutes for seconds.

@@ -6,6 +6,7 @@ from uuid import UUID
 import structlog
 from django.db import connection, transaction
 
+from harvester.catalog import ignoring
 from harvester.catalog.models import Run
 from harvester.catalog.states import RunStatus
 from harvester.engine.enqueue import Enqueued, enqueue
@@ -36,7 +37,7 @@ TEST_PRIORITY = 10
 def run_now(actor: Actor, feed_id: UUID, *, force: bool = False) -> Enqueued:
     """Ask for a run, at once or right after the one that is at work; the schedule stays as it is.
 
-    With `force`, the file is read even if it is the one that was ingested last.
+    With `force`, the file is read even if it is the one that was ingested last, or that of an ignored run.
     """
     return _request(actor, locked(feed_id), Trigger.MANUAL, force=force)
 
@@ -76,6 +77,8 @@ def _request(actor: Actor, feed: Feed, trigger: Trigger, *, force: bool = False,
     require_status(feed, FeedStatus.ENABLED, "run")
     feed.manual_run_requested_at = database_now()
     save(feed, "manual_run_requested_at", *(forget_ingested(feed) if force else ()))
+    if force:
+        ignoring.lift_refusals(feed.source_id)
     # Without a dedupe key: a job that is about to end would swallow this request.
     made = enqueue(RUN, {"feed_id": str(feed.id), "trigger": trigger.value})
     tell(actor, feed, "MANUAL_RUN_REQUESTED", job_id=made.job_id, force=force, **detail)

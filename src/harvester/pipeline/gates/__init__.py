@@ -10,10 +10,11 @@ from harvester.pipeline.gates.expiry_spike import expiry_spike
 from harvester.pipeline.gates.facts import Finding, RunFacts, Thresholds, Verdict
 from harvester.pipeline.gates.price_shock import price_shock
 from harvester.pipeline.gates.reject_share import reject_share
+from harvester.pipeline.gates.repeats_ignored import repeats_ignored
 from harvester.pipeline.gates.url_hash import url_hash
 
 #: In the order in which people should hear of them.
-GATES = (expiry_spike, baseline_shrunk, url_hash, price_shock, reject_share)
+GATES = (expiry_spike, baseline_shrunk, url_hash, price_shock, repeats_ignored, reject_share)
 
 __all__ = ["GATES", "Finding", "RunFacts", "Thresholds", "Verdict", "judge"]
 

@@ -24,6 +24,10 @@ class RunFacts:
         active_before: products that counted as on sale before the run, without those whose absence was accepted.
         active_seen: of them, how many the run saw.
         promoted_before: how many products the last promoted run had; none if there was no such run.
+        ignored_prices: how many prices an ignored run had changed; of several, the run of which most are repeated.
+        repeated_prices: of them, those that this run has too.
+        returning_prices: of those, the ones that consumers do not see now.
+        ignored_run_no: the ignored run; 0 if there is none.
     """
 
     rows_read: int
@@ -35,6 +39,10 @@ class RunFacts:
     active_before: int
     active_seen: int
     promoted_before: int | None
+    ignored_prices: int = 0
+    repeated_prices: int = 0
+    returning_prices: int = 0
+    ignored_run_no: int = 0
 
     def __post_init__(self) -> None:
         for field in fields(self):

@@ -10,6 +10,7 @@ TITLES: Final = {
     "BASELINE_SHRUNK": "Smaller than the last run",
     "URL_HASH": "Known by address only",
     "PRICE_SHOCK": "Price shock",
+    "REPEATS_IGNORED": "Prices of an ignored run",
     "REJECT_SHARE": "Rejected rows",
 }
 _MISSING: Final = "more than {share} of them, and at least {least:,}, are missing, or {most:,} whatever their share"
@@ -20,6 +21,7 @@ _RULES: Final = {
     "URL_HASH": "Holds when more than {share} of the products, or more than {most:,}, have neither item id nor SKU.",
     "PRICE_SHOCK": "Holds when more than {share} of the known products, and at least {least:,}, move by more than "
     "{move} or change their currency.",
+    "REPEATS_IGNORED": "Holds when more than {share} of the prices that an ignored run had changed come back.",
     "REJECT_SHARE": "Holds when more than {share} of the rows, and at least {least:,}, are rejected.",
 }
 _PREFIX: Final = "threshold_"

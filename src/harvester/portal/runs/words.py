@@ -48,6 +48,7 @@ _SKIPPED: Final = {
     "UNCHANGED_MTIME": "Same file",
     "UNCHANGED_HASH": "Same content",
     "UNCHANGED_REJECTED": "Rejected before",
+    "UNCHANGED_IGNORED": "File of an ignored run",
 }
 _ACRONYMS: Final = re.compile(r"\b(url|gtin|sku|mpn|html|csv|id|sftp|ftp)\b", re.IGNORECASE)
 _DELIMITERS: Final = {"\t": "tabs", ",": "commas", ";": "semicolons", "|": "bars"}

@@ -1,0 +1,34 @@
+"""Prices come back that a person had removed with an ignored run: most likely the partner sent the mistake again."""
+
+from harvester.pipeline.gates.facts import Finding, RunFacts, Thresholds, exceeds, percent, share
+
+#: Of the prices that an ignored run had changed, the share that may come back.
+MOST_REPEATED = 0.5
+
+
+def repeats_ignored(facts: RunFacts, _thresholds: Thresholds) -> Finding:
+    """Hold when more than half of the prices that an ignored run had changed are in the file, and some are not live."""
+    repeated, changed = facts.repeated_prices, facts.ignored_prices
+    return Finding(
+        gate="REPEATS_IGNORED",
+        holds=exceeds(repeated, MOST_REPEATED, changed) and facts.returning_prices > 0,
+        reason=_reason(facts),
+        figures={
+            "repeated_prices": repeated,
+            "returning_prices": facts.returning_prices,
+            "ignored_prices": changed,
+            "ignored_run_no": facts.ignored_run_no,
+            "share": share(repeated, changed),
+            "threshold_share": MOST_REPEATED,
+        },
+    )
+
+
+def _reason(facts: RunFacts) -> str:
+    repeated, changed = facts.repeated_prices, facts.ignored_prices
+    if not changed:
+        return "No ignored run of this source had changed a price."
+    return (
+        f"{repeated:,} of the {changed:,} prices ({percent(share(repeated, changed))}) that ignored run "
+        f"{facts.ignored_run_no} had changed are in this file again; {facts.returning_prices:,} of them are not live."
+    )
