@@ -206,7 +206,7 @@ def test_a_missing_currency():
     assert frame.filter(frame["sku"] == "S-1")["currency"].to_list() == ["EUR"]
 
 
-@pytest.mark.parametrize("currency", ["XXX", "Dollars", "BTC"])
+@pytest.mark.parametrize("currency", ["XXX", "Doubloons", "BTC"])
 def test_an_unknown_currency(currency):
     only_cost(row(1, Currency=currency), "INVALID_CURRENCY")
 

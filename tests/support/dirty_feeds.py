@@ -126,8 +126,43 @@ PRICES = [
         "10.00\u00a0USD",
         "x" * 65,
     ),
+    *(
+        "12.99 euros",
+        "Euro 12.99",
+        "Rs 1,299",
+        "1,29,900.00 INR",
+        "12.99*",
+        "1.299,-",
+        "129:-",
+        "129,\u2013",
+        "12.99,-",
+    ),
+    *(
+        "RM12.90",
+        "Fr. 12.90",
+        "$119. 95",
+        "$426.20/EA",
+        "$4.20/LB",
+        "from 12.99",
+        "10 - 20",
+        "12.99 each",
+        "12.99 EUR.",
+    ),
+    *(
+        "Price: $12.99",
+        "12,99 \u20ac inkl. MwSt.",
+        "12.99+",
+        "12.000 HUF",
+        "12,000 JPY",
+        "5 kr.",
+        "Rs.5",
+        "\u20ac\u00a05,-",
+    ),
 ]
-CURRENCIES = ["USD", "USD", "USD", "usd", " EUR ", "", "", "JPY", "KWD", "XXX", "Dollar", "CAD", "\u0131nr"]
+CURRENCIES = [
+    *("USD", "USD", "USD", "usd", " EUR ", "", "", "JPY", "KWD", "XXX", "Dollar", "CAD", "\u0131nr", "\u20ac", "US$"),
+    *("euros", "$", "kr", "INR", "\u00a3", "Rs"),
+]
 STOCKS = [
     "InStock",
     "OutofStock",

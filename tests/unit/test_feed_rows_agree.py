@@ -180,11 +180,12 @@ def test_trade_item_numbers_in_columns_are_those_of_the_kernel(texts, field):
 
 PRICE_CELLS = st.one_of(
     st.sampled_from(PRICES),
-    st.text(st.sampled_from("0123456789.,' $\u20ac\u00a3-()USDEkr\u00a0"), max_size=12),
+    st.text(st.sampled_from("0123456789.,' $\u20ac\u00a3-()USDEkr\u00a0:*/\u2013\u200b"), max_size=12),
     st.decimals(0, 10**6, places=2).map(str),
 )
+PRICED_CURRENCIES = ["USD", "EUR", "", " usd ", "JPY", "KWD", "XXX", "\u20ac", "$", "euros", "INR"]
 PRICED_ROWS = st.lists(
-    st.tuples(PRICE_CELLS, PRICE_CELLS, PRICE_CELLS, st.sampled_from(["USD", "EUR", "", " usd ", "JPY", "KWD", "XXX"])),
+    st.tuples(PRICE_CELLS, PRICE_CELLS, PRICE_CELLS, st.sampled_from(PRICED_CURRENCIES)),
     min_size=1,
     max_size=20,
 )

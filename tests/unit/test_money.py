@@ -1,5 +1,6 @@
 """A price is read exactly or refused with a reason; nothing is guessed."""
 
+import re
 from decimal import Decimal
 
 import pytest
@@ -10,6 +11,7 @@ from harvester.kernel.currencies import (
     CODES_LIKE_WORDS,
     DOLLARS,
     MINOR_UNITS,
+    NAMES,
     SIGN_ALONE,
     SIGNS,
     WRITTEN_WHOLE,
@@ -17,6 +19,7 @@ from harvester.kernel.currencies import (
 )
 from harvester.kernel.money import Offered, Price, offered_prices, parse_price
 from harvester.kernel.numerals import shapes_of
+from harvester.kernel.price_words import INEXACT_WORDS, LABELS, TRIMMINGS
 from harvester.kernel.rejects import Fault, RejectCode, Rejected, WarningCode
 
 
@@ -97,6 +100,37 @@ READ = [
     ("12.5 KWD", "12.500 KWD"),
     ("1234.567 KWD", "1234.567 KWD"),
     ("1,234.567 KWD", "1234.567 KWD"),
+    # names and trimmings
+    ("12.99 euros", "12.99 EUR"),
+    ("Euro 12.99", "12.99 EUR"),
+    ("12.99 US dollars", "12.99 USD"),
+    ("12.99 U.S. Dollars", "12.99 USD"),
+    ("$12.99 US", "12.99 USD"),
+    ("12.99 pounds sterling", "12.99 GBP"),
+    ("GBP\u00a312.99", "12.99 GBP"),
+    ("RM12.90", "12.90 MYR"),
+    ("Fr. 12.90", "12.90 CHF"),
+    ("Rp 31.500,00", "31500.00 IDR"),
+    ("\u20b91,299", "1299.00 INR"),
+    ("1,29,900.00 INR", "129900.00 INR"),
+    ("INR 12,34,56,789", "123456789.00 INR"),
+    ("12.99*", "12.99 USD"),
+    ("34,50 \u20ac *", "34.50 EUR"),
+    ("12,-", "12.00 USD"),
+    ("1.299,-", "1299.00 USD"),
+    ("1.299,- \u20ac", "1299.00 EUR"),
+    ("1'299.\u2013", "1299.00 USD"),
+    ("129:-", "129.00 USD"),
+    ("$119. 95", "119.95 USD"),
+    ("$1,119. 95", "1119.95 USD"),
+    ("$426.20/EA", "426.20 USD"),
+    ("19.99 each", "19.99 USD"),
+    ("12.99 GBP inc VAT", "12.99 GBP"),
+    ("12,99 \u20ac inkl. MwSt.", "12.99 EUR"),
+    ("Price: $12.99", "12.99 USD"),
+    ("Our price $12.99!", "12.99 USD"),
+    ("12.99 (EUR)", "12.99 EUR"),
+    ("12.99 USD.", "12.99 USD"),
     # what surrounds the number
     ("  19.99\t", "19.99 USD"),
     ("\ufeff19.99", "19.99 USD"),
@@ -162,7 +196,6 @@ REFUSED = [
     ("1_000", Fault.PRICE_UNREADABLE),
     ("+5.00", Fault.PRICE_UNREADABLE),
     ("12.", Fault.PRICE_UNREADABLE),
-    ("12,-", Fault.PRICE_UNREADABLE),
     ("1,2,3", Fault.PRICE_UNREADABLE),
     ("1,29,900", Fault.PRICE_UNREADABLE),
     ("0,123,456", Fault.PRICE_UNREADABLE),
@@ -173,11 +206,38 @@ REFUSED = [
     ("1  299", Fault.PRICE_UNREADABLE),
     ("12'50", Fault.PRICE_UNREADABLE),
     ("12\u20ac50", Fault.PRICE_UNREADABLE),
-    ("10.00 - 20.00", Fault.PRICE_UNREADABLE),
     ("2 for 10.00", Fault.PRICE_UNREADABLE),
     ("19.99 (was 29.99)", Fault.PRICE_UNREADABLE),
-    ("from 19.99", Fault.PRICE_UNREADABLE),
-    ("19.99 each", Fault.PRICE_UNREADABLE),
+    ("19.99 dozen", Fault.PRICE_UNREADABLE),
+    # not the one price of one product
+    ("10.00 - 20.00", Fault.PRICE_NOT_EXACT),
+    ("$10-$20", Fault.PRICE_NOT_EXACT),
+    ("10 to 20 USD", Fault.PRICE_NOT_EXACT),
+    ("from 19.99", Fault.PRICE_NOT_EXACT),
+    ("Starting at $19.99", Fault.PRICE_NOT_EXACT),
+    ("ab 19,99 \u20ac", Fault.PRICE_NOT_EXACT),
+    ("\u00e0 partir de 19,99 \u20ac", Fault.PRICE_NOT_EXACT),
+    ("$19.99+", Fault.PRICE_NOT_EXACT),
+    ("$19.99 and up", Fault.PRICE_NOT_EXACT),
+    ("~19.99", Fault.PRICE_NOT_EXACT),
+    ("up to $19.99", Fault.PRICE_NOT_EXACT),
+    ("19.99 or best offer", Fault.PRICE_NOT_EXACT),
+    # a price for something else than one piece
+    ("$4.20/lb", Fault.PRICE_UNREADABLE),
+    ("$4.20/BX", Fault.PRICE_UNREADABLE),
+    ("$15.95/mo", Fault.PRICE_UNREADABLE),
+    ("19.99 per 100", Fault.PRICE_UNREADABLE),
+    ("19.99 + VAT", Fault.PRICE_UNREADABLE),
+    ("19.99 ex VAT", Fault.PRICE_UNREADABLE),
+    ("was 19.99", Fault.PRICE_UNREADABLE),
+    # what a cut leaves behind
+    ("1299.", Fault.PRICE_UNREADABLE),
+    ("$1,299,", Fault.PRICE_UNREADABLE),
+    ("12.99.", Fault.PRICE_UNREADABLE),
+    ("119, 95", Fault.PRICE_UNREADABLE),
+    ("119. 9", Fault.PRICE_UNREADABLE),
+    ("12.99,-", Fault.PRICE_UNREADABLE),
+    ("1,299,-", Fault.PRICE_UNREADABLE),
     ("all 19.99", Fault.PRICE_UNREADABLE),
     ("No.5", Fault.PRICE_UNREADABLE),
     ("EUR.50", Fault.PRICE_UNREADABLE),
@@ -211,6 +271,7 @@ def test_every_refusal_of_a_price_has_its_code():
         Fault.PRICE_TOO_LONG: "INVALID_PRICE",
         Fault.PRICE_UNREADABLE: "INVALID_PRICE",
         Fault.PRICE_AMBIGUOUS: "INVALID_PRICE",
+        Fault.PRICE_NOT_EXACT: "PRICE_NOT_EXACT",
         Fault.PRICE_NEGATIVE: "INVALID_PRICE",
         Fault.PRICE_TOO_FINE: "INVALID_PRICE",
         Fault.PRICE_TOO_LARGE: "INVALID_PRICE",
@@ -232,7 +293,21 @@ CURRENCIES = [
     ("5 EUR", None, "USD", "5.00 EUR"),
     ("5 EUR", "EUR", "USD", "5.00 EUR"),
     ("5 EUR", "USD", None, Fault.CURRENCY_CONTRADICTED),
-    ("5", "dollars", "USD", Fault.CURRENCY_UNKNOWN),
+    ("5", "doubloons", "USD", Fault.CURRENCY_UNKNOWN),
+    # signs and names in the column count like those in the price
+    ("5", "\u20ac", "USD", "5.00 EUR"),
+    ("5", "US$", None, "5.00 USD"),
+    ("5", " Euros ", "USD", "5.00 EUR"),
+    ("5", "US Dollar", "CAD", "5.00 USD"),
+    ("5", "dollars", "USD", "5.00 USD"),
+    ("5", "$", "CAD", "5.00 CAD"),
+    ("5", "$", None, Fault.CURRENCY_AMBIGUOUS),
+    ("5", "$", "EUR", Fault.CURRENCY_CONTRADICTED),
+    ("$5", "\u20ac", "USD", Fault.CURRENCY_CONTRADICTED),
+    ("5 EUR", "euros", "USD", "5.00 EUR"),
+    ("5", "$ \u20ac", "USD", Fault.CURRENCY_UNKNOWN),
+    ("5", "EUR/USD", "USD", Fault.CURRENCY_UNKNOWN),
+    ("5", "each", "USD", Fault.CURRENCY_UNKNOWN),
     ("5", "XXX", "USD", Fault.CURRENCY_UNKNOWN),
     ("5", "u\u017fd", "USD", Fault.CURRENCY_UNKNOWN),
     # a dollar sign is one of many dollars: only the column or the default can say which
@@ -256,6 +331,18 @@ CURRENCIES = [
     ("500 kr", None, None, Fault.CURRENCY_AMBIGUOUS),
     ("500 kr", None, "SEK", "500.00 SEK"),
     ("\u20ac5", None, "USD", "5.00 EUR"),
+    # one name for several currencies
+    ("Rs 1,299", None, "INR", "1299.00 INR"),
+    ("Rs. 1,299/-", "PKR", None, "1299.00 PKR"),
+    ("Rs 1,299", None, None, Fault.CURRENCY_AMBIGUOUS),
+    ("Rs 1,299", None, "USD", Fault.CURRENCY_CONTRADICTED),
+    ("500 pesos", None, "MXN", "500.00 MXN"),
+    ("500 pesos", None, None, Fault.CURRENCY_AMBIGUOUS),
+    ("129:- kr", None, "SEK", "129.00 SEK"),
+    ("1,29,900", None, "USD", Fault.PRICE_UNREADABLE),
+    # a price without a currency says nothing by its trimmings
+    ("5 each", None, None, Fault.NO_CURRENCY),
+    ("5 each", None, "EUR", "5.00 EUR"),
 ]
 
 
@@ -417,6 +504,12 @@ def test_the_table_of_currencies_is_sound():
     assert all(MINOR_UNITS[code] for code in WRITTEN_WHOLE)
     assert all(code in family and family in SIGNS.values() for family, code in SIGN_ALONE.items())
     assert all(" " not in sign for sign in SIGNS)
+    assert all(name == name.lower() and not set(name) & {" ", "(", ")"} for name in {*NAMES, *LABELS, *TRIMMINGS})
+    assert set().union(*NAMES.values()) <= set(MINOR_UNITS)
+    assert not (LABELS | TRIMMINGS | set(NAMES)) & INEXACT_WORDS
+    # A word that makes a price inexact would also refuse the signs that it is a part of, such as "CA$".
+    assert not {word for sign in SIGNS for word in re.findall("[a-z]+", sign.lower())} & INEXACT_WORDS
+    assert not {code.lower() for code in MINOR_UNITS} & INEXACT_WORDS
 
 
 def code_or_answer(read, *args, **said):
@@ -461,8 +554,10 @@ def test_a_price_reads_the_same_in_every_style_of_writing(price, separators):
     assert parse_price(text, currency=price.currency, decimal_style=style) == price
 
 
-REFUSALS = {"MISSING_PRICE", "INVALID_PRICE", "PRICE_WITHHELD", "MISSING_CURRENCY", "INVALID_CURRENCY"}
-NUMBER_LIKE = st.text(st.sampled_from("0123456789.,' -$\u20ac\u00a3USDEURkr()\u00a0\u202f\u2212e"), max_size=20)
+REFUSALS = {
+    *("MISSING_PRICE", "INVALID_PRICE", "PRICE_NOT_EXACT", "PRICE_WITHHELD", "MISSING_CURRENCY", "INVALID_CURRENCY"),
+}
+NUMBER_LIKE = st.text(st.sampled_from("0123456789.,' -:/*$\u20ac\u00a3USDEURkr()\u00a0\u202f\u2212e"), max_size=20)
 ANY = st.one_of(st.none(), st.text(), NUMBER_LIKE)
 
 

@@ -1,10 +1,10 @@
-"""The currencies of ISO 4217 that goods are sold in, and the signs that stand for them.
+"""The currencies of ISO 4217 that goods are sold in, and the signs and names that stand for them.
 
 Left out: precious metals, funds, units of account, and what was withdrawn.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
 from harvester.kernel.rejects import Fault, Rejected
@@ -40,7 +40,8 @@ _DOLLARS = """
     TTD TWD USD UYU WST XCD
 """
 DOLLARS = frozenset(_DOLLARS.split())
-#: Sign -> the currencies that it may stand for. Blanks inside a sign are taken out before it is looked up.
+_RUPEES = frozenset({"INR", "LKR", "MUR", "NPR", "PKR", "SCR"})
+#: Sign -> the currencies that it may stand for, as it is written and without blanks.
 SIGNS: Mapping[str, frozenset[str]] = MappingProxyType(
     {
         "$": DOLLARS,
@@ -63,16 +64,45 @@ SIGNS: Mapping[str, frozenset[str]] = MappingProxyType(
         "z\u0142": frozenset({"PLN"}),
         "K\u010d": frozenset({"CZK"}),
         "Ft": frozenset({"HUF"}),
+        "\u0e3f": frozenset({"THB"}),
+        "\u20a1": frozenset({"CRC"}),
+        "\u20b2": frozenset({"PYG"}),
+        "\u20b5": frozenset({"GHS"}),
+        "\u20b8": frozenset({"KZT"}),
+        "Kr": frozenset({"DKK", "ISK", "NOK", "SEK"}),
+        "Kr.": frozenset({"DKK", "ISK", "NOK", "SEK"}),
+        "Rs": _RUPEES,
+        "Rs.": _RUPEES,
+        "RS": _RUPEES,
+        "Rp": frozenset({"IDR"}),
+        "Rp.": frozenset({"IDR"}),
+        "RM": frozenset({"MYR"}),
+        # Other francs are written with more letters. "fr." in small letters may mean "from".
+        "Fr": frozenset({"CHF"}),
+        "Fr.": frozenset({"CHF"}),
+        "SFr": frozenset({"CHF"}),
+        "SFr.": frozenset({"CHF"}),
+        "lei": frozenset({"MDL", "RON"}),
+        "TL": frozenset({"TRY"}),
+        "GB\u00a3": frozenset({"GBP"}),
+        "UK\u00a3": frozenset({"GBP"}),
+        "&pound;": frozenset({"GBP"}),
+        "&euro;": frozenset({"EUR"}),
+        "US": frozenset({"USD"}),
         "US$": frozenset({"USD"}),
         "U$S": frozenset({"USD"}),
+        "U.S.$": frozenset({"USD"}),
         "C$": frozenset({"CAD"}),
         "CA$": frozenset({"CAD"}),
+        "CDN": frozenset({"CAD"}),
         "CDN$": frozenset({"CAD"}),
+        "Can$": frozenset({"CAD"}),
         "A$": frozenset({"AUD"}),
         "AU$": frozenset({"AUD"}),
         "NZ$": frozenset({"NZD"}),
         "HK$": frozenset({"HKD"}),
         "S$": frozenset({"SGD"}),
+        "SG$": frozenset({"SGD"}),
         "NT$": frozenset({"TWD"}),
         "MX$": frozenset({"MXN"}),
         "R$": frozenset({"BRL"}),
@@ -82,12 +112,54 @@ SIGNS: Mapping[str, frozenset[str]] = MappingProxyType(
 SIGN_ALONE: Mapping[frozenset[str], str] = MappingProxyType({SIGNS["\u00a3"]: "GBP", SIGNS["\u20a9"]: "KRW"})
 #: Codes that are English words too: in a price they count in capitals only.
 CODES_LIKE_WORDS = frozenset({"ALL", "CUP", "GEL", "MOP", "TOP", "TRY"})
-#: Letters and other signs of a marker such as "USD$", which are looked up one by one.
-MARKER_WORDS = "[A-Za-z]+|[^A-Za-z]+"
+#: Name in small letters and without blanks -> the currencies that it may stand for.
+NAMES: Mapping[str, frozenset[str]] = MappingProxyType(
+    {
+        spelling: frozenset(codes.split())
+        for spellings, codes in (
+            ("euro euros", "EUR"),
+            ("dollar dollars", _DOLLARS),
+            ("usdollar usdollars u.s.dollar u.s.dollars americandollars unitedstatesdollar", "USD"),
+            ("canadiandollar canadiandollars", "CAD"),
+            ("australiandollar australiandollars", "AUD"),
+            ("newzealanddollar newzealanddollars", "NZD"),
+            ("hongkongdollar hongkongdollars", "HKD"),
+            ("singaporedollar singaporedollars", "SGD"),
+            ("pound pounds", "EGP FKP GBP GIP LBP SDG SHP SSP SYP"),
+            ("poundsterling poundssterling sterling britishpound britishpounds ukpounds", "GBP"),
+            ("rupee rupees", "INR LKR MUR NPR PKR SCR"),
+            ("indianrupee indianrupees", "INR"),
+            ("swissfranc swissfrancs", "CHF"),
+            ("yen japaneseyen", "JPY"),
+            ("yuan renminbi rmb", "CNY"),
+            ("zloty zlotys z\u0142oty z\u0142otych", "PLN"),
+            ("kronor", "SEK"),
+            ("kroner", "DKK NOK"),
+            ("peso pesos", "ARS CLP COP CUP DOP MXN PHP UYU"),
+            ("mexicanpeso mexicanpesos", "MXN"),
+            ("real reais", "BRL"),
+            ("forint", "HUF"),
+            ("ringgit", "MYR"),
+            ("baht", "THB"),
+            ("rand", "ZAR"),
+            ("shekel shekels", "ILS"),
+        )
+        for spelling in spellings.split()
+    }
+)
+#: A word, or one character that is no letter; blanks only separate.
+_LETTERS = "A-Za-z\u00c0-\u024f\u0370-\u04ff"
+_TOKENS = f"[{_LETTERS}]+|[^{_LETTERS} ]"
+#: "U.S. dollars" are five of them, and "i.v.a. incluido" seven.
+_MOST_TOKENS = 7
+#: No name of a currency needs more.
+_LONGEST_NAME = 64
+_NOTHING: frozenset[str] = frozenset()
+_PARENTHESES = dict.fromkeys(map(ord, "()"), " ")
 
 
 def currency_code(text: str | None) -> str | None:
-    """Read a currency column or a default: a known code in any case, or nothing.
+    """Read a setting or a parameter: a known code in any case, or nothing.
 
     Raises:
         Rejected: there is something that is no code of a currency in use.
@@ -102,49 +174,81 @@ def currency_code(text: str | None) -> str | None:
     return code
 
 
-def named_currencies(*markers: str) -> frozenset[str] | None:
-    """The currencies that the markers around a number allow together; none if there is no marker.
+def column_currencies(text: str | None) -> frozenset[str] | None:
+    """Return the currencies that a cell of a currency column allows: a code, a sign or a name; none if it is blank.
 
     Raises:
-        Rejected: a marker is neither a code nor a sign.
+        Rejected: it is none of them.
     """
-    named = [meaning for marker in markers for meaning in _meanings(marker)]
+    given = trim(text)
+    if not given:
+        return None
+    if given.isascii() and given.upper() in MINOR_UNITS:
+        return frozenset({given.upper()})
+    try:
+        named = named_currencies(given) if len(given) <= _LONGEST_NAME else None
+    except Rejected:
+        named = None
+    if not named:
+        raise Rejected(Fault.CURRENCY_UNKNOWN)
+    return named
+
+
+def named_currencies(marker: str, passed_over: frozenset[str] = _NOTHING) -> frozenset[str] | None:
+    """Return the currencies that all words and signs of a marker allow together; none if it names no currency.
+
+    Args:
+        marker: what stands before or after a number, with plain blanks.
+        passed_over: phrases that say nothing about the currency or the price, in small letters and without blanks.
+
+    Raises:
+        Rejected: a part of the marker is neither a currency nor one of these phrases.
+    """
+    if marker.count("(") != marker.count(")"):
+        raise Rejected(Fault.PRICE_UNREADABLE)
+    tokens = re.findall(_TOKENS, marker.translate(_PARENTHESES))
+    named = []
+    while tokens:
+        for count in range(min(len(tokens), _MOST_TOKENS), 0, -1):
+            phrase = "".join(tokens[:count])
+            meaning = _NOTHING if phrase.lower() in passed_over else _meaning(phrase)
+            if meaning is not None:
+                break
+        else:
+            looks_like_code = re.fullmatch("[A-Z]{3}", tokens[0])
+            raise Rejected(Fault.CURRENCY_UNKNOWN if looks_like_code else Fault.PRICE_UNREADABLE)
+        if meaning:
+            named.append(meaning)
+        tokens = tokens[count:]
+        if tokens and tokens[0] == ":":
+            tokens = tokens[1:]
     return frozenset.intersection(*named) if named else None
 
 
-def _meanings(marker: str) -> list[frozenset[str]]:
-    if marker in SIGNS:
-        return [SIGNS[marker]]
-    return [_meaning(word) for word in re.findall(MARKER_WORDS, marker)]
-
-
-def _meaning(word: str) -> frozenset[str]:
-    if word in SIGNS:
-        return SIGNS[word]
-    code = word.upper()
-    if code in MINOR_UNITS and (word == code or code not in CODES_LIKE_WORDS):
+def _meaning(phrase: str) -> frozenset[str] | None:
+    """Return what a sign, a name or a code stands for; none if it is none of them."""
+    code = phrase.upper()
+    if code in MINOR_UNITS and phrase.isascii() and (phrase == code or code not in CODES_LIKE_WORDS):
         return frozenset({code})
-    looks_like_code = re.fullmatch("[A-Z]{3}", word)
-    raise Rejected(Fault.CURRENCY_UNKNOWN if looks_like_code else Fault.PRICE_UNREADABLE)
+    return SIGNS.get(phrase) or NAMES.get(phrase.lower())
 
 
-def agreed_currency(named: frozenset[str] | None, column: str | None, default: str | None) -> str:
-    """The one currency that everything said agrees on; the default speaks only where the rest leaves a choice.
+def agreed_currency(said: Iterable[frozenset[str] | None], default: str | None) -> str:
+    """Return the one currency that everything said agrees on; the default speaks only where the rest leaves a choice.
 
     Args:
-        named: what the price cell allows, if it names a currency.
-        column: the code in the row's own column.
+        said: what the parts of the price cell and the row's own column allow; none where they name no currency.
         default: the code that the feed says for rows that name none.
 
     Raises:
         Rejected: nothing names a currency, or what is said contradicts itself or leaves several.
     """
-    if named is None:
-        code = column or default
-        if not code:
+    named = [currencies for currencies in said if currencies is not None]
+    if not named:
+        if not default:
             raise Rejected(Fault.NO_CURRENCY)
-        return code
-    agreed = named & {column} if column else named
+        return default
+    agreed = frozenset.intersection(*named)
     if not agreed:
         raise Rejected(Fault.CURRENCY_CONTRADICTED)
     if len(agreed) == 1:

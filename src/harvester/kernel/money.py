@@ -11,8 +11,16 @@ from decimal import Decimal
 from functools import partial
 from typing import NamedTuple
 
-from harvester.kernel.currencies import MINOR_UNITS, WRITTEN_WHOLE, agreed_currency, currency_code, named_currencies
+from harvester.kernel.currencies import (
+    MINOR_UNITS,
+    WRITTEN_WHOLE,
+    agreed_currency,
+    column_currencies,
+    currency_code,
+    named_currencies,
+)
 from harvester.kernel.numerals import DecimalStyle, Shape, shapes_of
+from harvester.kernel.price_words import INEXACT_SIGNS, INEXACT_WORDS, LABELS, TRIMMINGS
 from harvester.kernel.rejects import Fault, RejectCode, Rejected, WarningCode
 from harvester.kernel.text import BLANKS, HYPHENS, SPACES, trim
 
@@ -29,11 +37,20 @@ ONE_SPELLING = {
     **dict.fromkeys(map(ord, HYPHENS), "-"),
     **dict.fromkeys(map(ord, _APOSTROPHES), "'"),
 }
-#: Nothing beside the number; inside it a blank separates, and what cannot be seen makes it unreadable.
-UNSEEN = dict.fromkeys(map(ord, BLANKS + _DIRECTIONS))
+#: Next to the number; inside it what cannot be seen makes it unreadable.
+UNSEEN = {
+    **dict.fromkeys(map(ord, BLANKS), " "),
+    **dict.fromkeys(map(ord, "\u200b\ufeff" + _DIRECTIONS)),
+}
 #: What stands before the first digit, from the first to the last digit, and what stands after it.
 PARTS = "([^0-9]*)([0-9](?:.*[0-9])?)([^0-9]*)"
 #: A separator with nothing but a sign or a blank before it belongs to the number: "$.99", but not "kr.99".
+#: "129,-" and "129:-": the dash stands for the cents, of which there are none.
+DASHED_CENTS = "([.,:])--?(|[^-].*)"
+#: Two numbers with a dash or a word between them.
+RANGE = "[0-9.,' ]+[^0-9]*(?:-|to|bis)[^0-9]*[0-9.,' ]+"
+#: Currencies whose amounts are grouped as in "1,29,900", and in which a comma never stands before decimals.
+INDIAN_GROUPS = frozenset({"BDT", "INR", "LKR", "NPR", "PKR"})
 LEADING_SEPARATOR = "(|.*[^A-Za-z\u00c0-\u024f\u0400-\u04ff])([.,])"
 
 
@@ -76,10 +93,17 @@ class Offered(NamedTuple):
 
 
 class _Cell(NamedTuple):
-    """A price cell taken apart; `currencies` is None when the cell names none."""
+    """A price cell taken apart.
+
+    Attributes:
+        number: digits and separators.
+        shapes: every way to read the number.
+        currencies: what stands before and after the number allows; none where it names no currency.
+    """
 
     number: str
-    currencies: frozenset[str] | None
+    shapes: tuple[Shape, ...]
+    currencies: tuple[frozenset[str] | None, frozenset[str] | None]
 
 
 def parse_price(
@@ -101,8 +125,8 @@ def parse_price(
         Rejected: with the code to count and the sentence to show.
     """
     cell = _take_apart(text)
-    code = agreed_currency(cell.currencies, currency_code(currency), currency_code(default_currency))
-    shape = _only_shape(cell.number, decimal_style, code)
+    code = agreed_currency([*cell.currencies, column_currencies(currency)], currency_code(default_currency))
+    shape = _only_shape(cell.shapes, decimal_style, code)
     amount = _exact(shape.plain(cell.number), MINOR_UNITS[code])
     if amount == 0:
         raise Rejected(Fault.PRICE_ZERO)
@@ -180,26 +204,45 @@ def _take_apart(text: str | None) -> _Cell:
     before, number, after = parts.groups()
     if leading := re.fullmatch(LEADING_SEPARATOR, before):
         before, number = leading[1], leading[2] + number
-    before, after = before.translate(UNSEEN), after.translate(UNSEEN)
+    before, after = before.translate(UNSEEN).strip(" "), after.translate(UNSEEN).strip(" ")
     if "-" in before or after == "-" or (before.startswith("(") and after.endswith(")")):
         raise Rejected(Fault.PRICE_NEGATIVE)
-    if not shapes_of(number):
-        raise Rejected(Fault.PRICE_UNREADABLE)
-    return _Cell(number, named_currencies(before, after))
+    if _is_inexact(before, after):
+        raise Rejected(Fault.PRICE_NOT_EXACT)
+    shapes = shapes_of(number)
+    if dashed := re.fullmatch(DASHED_CENTS, after):
+        shapes = tuple(shape for shape in shapes if not shape.decimal and shape.group != dashed[1])
+        after = dashed[2]
+    # The end of a sentence or of an abbreviation; right behind a number it may be what a cut left of the decimals.
+    if after[-1:] == "." and after[-2:-1].isalpha():
+        after = after[:-1]
+    if not shapes:
+        raise Rejected(Fault.PRICE_NOT_EXACT if re.fullmatch(RANGE, number) else Fault.PRICE_UNREADABLE)
+    return _Cell(number, shapes, (named_currencies(before, LABELS), named_currencies(after, TRIMMINGS)))
 
 
-def _only_shape(number: str, style: DecimalStyle | None, currency: str) -> Shape:
-    """Return the one way to read the number; three digits behind a single separator have two.
+def _is_inexact(before: str, after: str) -> bool:
+    """Whether a word or sign next to the number says that it is not the one price."""
+    around = f"{before} {after}"
+    words = "".join(character if character.isalpha() else " " for character in around.lower()).split()
+    return after.endswith("+") or not INEXACT_SIGNS.isdisjoint(around) or not INEXACT_WORDS.isdisjoint(words)
+
+
+def _only_shape(shapes: tuple[Shape, ...], style: DecimalStyle | None, currency: str) -> Shape:
+    """Return the one way to read a number; three digits behind a single separator have two.
 
     Raises:
-        Rejected: neither the currency nor the document's decimal separator decides.
+        Rejected: neither the currency nor the document's decimal separator decides, or nobody groups that currency so.
     """
-    shapes = shapes_of(number)
     if len(shapes) == 1:
+        if shapes[0].is_indian and currency not in INDIAN_GROUPS:
+            raise Rejected(Fault.PRICE_UNREADABLE)
         return shapes[0]
     thousands, decimals = sorted(shapes, key=lambda shape: shape.decimal)
     # Nobody writes three decimals in a currency that has none: "1,226 JPY" can only be thousands.
     if MINOR_UNITS[currency] == 0 or style == thousands.style:
+        return thousands
+    if thousands.group == "," and style is None and currency in INDIAN_GROUPS:
         return thousands
     # Databases export "12.500" for 12.50, and none exports "12,500": there the separator of the feed is in doubt.
     is_decimal = style == decimals.style and (style == "." or MINOR_UNITS[currency] == 3)  # noqa: PLR2004

@@ -12,6 +12,8 @@ DecimalStyle = Literal[".", ","]
 
 _GROUP_SEPARATORS = (".", ",", " ", "'")
 _DECIMAL_SEPARATORS: tuple[DecimalStyle, ...] = (".", ",")
+#: "1,29,900": lakhs and crores, and thousands in the last group.
+_INDIAN = "[1-9][0-9]?(?:,[0-9]{2})+,[0-9]{3}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,12 +25,14 @@ class Shape:
         group: separator of thousands, or empty.
         decimal: separator of decimals, or empty.
         style: the decimal separator that a document with such a number uses, if the number tells.
+        is_indian: thousands, then groups of two digits, as only some currencies are written.
     """
 
     pattern: str
     group: str = ""
     decimal: str = ""
     style: DecimalStyle | None = None
+    is_indian: bool = False
 
     def matches(self, number: str) -> bool:
         return re.fullmatch(self.pattern, number) is not None
@@ -64,6 +68,12 @@ SHAPES: Final = (
         for group in _GROUP_SEPARATORS
         if group != decimal
     ),
+    *(
+        Shape(pattern=f"{_INDIAN}{decimals}", group=",", decimal=decimal, style=".", is_indian=True)
+        for decimal, decimals in (("", ""), (".", "[.][0-9]+"))
+    ),
+    # A blank that slipped in: "$119. 95". With a comma it could be two prices.
+    Shape(pattern=f"(?:[0-9]+|{_grouped(',')})[.] [0-9]{{2}}", group=",", decimal=". ", style="."),
     # Cents set small beside the amount arrive as "68 50" once the markup is gone.
     Shape(pattern="[0-9]+ [0-9]{2}", decimal=" "),
 )

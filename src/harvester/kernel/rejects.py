@@ -17,6 +17,7 @@ class RejectCode(StrEnum):
     INVALID_URL = "INVALID_URL"
     MISSING_PRICE = "MISSING_PRICE"
     INVALID_PRICE = "INVALID_PRICE"
+    PRICE_NOT_EXACT = "PRICE_NOT_EXACT"
     PRICE_WITHHELD = "PRICE_WITHHELD"
     MISSING_CURRENCY = "MISSING_CURRENCY"
     INVALID_CURRENCY = "INVALID_CURRENCY"
@@ -46,6 +47,10 @@ class Fault(Enum):
         RejectCode.INVALID_PRICE,
         "the separator may mean thousands or decimals; write 1299.00, or set the decimal separator of the feed",
     )
+    PRICE_NOT_EXACT = (
+        RejectCode.PRICE_NOT_EXACT,
+        "the price is a range, a lowest or a highest price, or an estimate; write the one price of this product",
+    )
     PRICE_NEGATIVE = RejectCode.INVALID_PRICE, "a price is above zero"
     PRICE_TOO_FINE = RejectCode.INVALID_PRICE, "there are more decimals than the currency has"
     PRICE_TOO_LARGE = RejectCode.INVALID_PRICE, "a price is below 10000000000"
@@ -63,7 +68,10 @@ class Fault(Enum):
         RejectCode.MISSING_CURRENCY,
         "the sign stands for several currencies; name the code in its column or as the feed's default",
     )
-    CURRENCY_UNKNOWN = RejectCode.INVALID_CURRENCY, "this is no ISO 4217 code of a currency in use"
+    CURRENCY_UNKNOWN = (
+        RejectCode.INVALID_CURRENCY,
+        "this is no code, sign or name of a currency in use; write USD",
+    )
     CURRENCY_CONTRADICTED = RejectCode.INVALID_CURRENCY, "the price, its column and the default name two currencies"
 
     NO_URL = RejectCode.MISSING_URL, "there is no URL"

@@ -17,7 +17,7 @@ from harvester.kernel.money import LONGEST_PRICE, offered_prices, parse_price
 from harvester.kernel.network import Field
 from harvester.kernel.numerals import DecimalStyle
 from harvester.kernel.rejects import Fault, Rejected
-from harvester.kernel.text import BLANKS
+from harvester.kernel.text import BLANKS, HYPHENS
 from harvester.pipeline.parse.faults import FAULT_TYPE, NUMBER
 from harvester.pipeline.parse.lookup import collected, whole
 
@@ -29,8 +29,9 @@ COLUMN: Final = Field.CURRENCY.value
 _PLAIN: Final = whole(r"[0-9]{1,10}(?:\.[0-9]{1,2})?")
 _WHOLE: Final = whole("[0-9]{1,10}")
 _GROUPED: Final = whole(r"[1-9][0-9]{0,2}(?:,[0-9]{3}){1,2}\.[0-9]{1,2}")
-#: A separator at the end of what stands before the number may belong to the number.
-_UNCLEAR_MARKER: Final = "[.,]\x00"
+#: A separator at the end of what stands before the number may belong to the number, and one right after it says how to
+#: read the number ("129,-").
+_UNCLEAR_MARKER: Final = f"(?s)[.,]\x00|\x00.*[.,:].*[{HYPHENS}]"
 _EXAMPLE: Final = "1.00"
 #: Combinations that are remembered from one block to the next.
 _MOST_REMEMBERED: Final = 100_000
