@@ -21,6 +21,7 @@ def portal_server(**env: str) -> Iterator[str]:
         descriptor = listener.fileno()
         address = f"http://127.0.0.1:{listener.getsockname()[1]}"
         command = [sys.executable, "-m", "gunicorn", "--bind", f"fd://{descriptor}", "--threads", "8"]
+        command += ["--worker-class", "harvester.cli.portal_worker.PortalWorker", "--no-sendfile"]
         command += ["--no-control-socket", "--log-level", "warning", "tests.support.portal_app"]
         environment = {**os.environ, **env, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])}
         process = subprocess.Popen(command, env=environment, cwd=ROOT, pass_fds=[descriptor])

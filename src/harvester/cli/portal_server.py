@@ -105,7 +105,7 @@ class PortalServer(BaseApplication):
 
     def load_config(self) -> None:
         options = {
-            "worker_class": "gthread",
+            "worker_class": "harvester.cli.portal_worker.PortalWorker",
             "workers": 1,
             "threads": self._config.web_threads,
             "timeout": SILENCE_SECONDS,
@@ -114,6 +114,8 @@ class PortalServer(BaseApplication):
             "logger_class": PortalLogger,
             "control_socket_disable": True,
             "limit_request_line": LONGEST_REQUEST_LINE,
+            # By the socket's own way of sending, which does not wait for ever.
+            "sendfile": False,
             "when_ready": self._ready,
             "post_fork": _end_with_arbiter,
         }
