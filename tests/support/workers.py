@@ -38,8 +38,8 @@ def worker_thread(**options) -> Iterator[Worker]:
 
 
 def run_until_idle(**options) -> Worker:
-    """Work in this thread until nothing is due any more."""
-    worker = Worker(WorkerOptions(**{**QUICK, "until_idle": True, **options}))
+    """Work in this thread until nothing is due any more; with one thread, one job after the other, urgent ones too."""
+    worker = Worker(WorkerOptions(**{**QUICK, "until_idle": True, "urgent_slots": 0, **options}))
     worker.run()
     return worker
 

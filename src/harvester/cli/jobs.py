@@ -168,7 +168,7 @@ def enqueue_job(
     queue: Annotated[str | None, typer.Option(help="Instead of the kind's own queue.")] = None,
     lane: Annotated[str | None, typer.Option(help="Jobs of one lane run one after the other.")] = None,
     dedupe_key: Annotated[str | None, typer.Option(help="At most one open job has it.")] = None,
-    priority: Annotated[int, typer.Option(help="Higher goes first.")] = 0,
+    priority: Annotated[int | None, typer.Option(help="Higher goes first; the kind's own by default.")] = None,
     delay: Annotated[float, typer.Option(min=0, help="Seconds before it may run.")] = 0.0,
     max_attempts: Annotated[int | None, typer.Option(min=1, help="Instead of the kind's own number.")] = None,
 ) -> None:

@@ -9,6 +9,7 @@ from uuid import UUID, uuid4
 from harvester.engine import sql
 from harvester.engine.connect import Connection
 from harvester.engine.job import RunningJob
+from harvester.engine.registry import URGENT_PRIORITY, urgent_kinds
 
 #: Seconds between two looks from the very beginning while remembered places keep all slots busy. A job that was
 #: committed late, or handed back by a rolled-back claim, waits no longer than this.
@@ -19,6 +20,8 @@ FULL_LOOK_SECONDS = 5.0
 LANE_PACE_SECONDS = 0.1
 #: What is due but locked by another claimer is asked for again after this long: that one may leave it.
 RETRY_SECONDS = 0.05
+#: Where the last claim ended, by queue and priority.
+Places = dict[tuple[str, int], tuple[datetime, int]]
 _BEGINNING = (datetime.min.replace(tzinfo=UTC), 0)
 
 
@@ -38,7 +41,9 @@ class Claimer:
     next_in: float | None = None
     #: Queues and priorities of jobs that were announced since the last claim.
     _announced: set[tuple[str, int]] = field(default_factory=set)
-    _places: dict[tuple[str, int], tuple[datetime, int]] = field(default_factory=dict)
+    _places: Places = field(default_factory=dict)
+    #: Pairs in which no urgent job was left when last asked.
+    _without_urgent: set[tuple[str, int]] = field(default_factory=set)
     #: The lanes that the last look found due; more may be, also when none of these had a job.
     _lanes: list[tuple[str, str]] = field(default_factory=list)
     _wakeups_read: int = 0
@@ -64,6 +69,34 @@ class Claimer:
             self.next_in = self._plan(connection, coming, filled=len(jobs) == most, more_lanes=more_lanes)
         return jobs
 
+    def claim_urgent(self, connection: Connection, most: int, lease: UUID) -> list[RunningJob]:
+        """Take due jobs of urgent kinds for the slot that is kept for them; asks nothing while none is known of.
+
+        Urgent jobs in a lane wait for an ordinary slot.
+        """
+        self._hear()
+        if time.monotonic() - self._looked_at > FULL_LOOK_SECONDS:
+            self._look(connection)
+        places = {pair: self._places[pair] for pair in self._urgent_pairs()}
+        if not places:
+            return []
+        values = {**self._searched(places, most, lease), "kinds": urgent_kinds()}
+        # The places stay: jobs of other kinds may wait in front of these.
+        jobs = self._running(connection.execute(sql.CLAIM_URGENT, values).fetchall())
+        if len(jobs) < most:
+            self._without_urgent.update(places)
+        return jobs
+
+    @property
+    def urgent_wanted(self) -> bool:
+        """Something urgent may wait: it was announced or seen, or it is time to look."""
+        looked_long_ago = time.monotonic() - self._looked_at > FULL_LOOK_SECONDS
+        announced = any(priority >= URGENT_PRIORITY for _, priority in self._announced.copy())
+        return looked_long_ago or announced or bool(self._urgent_pairs())
+
+    def _urgent_pairs(self) -> list[tuple[str, int]]:
+        return [pair for pair in self._places if pair[1] >= URGENT_PRIORITY and pair not in self._without_urgent]
+
     @property
     def got_lanes(self) -> bool:
         return bool(self._lanes)
@@ -87,11 +120,14 @@ class Claimer:
 
     def _hear(self) -> None:
         while self._announced:
-            self._places.setdefault(self._announced.pop(), _BEGINNING)
+            pair = self._announced.pop()
+            self._places.setdefault(pair, _BEGINNING)
+            self._without_urgent.discard(pair)
 
     def _look(self, connection: Connection) -> float | None:
         """Find the pairs in which jobs are due; answers when the next one is."""
         self._announced.clear()
+        self._without_urgent.clear()
         rows = connection.execute(sql.LOOK, {"queues": self.queues}).fetchall()
         self._places = {(queue, priority): _BEGINNING for queue, priority, due, _ in rows if due}
         self.lanes_stirred = True
@@ -118,26 +154,39 @@ class Claimer:
         lanes = self._lock_lanes(connection, most) if self._lanes_wanted() else []
         if not lanes and not self._places:
             return []
-        pairs = list(self._places.items())
-        values: dict[str, Any] = {
-            "worker": self.worker,
-            "most": most,
-            "lease": lease,
-            "pair_queues": [queue for (queue, _), _ in pairs],
-            "levels": sorted({priority for _, priority in self._places}, reverse=True),
-            "pair_priorities": [priority for (_, priority), _ in pairs],
-            "after_at": [at for _, (at, _) in pairs],
-            "after_id": [job_id for _, (_, job_id) in pairs],
-            "lane_queues": [queue for queue, _ in lanes],
-            "lanes": [lane for _, lane in lanes],
-        }
+        values = self._searched(self._places, most, lease)
+        values |= {"lane_queues": [queue for queue, _ in lanes], "lanes": [lane for _, lane in lanes]}
         rows = connection.execute(sql.CLAIM_WITH_LANES if lanes else sql.CLAIM, values).fetchall()
         if lanes:
             connection.execute(sql.LANES_SLEEP, values)
-        jobs = [_running(row, self.worker) for row in rows]
-        jobs.sort(key=lambda job: (-job.priority, job.run_at, job.id))
+        jobs = self._running(rows)
         self._remember(jobs)
         return jobs
+
+    def _searched(self, places: Places, most: int, lease: UUID) -> dict[str, Any]:
+        """The values of a claim that starts behind these places."""
+        return {
+            "worker": self.worker,
+            "most": most,
+            "lease": lease,
+            "pair_queues": [queue for queue, _ in places],
+            "levels": sorted({priority for _, priority in places}, reverse=True),
+            "pair_priorities": [priority for _, priority in places],
+            "after_at": [at for at, _ in places.values()],
+            "after_id": [job_id for _, job_id in places.values()],
+        }
+
+    def _running(self, rows: list[tuple[Any, ...]]) -> list[RunningJob]:
+        urgent = set(urgent_kinds())
+        jobs = [_running(row, self.worker, urgent) for row in rows]
+        jobs.sort(key=lambda job: (-job.priority, job.run_at, job.id))
+        return jobs
+
+    def _remember(self, jobs: list[RunningJob]) -> None:
+        for job in jobs:
+            pair = (job.queue, job.priority)
+            if job.lane is None and pair in self._places:
+                self._places[pair] = max(self._places[pair], (job.run_at, job.id))
 
     def _lanes_wanted(self) -> bool:
         return self.lanes_stirred and time.monotonic() - self._lanes_looked_at >= LANE_PACE_SECONDS
@@ -154,14 +203,8 @@ class Claimer:
             self.lanes_stirred = True
         return self._lanes
 
-    def _remember(self, jobs: list[RunningJob]) -> None:
-        for job in jobs:
-            pair = (job.queue, job.priority)
-            if job.lane is None and pair in self._places:
-                self._places[pair] = max(self._places[pair], (job.run_at, job.id))
 
-
-def _running(row: tuple[Any, ...], worker: str) -> RunningJob:
+def _running(row: tuple[Any, ...], worker: str, urgent: set[str]) -> RunningJob:
     job_id, kind, queue, lane, args, priority, run_at, attempt, max_attempts, lease = row
     return RunningJob(
         id=job_id,
@@ -175,4 +218,5 @@ def _running(row: tuple[Any, ...], worker: str) -> RunningJob:
         max_attempts=max_attempts,
         lease=lease,
         worker=worker,
+        urgent=kind in urgent,
     )

@@ -32,7 +32,8 @@ class NewJob:
         queue: where it waits; the kind's own queue by default.
         lane: jobs of a queue with the same lane share that lane's concurrency (1 unless set otherwise).
         dedupe_key: at most one open job has it.
-        priority: higher goes first; within a priority, first in, first out.
+        priority: higher goes first; within a priority, first in, first out. The kind's own by default: 0, or more
+            for urgent kinds.
         delay: seconds from now before it may run.
         run_at: the moment from which it may run, instead of a delay; with a time zone.
         max_attempts: overrides the kind's number of attempts.
@@ -43,7 +44,7 @@ class NewJob:
     queue: str | None = None
     lane: str | None = None
     dedupe_key: str | None = None
-    priority: int = 0
+    priority: int | None = None
     delay: float = 0.0
     run_at: datetime | None = None
     max_attempts: int | None = None
@@ -51,7 +52,7 @@ class NewJob:
     def __post_init__(self) -> None:
         if self.run_at is not None and self.run_at.tzinfo is None:
             raise InvalidInput(f"run_at of {self.kind} has no time zone.")
-        if not LOWEST_PRIORITY <= self.priority <= HIGHEST_PRIORITY:
+        if self.priority is not None and not LOWEST_PRIORITY <= self.priority <= HIGHEST_PRIORITY:
             raise InvalidInput(f"priority must be from {LOWEST_PRIORITY} to {HIGHEST_PRIORITY}.")
         if not 0 <= self.delay <= LONGEST_DELAY_SECONDS:
             raise InvalidInput(f"delay must be from 0 to {LONGEST_DELAY_SECONDS} seconds.")
@@ -122,7 +123,9 @@ def _insert(jobs: list[NewJob]) -> list[int]:
         "lane": [job.lane for job in jobs],
         "dedupe_key": [job.dedupe_key for job in jobs],
         "args": _encode(jobs),
-        "priority": [job.priority for job in jobs],
+        "priority": [
+            kind.priority if job.priority is None else job.priority for job, kind in zip(jobs, kinds, strict=True)
+        ],
         "run_at": [job.run_at for job in jobs],
         "delay": [job.delay for job in jobs],
         "max_attempts": [job.max_attempts or kind.retry.attempts for job, kind in zip(jobs, kinds, strict=True)],

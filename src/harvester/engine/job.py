@@ -50,6 +50,8 @@ class RunningJob:
     max_attempts: int
     lease: UUID
     worker: str
+    #: Its kind is urgent: it may use the slot that is kept for such jobs.
+    urgent: bool = False
     #: Set once the job ended inside its own transaction; the worker then has nothing left to record.
     finished: bool = False
     #: Set when the worker gave the slot to somebody else (timeout, stop); nothing is recorded any more.

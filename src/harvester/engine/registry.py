@@ -14,6 +14,8 @@ from harvester.kernel.retry import RetryPolicy
 
 Handler = Callable[..., Any]
 DEFAULT_QUEUE = "default"
+#: The priority of jobs of urgent kinds. The slot that is kept for them looks at this priority and above only.
+URGENT_PRIORITY = 1_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,6 +29,7 @@ class Kind:
         retry: how often and when it is tried again.
         timeout: seconds an attempt may take; None for no limit.
         own_alerts: whoever owns the kind raises an alert when a job of it fails, so nobody else has to.
+        urgent: its jobs go before all others, and every worker keeps a slot that only they can take.
     """
 
     name: str
@@ -35,6 +38,12 @@ class Kind:
     retry: RetryPolicy = field(default_factory=RetryPolicy)
     timeout: float | None = None
     own_alerts: bool = False
+    urgent: bool = False
+
+    @property
+    def priority(self) -> int:
+        """The priority of jobs that were not given one."""
+        return URGENT_PRIORITY if self.urgent else 0
 
     @cached_property
     def is_async(self) -> bool:
@@ -103,6 +112,7 @@ def job_kind(
     retry: RetryPolicy | None = None,
     timeout: float | None = None,
     own_alerts: bool = False,
+    urgent: bool = False,
 ) -> Callable[[Handler], Handler]:
     """Register the decorated function as the handler of a kind of job."""
 
@@ -119,6 +129,7 @@ def job_kind(
             retry=retry or RetryPolicy(),
             timeout=timeout,
             own_alerts=own_alerts,
+            urgent=urgent,
         )
         return handler
 
@@ -140,6 +151,10 @@ def kind_of(name: str) -> Kind:
 
 def all_kinds() -> dict[str, Kind]:
     return dict(_kinds)
+
+
+def urgent_kinds() -> list[str]:
+    return [kind.name for kind in _kinds.values() if kind.urgent]
 
 
 def all_periodic() -> dict[str, Periodic]:

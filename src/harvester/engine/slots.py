@@ -23,12 +23,18 @@ FAREWELL_SECONDS = 1.0
 class Slots:
     """Runs at most `size` jobs at once and reports each ending after its slot is free again.
 
+    More slots are kept for urgent jobs. They fill those first and take ordinary slots only beyond them, so that
+    however many ordinary jobs run, an urgent one can start.
+
     Threads are daemons on purpose: a handler that never returns must not keep the process alive after its job
     was handed back.
     """
 
-    def __init__(self, size: int, execute: Execute, execute_async: ExecuteAsync, done: Done) -> None:
+    def __init__(
+        self, size: int, execute: Execute, execute_async: ExecuteAsync, done: Done, kept_for_urgent: int = 0
+    ) -> None:
         self.size = size
+        self._kept = kept_for_urgent
         self._execute = execute
         self._execute_async = execute_async
         self._done = done
@@ -42,7 +48,15 @@ class Slots:
 
     @property
     def free(self) -> int:
-        return self.size - len(self._active)
+        """Slots that any job may take."""
+        with self._lock:
+            urgent = sum(job.urgent for job in self._active)
+            return self.size - (len(self._active) - urgent) - max(urgent - self._kept, 0)
+
+    @property
+    def free_for_urgent(self) -> int:
+        """Slots that an urgent job may take: the free ones and those that are kept."""
+        return self.size + self._kept - len(self._active)
 
     @property
     def busy(self) -> int:

@@ -198,7 +198,7 @@ WHERE id = ANY (ARRAY(SELECT id FROM picked))
 RETURNING id, kind, queue, lane, args::text AS args, priority, run_at, attempt, max_attempts, lease
 """
 
-_WITHOUT_LANE = f"""
+_WITHOUT_LANE_TEMPLATE = f"""
 SELECT j.id, j.priority, j.run_at
 FROM unnest(%(levels)s::smallint[]) AS level(priority)
 CROSS JOIN LATERAL (
@@ -208,12 +208,14 @@ CROSS JOIN LATERAL (
     CROSS JOIN LATERAL (
         SELECT id, priority, run_at FROM jobs
         WHERE queue = p.queue AND priority = p.priority AND lane IS NULL AND {READY}
-          AND run_at <= statement_timestamp() AND (run_at, id) > (p.run_at, p.id)
+          AND run_at <= statement_timestamp() AND (run_at, id) > (p.run_at, p.id){{only}}
         ORDER BY run_at, id LIMIT %(most)s FOR UPDATE SKIP LOCKED) c
     WHERE p.priority = level.priority
     ORDER BY c.run_at, c.id LIMIT %(most)s) j
 LIMIT %(most)s
 """
+_WITHOUT_LANE = _WITHOUT_LANE_TEMPLATE.format(only="")
+_URGENT = _WITHOUT_LANE_TEMPLATE.format(only=" AND kind = ANY (%(kinds)s::text[])")
 
 _LOGGED = """
 logged AS (
@@ -226,6 +228,9 @@ SELECT id, kind, queue, lane, args, priority, run_at, attempt, max_attempts, lea
 # priority come one after the other, and the limit stops the walk, so that a lower one is read only when slots are
 # left; within a level, the queues share one order.
 CLAIM = f"WITH picked AS ({_WITHOUT_LANE}), claimed AS ({_CLAIMED}), {_LOGGED}"
+# The same with jobs of some kinds only; asked for the slot that is kept for them, and only at high priorities, where
+# no backlog of other kinds has to be stepped over.
+CLAIM_URGENT = f"WITH picked AS ({_URGENT}), claimed AS ({_CLAIMED}), {_LOGGED}"
 
 # The same with the jobs of the lanes that this transaction has locked: each lane gives as many as it has room
 # for, and priority decides between all of them.

@@ -12,7 +12,7 @@ import psycopg
 import structlog
 
 from harvester.engine.bell import StopBell
-from harvester.engine.claim import Claimer
+from harvester.engine.claim import FULL_LOOK_SECONDS, Claimer
 from harvester.engine.connect import Connection, connect
 from harvester.engine.errors import JobTimeout
 from harvester.engine.events import EngineEvent, emit
@@ -60,6 +60,7 @@ class WorkerOptions:
         name: the worker's name.
         queues: the queues it serves; empty for all.
         threads: how many jobs it runs at once.
+        urgent_slots: how many more it runs of urgent kinds alone.
         poll_seconds: how often it looks for work without being woken.
         heartbeat_seconds: how often it says that its jobs live.
         stuck_seconds: silence after which a job of any worker counts as stuck.
@@ -72,6 +73,7 @@ class WorkerOptions:
     name: str = field(default_factory=worker_name)
     queues: tuple[str, ...] = ()
     threads: int = 8
+    urgent_slots: int = 1
     poll_seconds: float = 5.0
     heartbeat_seconds: float = 20.0
     stuck_seconds: float = 300.0
@@ -91,7 +93,7 @@ class Worker:
         self._endings: deque[Ending] = deque()
         self._unanswered = UnansweredClaims()
         self._held: dict[AttemptKey, RunningJob] = {}
-        self._slots = Slots(options.threads, execute, execute_async, self._ended)
+        self._slots = Slots(options.threads, execute, execute_async, self._ended, options.urgent_slots)
         self._claimer = Claimer(worker=options.name, queues=list(options.queues))
         self._heart = Heart(self._held_jobs, options.heartbeat_seconds, self._cancel_async)
         self._listener = Listener(self._notified, self._asked_to_cancel)
@@ -130,10 +132,11 @@ class Worker:
         self._bell.hush()
         self._end_overdue()
         room = self._room()
-        if not self._endings and not room:
+        urgent_room = self._urgent_room(room)
+        if not self._endings and not room and not (urgent_room and self._claimer.urgent_wanted):
             self._wait(self._longest_wait())
             return
-        claimed = self._exchange(room)
+        claimed = self._exchange(room, urgent_room)
         for job in claimed:
             self._start(job)
         if not claimed and not self._endings:
@@ -161,8 +164,19 @@ class Worker:
             room = min(room, self.options.max_jobs - self.claimed)
         return max(room, 0)
 
+    def _urgent_room(self, room: int) -> int:
+        """Slots that only urgent jobs can take, once `room` other jobs were claimed."""
+        if self._bell.stopping:
+            return 0
+        left = self._slots.free_for_urgent - room
+        if self.options.max_jobs:
+            left = min(left, self.options.max_jobs - self.claimed - room)
+        return max(left, 0)
+
     def _longest_wait(self) -> float:
         waits = [self.options.poll_seconds]
+        if not self._slots.free:
+            waits.append(FULL_LOOK_SECONDS)
         if self._claimer.next_in is not None and self._slots.free:
             waits.append(max(self._claimer.next_in, 0.001))
         deadlines = [job.deadline for job in self._slots.active() if job.deadline is not None]
@@ -181,7 +195,7 @@ class Worker:
 
     # -- the database -------------------------------------------------------------------------------------------
 
-    def _exchange(self, room: int) -> list[RunningJob]:
+    def _exchange(self, room: int, urgent_room: int = 0) -> list[RunningJob]:
         """Write endings and claim, in one transaction.
 
         While the database is away nothing is lost: endings wait here, and their leases keep them from overwriting
@@ -197,6 +211,8 @@ class Worker:
                 endings += self._unanswered.endings(connection)
                 write_endings(settling, endings)
                 claimed = self._claimer.claim(connection, room, lease) if room else []
+                if urgent_room and len(claimed) == room:
+                    claimed += self._claimer.claim_urgent(connection, urgent_room, lease)
                 settled = read_settled(settling) if endings else {}
         except psycopg.DataError as problem:
             if not endings:
@@ -205,7 +221,7 @@ class Worker:
             return []
         except psycopg.Error as problem:
             self._endings.extendleft(reversed(endings))
-            if room and self._connection is not None:
+            if (room or urgent_room) and self._connection is not None:
                 self._unanswered.add(lease)
             self._database_lost(problem)
             return []

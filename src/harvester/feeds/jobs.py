@@ -17,7 +17,7 @@ CLOSE_ORPHANS: Final = "feeds.close_orphans"
 WATCH: Final = "feeds.watch_clocks"
 NOTE_DAYS: Final = "feeds.note_days"
 CLEAN_UP: Final = "feeds.clean_up"
-#: Where runs wait. What must not wait behind them has queues of its own.
+#: Where runs wait. What must not wait behind them is urgent: it goes first and has a slot that runs cannot take.
 QUEUE: Final = "feeds"
 #: Of runs and of decisions about them.
 RETRY: Final = RetryPolicy(base=5.0, factor=3.0, attempts=3)
@@ -35,13 +35,14 @@ def _register_runs() -> None:
     job_kind(TEST, queue=QUEUE, retry=RetryPolicy(attempts=1))(Later("harvester.feeds.testing:test_feed"))
     for name in (APPROVE, REJECT, REJUDGE):
         handler = Later(f"harvester.feeds.decide:{name.removeprefix('feeds.')}")
-        job_kind(name, queue="decisions", retry=RETRY)(handler)
+        job_kind(name, queue="decisions", retry=RETRY, urgent=True)(handler)
 
 
 def _register_upkeep() -> None:
-    job_kind(TICK, queue="maintenance")(Later("harvester.feeds.schedule:tick"))
+    job_kind(TICK, queue="maintenance", urgent=True)(Later("harvester.feeds.schedule:tick"))
     periodic("feeds that are due", kind=TICK, cron="* * * * *")
-    job_kind(CLOSE_ORPHANS, queue="maintenance")(Later("harvester.feeds.orphans:close_all"))
+    close_orphans = Later("harvester.feeds.orphans:close_all")
+    job_kind(CLOSE_ORPHANS, queue="maintenance", urgent=True)(close_orphans)
     periodic("runs without a job", kind=CLOSE_ORPHANS, cron="* * * * *")
     job_kind(WATCH, queue="maintenance", timeout=300.0)(Later("harvester.feeds.watch:watch_clocks"))
     periodic("clocks of feeds", kind=WATCH, cron="*/10 * * * *")

@@ -126,7 +126,13 @@ class Config:
         "",
     )
     worker_id: str = setting("WORKER_ID", "name of this worker; unset: host name plus random", "")
-    worker_threads: int = setting("HARVESTER_WORKER_THREADS", "jobs one worker runs at once", 8, low=1, high=512)
+    worker_threads: int = setting(
+        "HARVESTER_WORKER_THREADS",
+        "jobs one worker runs at once, besides one slot kept for decisions and ticks",
+        8,
+        low=1,
+        high=512,
+    )
     poll_seconds: float = setting(
         "HARVESTER_POLL_SECONDS",
         "how often a worker looks for jobs without being woken",
