@@ -1,10 +1,11 @@
 """What an attempt writes counts only while it holds its lease."""
 
+import itertools
 import threading
 from uuid import uuid4
 
 import pytest
-from django.db import connection, connections, transaction
+from django.db import OperationalError, connection, connections, transaction
 from tests.support.gates import gate, gate_of
 from tests.support.jobs import change, history, job, state, wait_for_state
 from tests.support.kinds import note, notes
@@ -12,10 +13,11 @@ from tests.support.tables import rows
 from tests.support.waiting import wait_for
 from tests.support.workers import run_until_idle, worker_thread
 
-from harvester.engine import sql
+from harvester.engine import rescue, sql
 from harvester.engine.connect import connect
 from harvester.engine.enqueue import enqueue
 from harvester.engine.errors import LeaseLost
+from harvester.engine.heart import Heart
 from harvester.engine.job import RunningJob
 from harvester.engine.models import Job
 from harvester.engine.registry import job_kind
@@ -296,6 +298,110 @@ def test_a_session_that_serves_another_job_now_is_not_ended(database):
     assert notes("x") == ["written before", "written for another job"]
 
 
+STRENGTHS = ["UPDATE", "NO KEY UPDATE"]
+
+
+def silent() -> RunningJob:
+    """A held job that was last heard of an hour ago."""
+    mine = held()
+    change(mine.id, "heartbeat_at = clock_timestamp() - interval '1 hour'")
+    return mine
+
+
+def patient_rescuer() -> Rescuer:
+    """One to whom enough time passes between two looks."""
+    return Rescuer(stuck_seconds=300, between=60, clock=itertools.count(step=60.0).__next__)
+
+
+def beat(mine: RunningJob) -> None:
+    heart = Heart(lambda: [mine], interval=3600, on_cancel=lambda _: None)
+    heart.hurry()
+    heart.beat_if_due()
+    heart._drop_connection()
+
+
+@pytest.mark.parametrize("fences", [1, 2], ids=["alone", "beside another of its writers"])
+def test_a_writer_that_froze_between_the_end_of_the_job_and_its_commit_loses_it(database, fences):
+    """Its own end of the job holds the row; nobody else does."""
+    mine, rescuer = silent(), patient_rescuer()
+    with connect("test") as session, connect("beside") as beside:
+        beside.execute(sql.WRITER, {"name": sql.WRITER_NAME.format(lease=mine.lease)})
+        if fences > 1:
+            beside.execute("BEGIN")
+            beside.execute(sql.FENCE, {"id": mine.id, "lease": mine.lease})
+        with pytest.raises(OperationalError), mine.transaction():
+            note("x", "written by a frozen worker")
+            mine.finish()
+            assert rescuer.look(session) == []
+            assert rescuer.look(session) == [mine.id]
+        beside.close()
+    connection.close()
+    assert (state(mine.id), notes("x")) == ("retryable", [])
+
+
+@pytest.mark.parametrize("strength", STRENGTHS)
+def test_a_job_whose_row_another_session_holds_is_not_taken_and_its_writers_live(database, strength):
+    mine, rescuer = silent(), patient_rescuer()
+    with connect("test") as session, connect("holder") as holder:
+        with holder.transaction():
+            holder.execute(f"SELECT FROM jobs WHERE id = %s FOR {strength}", [mine.id])
+            mine._announce_writer(connection)
+            assert [rescuer.look(session) for _ in range(4)] == [[]] * 4
+            assert writers(mine) == [connection.connection.info.backend_pid]
+        assert rescuer.look(session) == [], "the first look that finds the row free, and the heart may beat now"
+        beat(mine)
+        assert [rescuer.look(session) for _ in range(3)] == [[]] * 3
+    with mine.transaction():
+        mine.finish()
+    assert history(mine.id)[-1] == "succeeded"
+
+
+def test_a_row_that_is_locked_after_the_look_costs_no_writer_its_session(database):
+    mine, rescuer = silent(), patient_rescuer()
+    with mine.transaction(), connect("test") as session, connect("holder") as holder:
+        rescuer.look(session)
+        [silence] = rescuer._suspects
+        with holder.transaction():
+            holder.execute("SELECT FROM jobs WHERE id = %s FOR NO KEY UPDATE", [mine.id])
+            assert not rescuer._take(session, silence, "me")
+        note("x", "written")
+        mine.finish()
+    assert (state(mine.id), notes("x")) == ("succeeded", ["written"])
+
+
+def test_a_writer_that_thaws_during_the_takeover_keeps_its_job(database, monkeypatch):
+    """It opens a new fence after its sessions were ended: then the job is still its own, and it may commit."""
+    mine, rescuer = silent(), patient_rescuer()
+    real = rescue.end_writers
+    with connect("test") as session, connect("thawed") as thawed:
+
+        def thaw_afterwards(*values) -> None:
+            real(*values)
+            thawed.execute("BEGIN")
+            assert thawed.execute(sql.FENCE, {"id": mine.id, "lease": mine.lease}).fetchone() == (False,)
+
+        monkeypatch.setattr(rescue, "end_writers", thaw_afterwards)
+        rescuer.look(session)
+        assert rescuer.look(session) == []
+        assert (state(mine.id), job(mine.id).lease) == ("running", mine.lease)
+        thawed.execute("INSERT INTO test_effects (key, note) VALUES ('x', 'written')")
+        thawed.execute("COMMIT")
+        monkeypatch.setattr(rescue, "end_writers", real)
+        assert rescuer.look(session) == [mine.id]
+        assert thawed.execute(sql.FENCE, {"id": mine.id, "lease": mine.lease}).fetchone() is None
+    assert notes("x") == ["written"]
+
+
+def test_no_fence_and_no_heartbeat_gets_in_between_the_end_of_the_writers_and_the_takeover(database, monkeypatch):
+    mine, rescuer = silent(), patient_rescuer()
+    monkeypatch.setattr(rescue, "end_writers", lambda *_: beat(mine))
+    before = job(mine.id).heartbeat_at
+    with connect("test") as session:
+        rescuer.look(session)
+        assert rescuer.look(session) == [mine.id]
+    assert (state(mine.id), job(mine.id).heartbeat_at) == ("retryable", before)
+
+
 # -- one worker that loses a job and gets it again ---------------------------------------------------------------
 
 
@@ -359,7 +465,7 @@ def test_every_statement_of_a_job_checks_its_lease(database):
     rescue = {"heartbeat_at": job(mine.id).heartbeat_at, "error": "lost"}
     ending = Ending(job_id=mine.id, lease=uuid4(), state=JobState.SUCCEEDED, result="1")
     with connect("test") as session, session.cursor() as cursor:
-        for statement in (sql.HEARTBEAT, sql.END_WRITERS, sql.FENCE, sql.RESCUE):
+        for statement in (sql.HEARTBEAT, sql.END_WRITERS, sql.FENCE, sql.RESCUE_LOCK, sql.RESCUE):
             assert session.execute(statement, {**old, **rescue}).fetchall() == []
         for by_force in (False, True):
             assert settle_in(cursor, [ending], by_force=by_force) == {}

@@ -104,6 +104,25 @@ def test_a_beat_that_failed_is_made_up_for_at_once(held, monkeypatch):
     heart._drop_connection()
 
 
+@pytest.mark.parametrize("strength", ["UPDATE", "NO KEY UPDATE"])
+def test_a_beat_that_skipped_a_locked_row_is_made_up_for_at_once(held, strength):
+    """Not an interval later: by then the job would have been silent for too long."""
+    heart = Heart(lambda: [held], interval=3600, on_cancel=lambda _: None)
+    heart._beat_at = float("-inf")
+    before = job(held.id).heartbeat_at
+    with connect("holder") as holder, holder.transaction():
+        holder.execute(f"SELECT FROM jobs WHERE id = %s FOR {strength}", [held.id])
+        heart.beat_if_due()
+        heart.beat_if_due()
+        assert (job(held.id).heartbeat_at, held.is_lost) == (before, False)
+    heart.beat_if_due()
+    beaten = job(held.id).heartbeat_at
+    assert beaten > before
+    heart.beat_if_due()
+    assert job(held.id).heartbeat_at == beaten, "the next one comes an interval later"
+    heart._drop_connection()
+
+
 def test_news_that_could_not_be_fetched_are_fetched_as_soon_as_the_database_is_back(held, monkeypatch):
     """A request to stop hurries the heart; a beat that fails must not leave it to the next interval."""
     told = []

@@ -10,11 +10,14 @@ from harvester.engine import sql
 from harvester.engine.bell import StopBell
 from harvester.engine.connect import Connection, connect
 from harvester.engine.job import RunningJob
+from harvester.engine.settle import AttemptKey
 
 log = structlog.get_logger(__name__)
 
 #: How often progress that a handler reported is written.
 PROGRESS_SECONDS = 0.5
+#: How soon a beat that could not reach a locked row is tried again.
+RETRY_SECONDS = 0.05
 
 
 class Heart:
@@ -31,6 +34,8 @@ class Heart:
         self._on_cancel = on_cancel
         self._bell = StopBell()
         self._hurried = False
+        #: Attempts whose rows were locked at the last beat: they have not been heard of.
+        self._skipped: set[AttemptKey] = set()
         self._connection: Connection | None = None
         self._beat_at = time.monotonic()
         self._failing = False
@@ -51,7 +56,7 @@ class Heart:
     def _run(self) -> None:
         while not self._bell.stopping:
             self.beat_if_due()
-            self._bell.wait(min(PROGRESS_SECONDS, self._interval))
+            self._bell.wait(RETRY_SECONDS if self._skipped else min(PROGRESS_SECONDS, self._interval))
         self._drop_connection()
 
     def beat_if_due(self) -> None:
@@ -75,13 +80,13 @@ class Heart:
         if due:
             self._beat_at = float("-inf")
         said = {job: job.take_progress() for job in jobs}
-        speaking = jobs if due else [job for job in jobs if said[job] is not None]
-        if speaking:
-            self._beat(speaking, said)
+        speaking = jobs if due else [job for job in jobs if said[job] is not None or job.key in self._skipped]
+        self._skipped = self._beat(speaking, said) if speaking else set()
         if due:
             self._beat_at = now
 
-    def _beat(self, jobs: list[RunningJob], said: dict[RunningJob, str | None]) -> None:
+    def _beat(self, jobs: list[RunningJob], said: dict[RunningJob, str | None]) -> set[AttemptKey]:
+        """Beat for these jobs; answers those that are still held but were not reached."""
         if self._connection is None or self._connection.closed:
             self._connection = connect("heartbeat")
         values = {
@@ -96,17 +101,17 @@ class Heart:
                 job.request_cancel()
                 self._on_cancel(job)
         missed = [job for job in jobs if job.key not in reached]
-        if missed:
-            self._ask_after(self._connection, missed)
+        return self._ask_after(self._connection, missed) if missed else set()
 
     @staticmethod
-    def _ask_after(connection: Connection, missed: list[RunningJob]) -> None:
-        """A row that was locked for a moment is no loss; a lease that is gone is."""
+    def _ask_after(connection: Connection, missed: list[RunningJob]) -> set[AttemptKey]:
+        """A row that was locked for a moment is no loss, and its beat still due; a lease that is gone is one."""
         values = {"ids": [job.id for job in missed], "leases": [job.lease for job in missed]}
         held = {(job_id, lease) for job_id, lease in connection.execute(sql.STILL_HELD, values)}
         for job in missed:
             if job.key not in held:
                 job.mark_lost()
+        return held
 
     def _drop_connection(self) -> None:
         if self._connection is not None:

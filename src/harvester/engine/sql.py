@@ -6,6 +6,10 @@ Locks, by strength, and why:
 * a fenced transaction holds FOR KEY SHARE on its own job row: it lets heartbeats pass, and makes every
   FOR UPDATE of that row (the rescuer's, a forced ending's) pass by or wait;
 * heartbeats and endings take FOR NO KEY UPDATE in the order of ids, so that they cannot deadlock;
+* the rescuer takes FOR NO KEY UPDATE SKIP LOCKED first: a row that any living session holds is not its business, and
+  a frozen worker's own fence does not keep it out. Once the writers are gone it takes FOR UPDATE NOWAIT in the same
+  transaction, which fails if a writer that thawed has opened a new fence. The one lock that does not keep it out is
+  that of the attempt's own writer, which has ended the job in its transaction and froze before it committed;
 * claimers alone lock rows of job_lanes, and never wait for one.
 
 `statement_timestamp()` is used where an index must be searched with it, because it is stable within a
@@ -265,7 +269,8 @@ WHERE {READY} AND run_at <= statement_timestamp()
 ORDER BY priority DESC, run_at, id LIMIT %(most)s
 """
 
-# One sign of life for all jobs of a worker. A row that somebody is just ending is skipped, never waited for.
+# One sign of life for all jobs of a worker. A row that somebody has locked is skipped, never waited for: the other jobs
+# must not wait with it. The heart asks for it again at once.
 HEARTBEAT = """
 WITH held AS (
     SELECT * FROM unnest(%(ids)s::bigint[], %(leases)s::uuid[], %(progress)s::jsonb[]) AS h(id, lease, progress)
@@ -340,20 +345,36 @@ SETTLE = _SETTLE.format(strength="NO KEY UPDATE", stopped=_STOPPED)
 # transaction that could still commit.
 SETTLE_BY_FORCE = _SETTLE.format(strength="UPDATE", stopped=_STOPPED)
 
-# Running jobs that have not been heard of for too long.
+# Running jobs that have not been heard of for too long. Locked rows are left out: a heartbeat cannot reach them either,
+# so their silence says nothing. FOR NO KEY UPDATE, because the fence of a frozen worker must not hide its job.
 STUCK = """
 SELECT id, lease, heartbeat_at, kind, queue, worker, attempt, max_attempts FROM jobs
 WHERE state = 'running' AND heartbeat_at < clock_timestamp() - %(stuck)s * interval '1 second'
+ORDER BY id FOR NO KEY UPDATE SKIP LOCKED
+"""
+
+# The silent jobs that STUCK leaves out, with whoever locked or updated their rows last.
+STUCK_AND_LOCKED = """
+SELECT id, lease, heartbeat_at, kind, queue, worker, attempt, max_attempts, xmax::text FROM jobs
+WHERE state = 'running' AND heartbeat_at < clock_timestamp() - %(stuck)s * interval '1 second'
+  AND NOT id = ANY (%(seen)s::bigint[])
 ORDER BY id
 """
 
-# Ends the sessions that write for a job; where a heartbeat is named, only if the job has not been heard of since.
-# Waits until they are gone.
+# The transactions, with those inside of them, of the sessions that write for an attempt.
+TRANSACTIONS_OF_WRITERS = """
+SELECT l.transactionid::text FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid
+WHERE l.locktype = 'transactionid' AND l.granted AND l.mode = 'ExclusiveLock' AND a.application_name = %(name)s
+"""
+
+# Who shares a row when several do. Fails if the number is that of a single transaction.
+SHARERS = "SELECT xid::text FROM pg_get_multixact_members(%(xmax)s::text::xid) WHERE mode <> 'keysh'"
+
+# Ends the sessions that write for a job, and waits until they are gone.
 END_WRITERS = """
 SELECT pg_terminate_backend(a.pid, 5000)
 FROM jobs j JOIN pg_stat_activity a ON a.application_name = %(name)s AND a.datname = current_database()
 WHERE j.id = %(id)s AND j.lease = %(lease)s AND j.state = 'running'
-  AND j.heartbeat_at = coalesce(%(heartbeat_at)s::timestamptz, j.heartbeat_at)
 """
 
 # Ends sessions that claim and settle and have been in one transaction for too long. It takes milliseconds unless its
@@ -365,13 +386,22 @@ WHERE application_name = 'harvester dispatch' AND datname = current_database() A
   AND xact_start < clock_timestamp() - %(stuck)s * interval '1 second'
 """
 
-# Takes a stuck job from its worker. The attempt was counted at claim, so none is added; a job that beats again,
-# or that a fenced transaction still holds, is passed by.
+# The first step of a rescue: the row itself, if nobody else has it and the job has not been heard of since. From here
+# to the end of the transaction no heartbeat and no ending gets through, while the fences of its writers still stand.
+RESCUE_LOCK = """
+SELECT id FROM jobs
+WHERE id = %(id)s AND lease = %(lease)s AND state = 'running' AND heartbeat_at = %(heartbeat_at)s
+FOR NO KEY UPDATE SKIP LOCKED
+"""
+
+# The last step: takes a stuck job from its worker, once its writers are gone. A writer that thawed and opened a new
+# fence makes it fail, and the job stays where it is: FOR UPDATE is what no fence can stand beside, and NOWAIT because
+# that writer may take any time. The attempt was counted at claim, so none is added.
 RESCUE = f"""
 WITH lost AS (
     SELECT id FROM jobs
     WHERE id = %(id)s AND lease = %(lease)s AND state = 'running' AND heartbeat_at = %(heartbeat_at)s
-    FOR UPDATE SKIP LOCKED
+    FOR UPDATE NOWAIT
 ), taken AS (
     UPDATE jobs j SET
         state = CASE WHEN cancel_requested_at IS NOT NULL THEN 'cancelled'

@@ -1,7 +1,6 @@
 """Ending sessions of processes that cannot be trusted to do it themselves."""
 
 from collections.abc import Mapping
-from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -14,27 +13,40 @@ from harvester.engine.connect import Connection
 log = structlog.get_logger(__name__)
 
 
-def end_writers(connection: Connection, job_id: int, lease: UUID, heartbeat_at: datetime | None = None) -> None:
-    """End the sessions that write for an attempt, if there are any."""
+def end_writers(connection: Connection, job_id: int, lease: UUID) -> None:
+    """End the sessions that write for an attempt, if there are any; may be part of a transaction."""
+    _as_login(connection, sql.END_WRITERS, {"id": job_id, "lease": lease, "name": sql.WRITER_NAME.format(lease=lease)})
+
+
+def is_locked_by_its_writers(connection: Connection, lease: UUID, xmax: str) -> bool:
+    """Whether the lock on a job's row is that of a session that writes for this attempt: it has ended the job in it."""
     name = sql.WRITER_NAME.format(lease=lease)
-    _end(connection, sql.END_WRITERS, {"id": job_id, "lease": lease, "heartbeat_at": heartbeat_at, "name": name})
+    own = {row[0] for row in _as_login(connection, sql.TRANSACTIONS_OF_WRITERS, {"name": name})}
+    if xmax in own or not own:
+        return bool(own)
+    try:
+        with connection.transaction():
+            return any(row[0] in own for row in connection.execute(sql.SHARERS, {"xmax": xmax}).fetchall())
+    except psycopg.errors.InternalError_:
+        return False
 
 
 def end_frozen_dispatch(connection: Connection, stuck_seconds: float) -> None:
     """End the sessions of workers that froze while they claimed."""
-    for pid in _end(connection, sql.END_FROZEN_DISPATCH, {"stuck": stuck_seconds}):
-        log.warning("FROZEN_DISPATCH_ENDED", backend=pid)
+    for row in _as_login(connection, sql.END_FROZEN_DISPATCH, {"stuck": stuck_seconds}):
+        log.warning("FROZEN_DISPATCH_ENDED", backend=row[0])
 
 
-def _end(connection: Connection, statement: str, values: Mapping[str, Any]) -> list[Any]:
+def _as_login(connection: Connection, statement: str, values: Mapping[str, Any]) -> list[Any]:
     """With one URL for everything, sessions log in as the owner and give up its rights by SET ROLE.
 
-    The application's role alone may not end them: for this one statement, the rights of the login are taken back.
+    The application's role alone may not see or end them: for this one statement, the login's rights are taken back. The
+    rollback gives them up again, also inside a transaction of the caller; ended sessions stay ended.
     """
     try:
-        with connection.transaction():
+        with connection.transaction(force_rollback=True):
             connection.execute("SET LOCAL ROLE NONE")
-            return [row[0] for row in connection.execute(statement, values).fetchall()]
+            return connection.execute(statement, values).fetchall()
     except psycopg.errors.InsufficientPrivilege as problem:
         # What the session has locked stays locked until the server ends it; other jobs must not wait for that.
         log.error("SESSION_NOT_ENDED", error=str(problem).strip())
