@@ -6,14 +6,17 @@ import pytest
 from django.db import IntegrityError, connection, transaction
 from structlog.testing import capture_logs
 from tests.support import catalog
-from tests.support.catalog import audited, details, hours
+from tests.support.catalog import audited, details, fetch, hours
 
-from harvester.catalog import retailers, sources
+from harvester.api.shapes import Rejection
+from harvester.catalog import fields, retailers, sources
 from harvester.catalog.models import Source
 from harvester.catalog.primary import set_display_primary, unset_display_primary
 from harvester.kernel.actor import Actor
 from harvester.kernel.errors import Conflict, InvalidInput, NotFound
 from harvester.kernel.ids import uuid7
+from harvester.kernel.text import LONGEST_REASON
+from harvester.portal.catalog.forms import CorrectionForm
 
 ANN = Actor(kind="person", id="user:1", name="ann")
 
@@ -218,3 +221,17 @@ def test_the_table_itself_allows_one_primary_for_each_retailer(shop, feed):
     set_display_primary(ANN, direct.pk)
     with pytest.raises(IntegrityError, match="sources_one_primary_per_retailer"), transaction.atomic():
         Source.objects.filter(pk=feed.pk).update(is_display_primary=True)
+
+
+def test_reasons_have_one_length_limit_everywhere():
+    """Portal, API, verbs and database: what one of them takes, the others take too."""
+    assert CorrectionForm.base_fields["reason"].max_length == LONGEST_REASON
+    assert Rejection.model_json_schema()["properties"]["reason"]["maxLength"] == LONGEST_REASON
+    assert fields.reason("x" * LONGEST_REASON) == "x" * LONGEST_REASON
+    with pytest.raises(InvalidInput, match="at most 1000"):
+        fields.reason("x" * (LONGEST_REASON + 1))
+    found = fetch(
+        "SELECT pg_get_constraintdef(oid) FROM pg_constraint WHERE conname LIKE %s ORDER BY conname", "%reason_length"
+    )
+    assert len(found) == 3
+    assert all(f"<= {LONGEST_REASON}" in definition for (definition,) in found)

@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 from django.db import transaction
 from django.utils import timezone
+from tests.support.catalog_rows import make_feed
 from tests.support.commands_inside import harvester
 
 from harvester.kernel.actor import Actor
@@ -78,3 +79,14 @@ def test_one_event_is_shown_whole():
 def test_what_is_no_moment_is_refused():
     refused = harvester("audit", "list", "--since", "yesterday")
     assert (refused.code, "--since" in refused.err) == (2, True)
+
+
+def test_the_list_shows_names_instead_of_ids():
+    feed = make_feed("Acme by Impact")
+    with transaction.atomic():
+        audit.record(ANN, "FEED_CREATED", "feed", feed.pk, detail={"source": str(feed.source_id)})
+    shown = " ".join(harvester("audit", "list").out.split())
+    assert "feed Acme by Impact" in shown
+    assert str(feed.source_id) not in shown
+    [event, *_] = harvester("audit", "list", "--json").json["events"]
+    assert (event["object_id"], event["object_name"]) == (str(feed.pk), "Acme by Impact")

@@ -361,6 +361,16 @@ def test_a_run_that_fails_says_why_and_ends_with_1(world):
     assert "REMOTE_FILE_NOT_FOUND" in ran.out
 
 
+def test_a_run_that_is_held_ends_with_a_code_of_its_own(world):
+    world.put(*range(100, 150))
+    world.run()
+    world.put(*range(100, 120))
+    with worker_thread():
+        assert feed("run", "Shop by Impact", "--wait", "--json", code=5).json["outcome"] == "HELD"
+    said = " ".join(harvester_inside("feed", "run", "--help").out.split())
+    assert "5 if it is held and waits for a decision" in said
+
+
 def test_a_held_run_is_shown_and_decided(world):
     world.put(*range(100, 150))
     world.run()

@@ -7,8 +7,10 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 from tests.support import kinds
+from tests.support.catalog_rows import make_feed
 from tests.support.command import running
 from tests.support.commands_inside import harvester
+from tests.support.portal import job as portal_job
 from tests.support.tables import rows
 from tests.support.waiting import wait_for
 from tests.support.workers import run_until_idle, worker_thread
@@ -225,3 +227,17 @@ def test_what_a_job_says_cannot_steer_the_terminal():
 
 def rude(job):
     raise RuntimeError("\x1b]0;take over\x07[bold]")
+
+
+def test_jobs_name_their_feed_and_periodic_ones_that_succeeded_are_left_out():
+    feed = make_feed("Acme")
+    run = portal_job("succeeded", "feeds.run", args={"feed_id": str(feed.pk)}, progress='{"done": 3, "note": "rows"}')
+    tick, failed = portal_job("succeeded", "feeds.tick"), portal_job("failed", "feeds.tick")
+    listed = harvester("jobs", "list", "--json").json["jobs"]
+    assert [(job["id"], job["feed"]) for job in listed] == [(failed, None), (run, "Acme")]
+    every = harvester("jobs", "list", "--periodic", "--json").json["jobs"]
+    assert tick in [job["id"] for job in every]
+    assert tick in [job["id"] for job in harvester("jobs", "list", "--kind", "feeds.tick", "--json").json["jobs"]]
+    shown = harvester("jobs", "show", str(run)).out
+    assert "Acme" in shown
+    assert "rows" not in shown, "what has ended has no progress"

@@ -6,6 +6,7 @@ import pytest
 from django.contrib.admin.models import LogEntry
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
+from tests.support.catalog_rows import make_feed, make_run
 from tests.support.portal import job, person, state_of, verbs
 
 from harvester.engine.models import Job
@@ -137,11 +138,43 @@ def test_odd_progress_breaks_nothing(viewer, said):
 
 
 def test_a_stage_that_counts_nothing_is_named_once_and_without_a_number(viewer):
-    found = job("succeeded", progress='{"done": 0, "total": null, "note": "comparing with what is known"}')
+    found = job("running", progress='{"done": 0, "total": null, "note": "comparing with what is known"}')
     for address in ("/jobs/", f"/jobs/{found}/"):
         shown = text(viewer.get(address))
         assert shown.count("comparing with what is known") == 1
         assert "0 comparing" not in shown
+
+
+@pytest.mark.parametrize("state", ["succeeded", "failed", "cancelled"])
+def test_a_job_that_has_ended_shows_no_progress(viewer, state):
+    found = job(state, progress='{"done": 30, "total": 120, "note": "parsed 30 rows"}')
+    for address in ("/jobs/", f"/jobs/{found}/"):
+        page = viewer.get(address).content.decode()
+        assert "parsed 30 rows" not in page
+        assert "<progress" not in page
+
+
+def test_periodic_jobs_that_succeeded_are_hidden_until_somebody_asks_for_them(viewer):
+    done, failed, other = job("succeeded", "feeds.tick"), job("failed", "feeds.tick"), job("succeeded")
+    assert listed(viewer.get("/jobs/")) == [other, failed]
+    assert listed(viewer.get("/jobs/recent/")) == [other, failed]
+    for query in ("periodic=show", "queue=maintenance&kind=feeds.tick", f"q={done}"):
+        assert done in listed(viewer.get(f"/jobs/?{query}")), query
+
+
+def test_a_job_says_which_feed_it_is_about(viewer):
+    feed = make_feed("Acme")
+    run = make_run(feed, status="RUNNING", outcome=None)
+    of_feed = job("running", "feeds.run", args={"feed_id": str(feed.pk)})
+    of_run = job("pending", "feeds.approve", args={"run_id": str(run.pk)})
+    of_source = job("pending", "catalog.resolve", args={"source_id": str(feed.source_id)})
+    job("pending", "feeds.run", args={"feed_id": "nonsense", "run_id": 7})
+    for address in ("/jobs/", "/jobs/recent/"):
+        page = viewer.get(address).content.decode()
+        assert page.count('<span class="hv-note">Acme</span>') == 3
+    for job_id in (of_feed, of_run, of_source):
+        assert f'href="/feeds/{feed.pk}/"' in viewer.get(f"/jobs/{job_id}/").content.decode()
+    assert f'href="/runs/{run.no}/"' in viewer.get(f"/jobs/{of_run}/").content.decode()
 
 
 def test_the_first_page_refreshes_itself_and_others_stay_put(viewer):

@@ -5,9 +5,12 @@ from uuid import uuid4
 
 import pytest
 from django.contrib.admin.models import LogEntry
+from django.db import transaction
 from django.test import Client
+from tests.support.catalog_rows import make_feed, make_run
 from tests.support.portal import PASSWORD, job, person, verbs
 
+from harvester.ops import audit
 from harvester.ops.models import AuditEvent, Role, User
 
 pytestmark = pytest.mark.django_db
@@ -225,3 +228,19 @@ def test_periodic_jobs_are_listed(admin):
     assert "No periodic job is known yet" in words(admin.get("/periodic-jobs/"))
     PeriodicJob.objects.create(name="daily clean-up", kind="ops.clean_up", cron="17 3 * * *", next_at=timezone.now())
     assert "17 3 * * *" in words(admin.get("/periodic-jobs/"))
+
+
+def test_the_audit_trail_shows_names_instead_of_ids(admin):
+    feed = make_feed("Acme by Impact")
+    run = make_run(feed)
+    otto = person("otto", Role.OPERATOR)
+    with transaction.atomic():
+        audit.record(otto.actor, "RUN_HELD", "run", run.pk, detail={"feed": str(feed.pk)})
+        audit.record(otto.actor, "FEED_STATUS_CHANGED", "feed", feed.pk, detail={"former": [str(feed.source_id)]})
+        audit.record(otto.actor, "USER_CHANGED", "user", otto.pk)
+        audit.record(otto.actor, "FEED_DELETED", "feed", "01980000-0000-7000-8000-000000000000")
+    shown = words(admin.get("/audit/"))
+    for said in (f"run {run.no} of Acme by Impact", "feed: Acme by Impact", "former: Acme by Impact", "user otto"):
+        assert said in shown, said
+    assert "feed 01980000…" in shown, "what is gone has no name"
+    assert f"run {run.no} of Acme" in words(admin.get(f"/audit/{AuditEvent.objects.get(verb='RUN_HELD').pk}/"))

@@ -11,6 +11,8 @@ from harvester.api.keys import BearerKey, key_of
 from harvester.api.shapes import HIGHEST, Job
 from harvester.engine import models
 from harvester.engine.enqueue import Enqueued
+from harvester.engine.states import OPEN
+from harvester.feeds.names import subjects_of
 from harvester.kernel.errors import NotFound
 from harvester.ops import jobs
 from harvester.ops.scopes import Scope
@@ -71,5 +73,7 @@ def job_shape(job_id: int) -> Job:
         raise NotFound(f"There is no job {job_id}; ended jobs are cleared away after some days.")
     names = ("id", "kind", "state", "attempt", "max_attempts", "result", "error", "created_at", "started_at")
     told = {name: getattr(job, name) for name in (*names, "finished_at")}
-    progress = job.progress if isinstance(job.progress, dict) else None
-    return Job.model_validate({**told, "progress": progress, "error_code": job.error_type})
+    progress = job.progress if isinstance(job.progress, dict) and job.state in OPEN else None
+    about = subjects_of([job_id]).get(job_id)
+    feed = about.name if about else None
+    return Job.model_validate({**told, "feed": feed, "progress": progress, "error_code": job.error_type})

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, model_validat
 from harvester.catalog.states import RunOutcome, RunStatus
 from harvester.engine.states import JobState
 from harvester.feeds.states import FeedStatus, Trigger
+from harvester.kernel.text import LONGEST_REASON
 
 #: The source's UUID, a dot, and the number of the product there.
 OFFER_ID = r"^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\.[1-9][0-9]{0,17}$"
@@ -266,7 +267,8 @@ class Job(BaseModel):
     state: JobState
     attempt: int
     max_attempts: int
-    progress: Progress | None
+    feed: str | None = Field(description="the name of the feed that it is about, if it is about one")
+    progress: Progress | None = Field(description="while it has not ended")
     result: Any = Field(description="what came of it; its form depends on the kind")
     error_code: str | None
     error: str | None
@@ -285,4 +287,4 @@ class Rejection(Body):
     """Have a held run dropped."""
 
     expected: Expected
-    reason: str = Field(min_length=1, max_length=1000, pattern=r"\S", description="others will ask why")
+    reason: str = Field(min_length=1, max_length=LONGEST_REASON, pattern=r"\S", description="others will ask why")

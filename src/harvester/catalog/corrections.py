@@ -113,7 +113,7 @@ def _built(created_by: str, given: Mapping[str, Any], named: Mapping[str, Any]) 
     correction = PriceCorrection(
         scope=fields.choice(CorrectionScope)("scope", scope),
         action=fields.choice(CorrectionAction)("action", action),
-        reason=fields.required_text("reason", given["reason"]),
+        reason=fields.reason(given["reason"]),
         observed_from=_moment("observed_from", given["observed_from"]),
         observed_to=_moment("observed_to", given["observed_to"]),
         multiplier=_multiplier(action, given["multiplier"]),

@@ -7,7 +7,7 @@ from typing import Any
 
 from harvester.kernel.errors import InvalidInput
 from harvester.kernel.rejects import Rejected
-from harvester.kernel.text import CONTROLS, is_encodable, trim
+from harvester.kernel.text import CONTROLS, LONGEST_REASON, is_encodable, trim
 from harvester.kernel.urls import split_url
 
 Check = Callable[[str, Any], Any]
@@ -17,19 +17,24 @@ LONGEST_NAME = 200
 SHOWN = 60
 
 
-def required_text(field: str, value: Any) -> str:
-    text = optional_text(field, value)
+def required_text(field: str, value: Any, longest: int = LONGEST_NAME) -> str:
+    text = optional_text(field, value, longest)
     if not text:
-        raise InvalidInput(f"{field}: it must not be empty; 1 to {LONGEST_NAME} characters are allowed.")
+        raise InvalidInput(f"{field}: it must not be empty; 1 to {longest} characters are allowed.")
     return text
 
 
-def optional_text(field: str, value: Any) -> str:
+def reason(value: Any) -> str:
+    """Return why a person does something; lines of it become one."""
+    return required_text("reason", " ".join(value.split()) if isinstance(value, str) else value, LONGEST_REASON)
+
+
+def optional_text(field: str, value: Any, longest: int = LONGEST_NAME) -> str:
     if value is not None and not isinstance(value, str):
         raise InvalidInput(f"{field}: {_shown(value)} is no text.")
     text = trim(value)
-    if len(text) > LONGEST_NAME:
-        raise InvalidInput(f"{field}: it has {len(text)} characters; at most {LONGEST_NAME} are allowed.")
+    if len(text) > longest:
+        raise InvalidInput(f"{field}: it has {len(text)} characters; at most {longest} are allowed.")
     if re.search(CONTROLS, text) or not is_encodable(text):
         raise InvalidInput(f"{field}: it has control characters or broken ones; only printable text is allowed.")
     return text

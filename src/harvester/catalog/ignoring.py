@@ -68,7 +68,7 @@ def ignore_run(actor: Actor, run_id: UUID, reason: str) -> int:
     Their offers are made from what remains, and the next run writes their prices whatever it sees. If the run is the
     newest promoted one, the source returns to its state before it and the run's file is refused.
     """
-    why = fields.required_text("reason", reason)
+    why = fields.reason(reason)
     with transaction.atomic():
         source_id, run = _locked(run_id)
         if run.outcome not in PROMOTED:

@@ -56,7 +56,7 @@ def list_events(
         from harvester.ops import trail
 
         found = list(trail.narrowed(trail.events(), **given).values(*_SHOWN)[: limit + 1])
-        shown, now = found[:limit], database_now()
+        shown, now = _with_names(found[:limit]), database_now()
         OUT.show({"events": shown, "has_more": len(found) > limit}, lambda: _table(shown, now))
         if len(found) > limit:
             OUT.hint("There are more, older ones: a higher --limit or --before shows them.")
@@ -75,14 +75,33 @@ def show(
         event = trail.events().filter(pk=number).values(*_SHOWN).first()
         if event is None:
             raise NotFound(f"There is no event {number} in the audit trail.")
-        OUT.show(event, lambda: pairs(_facts(event)))
+        [named] = _with_names([event])
+        OUT.show(named, lambda: pairs(_facts(named)))
+
+
+def _with_names(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """With the name of the object, and names instead of ids in what people read of the details."""
+    from harvester.feeds.names import names_of, things_in, with_names
+
+    things = [
+        thing for event in events for thing in [(event["object_type"], event["object_id"]), *things_in(event["detail"])]
+    ]
+    names = names_of(things)
+    return [
+        {
+            **event,
+            "object_name": names.get((event["object_type"], event["object_id"])),
+            "detail_names": with_names(event["detail"], names),
+        }
+        for event in events
+    ]
 
 
 def _table(events: list[dict[str, Any]], now: datetime) -> RenderableType:
     if not events:
         return Text("There are no such events.")
     rows = [
-        (event["id"], when(event["at"], now), event["actor_name"], event["verb"], _thing(event), _detail(event))
+        (event["id"], when(event["at"], now), event["actor_name"], event["verb"], _named(event), _detail(event))
         for event in events
     ]
     return table(("id", "when", "who", "what", "object", "details"), rows, right=("id",))
@@ -94,9 +113,14 @@ def _facts(event: dict[str, Any]) -> list[tuple[str, Any]]:
         ("when", event["at"].isoformat()),
         ("who", f"{event['actor_name']} ({event['actor_kind']} {event['actor_id']})"),
         ("object", _thing(event)),
+        ("name", event["object_name"]),
         ("changed", ", ".join(event["changed"])),
-        *event["detail"].items(),
+        *event["detail_names"].items(),
     ]
+
+
+def _named(event: dict[str, Any]) -> str:
+    return f"{event['object_type']} {event['object_name']}" if event["object_name"] else _thing(event)
 
 
 def _thing(event: dict[str, Any]) -> str:
@@ -105,5 +129,5 @@ def _thing(event: dict[str, Any]) -> str:
 
 
 def _detail(event: dict[str, Any]) -> str:
-    told = [*event["changed"], *(f"{name}: {value}" for name, value in event["detail"].items())]
+    told = [*event["changed"], *(f"{name}: {value}" for name, value in event["detail_names"].items())]
     return ", ".join(told)[:120]

@@ -16,6 +16,7 @@ class Exit(IntEnum):
     USAGE = 2
     NOT_FOUND = 3
     CONFLICT = 4
+    HELD = 5
     UNEXPECTED = 70
     CONFIG = 78
     INTERRUPTED = 130
@@ -28,6 +29,7 @@ MEANINGS = {
     Exit.USAGE: "wrong usage",
     Exit.NOT_FOUND: "no such thing",
     Exit.CONFLICT: "conflict: the thing is in a state that forbids it",
+    Exit.HELD: "the run is held and waits for a decision",
     Exit.UNEXPECTED: "unexpected error",
     Exit.CONFIG: "configuration",
     Exit.INTERRUPTED: "interrupted",

@@ -40,7 +40,10 @@ def run(
     wait: Wait = False,
     force: Annotated[bool, typer.Option("--force", help="Read the file even if it is the same as last time.")] = False,
 ) -> None:
-    """Run an enabled feed now; its schedule stays as it is."""
+    """Run an enabled feed now; its schedule stays as it is.
+
+    With --wait the exit code is 1 if the run fails, and 5 if it is held and waits for a decision.
+    """
     with session():
         from harvester.cli.job_wait import wait_for_end
         from harvester.feeds import verbs
@@ -222,5 +225,7 @@ def _show_run_of_job(job_id: int, name: str) -> None:
         return
     found = run_views.summary(run.no)
     OUT.show(found, lambda: run_views.summary_view(found))
-    if found["status"] != "SUCCEEDED":
+    if found["status"] != RunStatus.SUCCEEDED:
         raise typer.Exit(Exit.FAILED)
+    if found["outcome"] == RunOutcome.HELD:
+        raise typer.Exit(Exit.HELD)

@@ -10,6 +10,7 @@ from rich.text import Text
 from harvester.cli.output import cell, pairs, span, stacked, table, when
 from harvester.engine.models import Job, JobEvent
 from harvester.engine.states import ENDED, JobState
+from harvester.feeds.names import subjects_of
 from harvester.kernel.errors import NotFound
 from harvester.ops import figures
 
@@ -35,16 +36,23 @@ def database_now() -> datetime:
 # -- lists ------------------------------------------------------------------------------------------------------
 
 
-def newest(*, states: list[str], queue: str, kind: str, limit: int) -> list[dict[str, Any]]:
-    """The newest jobs that fit, newest first."""
+def newest(*, states: list[str], queue: str, kind: str, limit: int, periodic: bool = False) -> list[dict[str, Any]]:
+    """The newest jobs that fit, newest first; periodic ones that succeeded only if asked for."""
     jobs = Job.objects.order_by("-id")
+    if not (periodic or kind or queue or states):
+        jobs = jobs.exclude(**figures.periodic_done())
     if states:
         jobs = jobs.filter(state__in=states)
     if queue:
         jobs = jobs.filter(queue=queue)
     if kind:
         jobs = jobs.filter(kind=kind)
-    return list(jobs.values(*_IN_LIST)[:limit])
+    return _with_feeds(list(jobs.values(*_IN_LIST)[:limit]))
+
+
+def _with_feeds(jobs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    about = subjects_of([job["id"] for job in jobs])
+    return [{**job, "feed": about[job["id"]].name if job["id"] in about else None} for job in jobs]
 
 
 def stuck(seconds: float) -> list[dict[str, Any]]:
@@ -59,6 +67,7 @@ def list_table(jobs: list[dict[str, Any]], title: str = "") -> RenderableType:
         (
             job["id"],
             job["kind"],
+            job["feed"],
             job["queue"],
             job["state"],
             f"{job['attempt']}/{job['max_attempts']}",
@@ -67,7 +76,7 @@ def list_table(jobs: list[dict[str, Any]], title: str = "") -> RenderableType:
         )
         for job in jobs
     ]
-    columns = ("id", "kind", "queue", "state", "attempt", "when", "remark")
+    columns = ("id", "kind", "feed", "queue", "state", "attempt", "when", "remark")
     return table(columns, rows, title=title, right=("id", "attempt"))
 
 
@@ -137,7 +146,7 @@ def details(job_id: int) -> dict[str, Any]:
     job = {name: value for name, value in Job.objects.filter(id=job_id).values().get().items() if name != "lease"}
     history = JobEvent.objects.filter(job_id=job_id).order_by("at", "id")
     events = [dict(event) for event in history.values("at", "state", "attempt", "worker", "detail")]
-    return {**job, "attempts": attempts_of(events), "events": events}
+    return {**_with_feeds([job])[0], "attempts": attempts_of(events), "events": events}
 
 
 def attempts_of(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -167,6 +176,7 @@ def detail_view(job: dict[str, Any]) -> RenderableType:
 
 def _facts(job: dict[str, Any], now: datetime) -> list[tuple[str, Any]]:
     facts = [
+        ("feed", job["feed"]),
         ("queue", job["queue"]),
         ("lane", job["lane"]),
         ("dedupe key", job["dedupe_key"]),
@@ -180,7 +190,7 @@ def _facts(job: dict[str, Any], now: datetime) -> list[tuple[str, Any]]:
         ("ended", when(job["finished_at"], now)),
         ("asked to stop", when(job["cancel_requested_at"], now)),
         ("worker", job["worker"]),
-        ("progress", progress_text(job["progress"])),
+        ("progress", progress_text(job["progress"]) if job["state"] not in ENDED else None),
         ("result", job["result"]),
     ]
     return [(name, value) for name, value in facts if value not in (None, "")]

@@ -42,17 +42,20 @@ def list_jobs(
     state: States = None,
     queue: Queue = "",
     kind: Annotated[str, typer.Option(help="Only this kind.")] = "",
+    periodic: Annotated[
+        bool, typer.Option("--periodic", help="Periodic jobs that succeeded too, thousands a day.")
+    ] = False,
     limit: Limit = 20,
     watch: Watch = False,
     every: Every = 1.0,
 ) -> None:
-    """List the newest jobs."""
+    """List the newest jobs; periodic ones that succeeded only with a filter or --periodic."""
     states = _states(state or [])
     with session():
         from harvester.cli import job_views
 
         def look() -> list[dict[str, Any]]:
-            return job_views.newest(states=states, queue=queue, kind=kind, limit=limit)
+            return job_views.newest(states=states, queue=queue, kind=kind, limit=limit, periodic=periodic)
 
         _show(look, lambda jobs: {"jobs": jobs}, job_views.list_table, watch=watch, every=every)
 

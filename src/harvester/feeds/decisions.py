@@ -27,10 +27,9 @@ from harvester.feeds.models import Feed
 from harvester.guards.redaction import redact_text
 from harvester.kernel.actor import Actor
 from harvester.kernel.errors import InvalidInput
-from harvester.kernel.text import is_encodable
+from harvester.kernel.text import LONGEST_REASON, is_encodable
 from harvester.ops import audit
 
-LONGEST_REASON = 1_000
 #: Kind of the job -> what the audit trail says when a person asks for it.
 REQUESTS = {APPROVE: "ACTIVATION_APPROVAL_REQUESTED", REJECT: "ACTIVATION_REJECTION_REQUESTED"}
 

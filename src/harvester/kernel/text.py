@@ -14,6 +14,9 @@ HYPHENS = "-\u2010\u2011\u2012\u2013\u2014\u2015\u2212\ufe58\ufe63\uff0d"
 #: What machines write where there is no value.
 WORDS_FOR_NOTHING = frozenset({"#n/a", "n/a", "nan", "none", "null", "undefined"})
 
+#: Characters of a reason that a person gives, everywhere: forms, commands, API and database.
+LONGEST_REASON = 1_000
+
 
 def trim(text: str | None) -> str:
     """The text without blanks at its ends; nothing is the empty text."""

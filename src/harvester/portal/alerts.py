@@ -63,6 +63,7 @@ class AlertAdmin(PortalAdmin):
     live_seconds = 10
     list_display = ("what", "severity_badge", "about", "since", "seen", "times_seen", "state")
     list_display_links = None
+    numbers = ("times_seen",)
     list_filter = (StatePill, SeverityPill, KindPill)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Alert]:

@@ -11,6 +11,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from harvester.engine.models import Job
+from harvester.engine.states import ENDED
 
 NOTHING = SafeString('<span class="hv-none" aria-label="none">–</span>')  # noqa: RUF001 - an en dash is meant
 MINUTE, HOUR, DAY = 60, 3600, 86_400
@@ -121,7 +122,9 @@ def pretty(value: Any) -> str:
 
 
 def progress(job: Job) -> SafeString:
-    """How far a job is: a bar where the end is known, the number otherwise."""
+    """How far an open job is: a bar where the end is known, the number otherwise. What has ended is nowhere."""
+    if job.state in ENDED:
+        return NOTHING
     said = job.progress if isinstance(job.progress, dict) else None
     if not said or not isinstance(said.get("done"), int | float):
         return NOTHING

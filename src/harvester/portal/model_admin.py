@@ -24,6 +24,7 @@ class PortalAdmin(ModelAdmin):
         page_keys: order of the list; must end in something unique.
         empty: what an empty list says, unless a filter emptied it.
         live_seconds: how often the list's first page refreshes itself; 0 for never.
+        numbers: columns of numbers, which are aligned to the right.
     """
 
     mount: str
@@ -31,6 +32,7 @@ class PortalAdmin(ModelAdmin):
     page_keys: Sequence[str]
     empty: str = "There is nothing here yet."
     live_seconds = 0
+    numbers: Sequence[str] = ()
 
     actions = None
     list_per_page = 25

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable
+from typing import Any
 
 from django.contrib.admin import display
 from django.db.models import QuerySet
@@ -12,11 +13,13 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.views.decorators.http import require_safe
 
+from harvester.feeds.names import names_of, things_in, with_names
 from harvester.ops.models import AuditEvent
 from harvester.ops.trail import ORDER, VERBS, narrowed
 from harvester.portal.display import NOTHING, pretty, verb, when
 from harvester.portal.filters import ChoicePill, DaysPill, FormPill, TextPill
 from harvester.portal.links import address
+from harvester.portal.listing import KeysetChangeList
 from harvester.portal.model_admin import PortalAdmin
 from harvester.portal.pills import Field, text_field
 
@@ -58,6 +61,22 @@ class WhenPill(DaysPill):
     field = "at"
 
 
+class AuditChangeList(KeysetChangeList):
+    """A page of events with the names of the things that they are about."""
+
+    def get_results(self, request: HttpRequest) -> None:
+        super().get_results(request)
+        events: list[Any] = list(self.result_list)
+        things = [thing for event in events for thing in _things(event)]
+        names = names_of(things)
+        for event in events:
+            event.names = names
+
+
+def _things(event: AuditEvent) -> list[tuple[str, str]]:
+    return [(event.object_type, event.object_id), *things_in(event.detail)]
+
+
 class AuditEventAdmin(PortalAdmin):
     mount = "audit"
     title = "Audit trail"
@@ -67,13 +86,17 @@ class AuditEventAdmin(PortalAdmin):
     list_display_links = None
     list_filter = (ActorPill, VerbPill, ObjectPill, WhenPill)
 
+    def get_changelist(self, request: HttpRequest, **_: Any) -> type[KeysetChangeList]:  # noqa: ARG002
+        return AuditChangeList
+
     def page_urls(self) -> list[URLPattern]:
         return [self.url("<row:event_id>/", require_safe(self.show), "change")]
 
     def show(self, request: HttpRequest, event_id: int) -> HttpResponse:
-        event = AuditEvent.objects.filter(pk=event_id).first()
+        event: Any = AuditEvent.objects.filter(pk=event_id).first()
         if event is None:
             raise Http404
+        event.names = names_of(_things(event))
         context = {
             **self.admin_site.each_context(request),
             "title": "Audit trail",
@@ -98,15 +121,17 @@ class AuditEventAdmin(PortalAdmin):
         return format_html('<a class="hv-job" href="{}"><span class="hv-kind">{}</span></a>', link, verb(event.verb))
 
     @display(description="Object")
-    def object(self, event: AuditEvent) -> SafeString:
+    def object(self, event: Any) -> SafeString:
         full = f"{event.object_type} {event.object_id}"
-        short = f"{event.object_type} {UUID_TAIL.sub('…', event.object_id)}"
+        name = event.names.get((event.object_type, event.object_id)) or UUID_TAIL.sub("…", event.object_id)
+        short = f"{event.object_type} {name}"
         where = address(event.object_type, event.object_id)
         if where is None:
             return format_html('<span class="hv-object" title="{}">{}</span>', full, short)
         return format_html('<a class="hv-object" href="{}" title="{}">{}</a>', where, full, short)
 
     @display(description="Details")
-    def how(self, event: AuditEvent) -> SafeString:
-        parts = [*event.changed, *(f"{name}: {value}" for name, value in event.detail.items())]
+    def how(self, event: Any) -> SafeString:
+        detail = with_names(event.detail, event.names)
+        parts = [*event.changed, *(f"{name}: {value}" for name, value in detail.items())]
         return format_html('<span class="hv-detail" title="{0}">{0}</span>', ", ".join(parts)) if parts else NOTHING

@@ -8,6 +8,7 @@ from django import forms
 
 from harvester.catalog.states import CorrectionAction, CorrectionScope, SourceKind, Visibility
 from harvester.kernel.errors import Conflict, InvalidInput, NotFound
+from harvester.kernel.text import LONGEST_REASON
 from harvester.portal.forms import Choice, DrawnInput, Text, Tick
 
 Result = TypeVar("Result")
@@ -102,7 +103,11 @@ class CorrectionForm(forms.Form):
     observed_to = forms.DateTimeField(
         label="Observed before (UTC)", required=False, widget=Moment(), help_text="Empty: from now on too."
     )
-    reason = forms.CharField(widget=Text(), help_text="For those who look later. At most 200 characters.")
+    reason = forms.CharField(
+        max_length=LONGEST_REASON,
+        widget=Text(),
+        help_text=f"Shown to everyone who looks later. At most {LONGEST_REASON:,} characters.",
+    )
 
     def clean_observed_from(self) -> Any:
         return self._utc("observed_from")

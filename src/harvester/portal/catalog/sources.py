@@ -49,6 +49,7 @@ class SourceAdmin(PortalAdmin):
     empty = "No sources yet. They are added on the page of a retailer, or with `harvester source add`."
     list_display = ("source", "owner", "kind_words", "exposure", "promoted", "held", "products")
     list_display_links = None
+    numbers = ("products",)
     list_filter = (KindPill,)
     search_fields = ("name__icontains", "retailer__name__icontains")
     search_help_text = "Search by name or retailer"

@@ -86,6 +86,7 @@ class FeedAdmin(PortalAdmin):
     list_per_page = 25
     list_display = ("name", "of_network", "status_badge", "last", "plan", "next", "offers", "buttons")
     list_display_links = None
+    numbers = ("offers",)
     list_filter = (StatusPill, NetworkPill)
     search_fields = ("source__name__icontains",)
     search_help_text = "Search by name"
@@ -140,10 +141,12 @@ class FeedAdmin(PortalAdmin):
         return self.url(route, allowed(partial(view, self.admin_site)), name)
 
     @display(description="Feed")
-    def name(self, feed: Feed) -> SafeString:
-        where = f"{_list_address()}{feed.pk}/"
+    def name(self, feed: Any) -> SafeString:
+        where, why = f"{_list_address()}{feed.pk}/", feed.exposure.not_visible_because
+        note = format_html('<span class="hv-note hv-why">{}</span>', why) if why else ""
         return format_html(
-            '<a class="hv-job hv-name" href="{0}" title="{1}"><span class="hv-kind">{1}</span></a>', where, feed
+            '<a class="hv-job hv-name" href="{0}" title="{1}"><span class="hv-kind">{1}</span></a>{2}',
+            *(where, feed, note),
         )
 
     @display(description="Network")
@@ -175,10 +178,8 @@ class FeedAdmin(PortalAdmin):
 
     @display(description="Visible offers")
     def offers(self, feed: Any) -> SafeString:
-        if feed.exposure.visible:
-            return number(feed.exposure.visible)
-        why = feed.exposure.not_visible_because
-        return format_html('{} <span class="hv-note">{}</span>', number(0), why) if why else NOTHING
+        is_told = feed.exposure.visible or feed.exposure.not_visible_because
+        return number(feed.exposure.visible) if is_told else NOTHING
 
     @display(description="Actions")
     def buttons(self, feed: Feed) -> SafeString:

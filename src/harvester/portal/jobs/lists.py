@@ -17,10 +17,12 @@ from django.views.decorators.http import require_POST, require_safe
 from harvester.engine.models import Job, JobEvent
 from harvester.engine.registry import all_kinds
 from harvester.engine.states import JobState
+from harvester.feeds.names import subjects_of
 from harvester.ops import figures
 from harvester.portal.display import NOTHING, badge, progress, when, worker
 from harvester.portal.filters import ChoicePill, TextPill
 from harvester.portal.jobs import page
+from harvester.portal.listing import KeysetChangeList
 from harvester.portal.model_admin import PortalAdmin
 from harvester.portal.navigation import job_tabs
 from harvester.portal.requests import is_fragment
@@ -55,6 +57,35 @@ class KindPill(ChoicePill):
         return [(kind, kind) for kind in sorted(all_kinds())]
 
 
+class PeriodicPill(ChoicePill):
+    """Periodic jobs that succeeded are hidden, unless somebody asks for them or for something that they may be."""
+
+    title = "Periodic"
+    field = "periodic"
+
+    def values(self) -> Iterable[tuple[str, str]]:
+        return [("show", "Show those that succeeded")]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Job]) -> QuerySet[Job]:
+        wanted = any(request.GET.get(name) for name in (self.field, "q", "kind", "queue", "state"))
+        return queryset if wanted else queryset.exclude(**figures.periodic_done())
+
+
+class JobChangeList(KeysetChangeList):
+    """A page of jobs with the feeds that they are about."""
+
+    def get_results(self, request: HttpRequest) -> None:
+        super().get_results(request)
+        _name_feeds(self.result_list)
+
+
+def _name_feeds(jobs: Iterable[Any]) -> None:
+    found = list(jobs)
+    about = subjects_of([job.pk for job in found])
+    for job in found:
+        job.about = about.get(job.pk)
+
+
 class JobAdmin(PortalAdmin):
     """All jobs, newest first."""
 
@@ -65,9 +96,13 @@ class JobAdmin(PortalAdmin):
     live_seconds = 3
     list_display = ("job", "state_badge", "detail", "queue", "attempts", "worker_name", "created", "ended")
     list_display_links = None
-    list_filter = (StatePill, QueuePill, KindPill)
+    numbers = ("attempts",)
+    list_filter = (StatePill, QueuePill, KindPill, PeriodicPill)
     search_fields = ("kind__contains", "dedupe_key__contains", "worker__contains")
     search_help_text = "Search by id, kind, dedupe key or worker"
+
+    def get_changelist(self, request: HttpRequest, **_: Any) -> type[KeysetChangeList]:  # noqa: ARG002
+        return JobChangeList
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Job]:
         """Arguments, results and tracebacks may be large; lists show none of them."""
@@ -101,8 +136,9 @@ class JobAdmin(PortalAdmin):
 
     def recent(self, request: HttpRequest) -> HttpResponse:
         """The newest jobs at a glance: who has them, when they were last heard of, what went wrong."""
-        newest = self.get_queryset(request).order_by("-id")[:RECENT]
-        return self._monitor(request, f"The {RECENT} newest jobs.", list(newest), self.empty)
+        newest = self.get_queryset(request).exclude(**figures.periodic_done()).order_by("-id")[:RECENT]
+        about = f"The {RECENT} newest jobs, without periodic ones that succeeded."
+        return self._monitor(request, about, list(newest), self.empty)
 
     def stuck(self, request: HttpRequest) -> HttpResponse:
         """Running jobs that nobody has heard of within the limit."""
@@ -113,6 +149,7 @@ class JobAdmin(PortalAdmin):
         return self._monitor(request, about, figures.stuck(seconds), "No job is stuck.")
 
     def _monitor(self, request: HttpRequest, about: str, jobs: list[Job], empty: str) -> HttpResponse:
+        _name_feeds(jobs)
         context = {
             **self.admin_site.each_context(request),
             "title": self.title,
@@ -125,12 +162,13 @@ class JobAdmin(PortalAdmin):
         return TemplateResponse(request, template, context)
 
     @display(description="Job")
-    def job(self, job: Job) -> SafeString:
+    def job(self, job: Any) -> SafeString:
         link = reverse("admin:engine_job_change", args=[job.pk])
+        feed = format_html(' <span class="hv-note">{}</span>', job.about.name) if job.about else ""
         return format_html(
             '<a class="hv-job" id="job-{}" href="{}">'
-            '<span class="hv-kind">{}</span> <span class="hv-id">#{}</span></a>',
-            *(job.pk, link, job.kind, job.pk),
+            '<span class="hv-kind">{}</span> <span class="hv-id">#{}</span></a>{}',
+            *(job.pk, link, job.kind, job.pk, feed),
         )
 
     @display(description="State")
@@ -184,6 +222,7 @@ class JobEventAdmin(PortalAdmin):
     empty = "Nothing has happened yet."
     list_display = ("job", "moment", "state_badge", "which_attempt", "worker_name", "words")
     list_display_links = None
+    numbers = ("which_attempt",)
     list_filter = (JobIdPill,)
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponseBase:

@@ -10,6 +10,7 @@ from django.template.response import TemplateResponse
 
 from harvester.engine.models import Job, JobEvent
 from harvester.engine.states import ENDED, OPEN, JobState
+from harvester.feeds.names import subjects_of
 from harvester.ops import jobs
 from harvester.ops.models import Role
 from harvester.portal.display import pretty, span
@@ -34,6 +35,7 @@ def _facts(request: HttpRequest, job: Job) -> dict[str, Any]:
     operator = may(request, Role.OPERATOR)
     return {
         "job": job,
+        "about": subjects_of([job.pk]).get(job.pk),
         "args": pretty(job.args),
         "result": pretty(job.result) if job.result is not None else None,
         "took": _took(job),

@@ -93,6 +93,7 @@ class RunAdmin(PortalAdmin):
         "missing",
     )
     list_display_links = None
+    numbers = ("took", "rows", "products", "prices", "missing")
     list_filter: Sequence[type[Pill]] = (StatusPill, OutcomePill, TriggerPill, FeedPill)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Run]:

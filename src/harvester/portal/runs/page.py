@@ -19,6 +19,7 @@ from harvester.feeds import files, inspecting
 from harvester.feeds.decide import REJUDGING, SEEN
 from harvester.feeds.models import FeedRun
 from harvester.feeds.notices import titled
+from harvester.kernel.text import LONGEST_REASON
 from harvester.ops.models import Role
 from harvester.portal.feeds.words import HELP
 from harvester.portal.requests import is_fragment, may
@@ -132,6 +133,7 @@ def _buttons(request: HttpRequest, seen: Seen) -> dict[str, Any]:
     is_feeds = seen.figures is not None
     return {
         "operator": operator,
+        "longest_reason": LONGEST_REASON,
         "may_decide": operator and is_feeds and seen.waits,
         "may_ignore": admin and is_feeds and run.outcome in PROMOTED and run.ignored_at is None,
         "may_undo": admin and is_feeds and run.ignored_at is not None,

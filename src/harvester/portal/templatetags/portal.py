@@ -19,16 +19,24 @@ register = template.Library()
 
 
 @register.simple_tag
-def columns(changelist: KeysetChangeList) -> list[str]:
-    """Headings of a list."""
+def columns(changelist: KeysetChangeList) -> list[tuple[str, str]]:
+    """Headings of a list, and their classes."""
     admin = changelist.model_admin
-    return [str(label_for_field(name, changelist.model, admin)) for name in changelist.list_display]
+    return [
+        (capfirst(str(label_for_field(name, changelist.model, admin))), "hv-right" if name in admin.numbers else "")
+        for name in changelist.list_display
+    ]
 
 
 @register.simple_tag
 def rows(changelist: KeysetChangeList) -> SafeString:
     """The table's rows. A template that goes through the cells takes three times as long."""
-    starts = [format_html('<td data-label="{}">', capfirst(heading)) for heading in columns(changelist)]
+    starts = [
+        format_html('<td data-label="{}" class="{}">', heading, style)
+        if style
+        else format_html('<td data-label="{}">', heading)
+        for heading, style in columns(changelist)
+    ]
     readers = [_reader(name, changelist) for name in changelist.list_display]
     cells = list(zip(starts, readers, strict=True))
     lines = ("".join(f"{start}{_cell(read(row))}</td>" for start, read in cells) for row in changelist.result_list)
