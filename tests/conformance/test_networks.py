@@ -189,7 +189,8 @@ def test_a_manifest_says_how_many_records_its_files_have(network):
     entries = network.read_manifest((FIXTURES / network.name / "manifest.xml").read_bytes())
     expected = json.loads((FIXTURES / network.name / "manifest.json").read_text("utf-8"))
     moments = [entry.updated_at and entry.updated_at.isoformat() for entry in entries]
-    assert [{**asdict(entry), "updated_at": at} for entry, at in zip(entries, moments, strict=True)] == expected
+    found = [asdict(entry) | {"updated_at": at} for entry, at in zip(entries, moments, strict=True)]
+    assert [entry | {"unusable": list(entry["unusable"])} for entry in found] == expected
 
 
 @every_manifest

@@ -43,7 +43,7 @@ ACTOR = system("feeds")
 NOTHING_WRITTEN = {"prices_written": 0, "products_expired": 0}
 _SETTLED = (
     *("status", "next_run_at", "consecutive_failures", "last_run_at", "manual_run_requested_at"),
-    *INGESTED,
+    *("takes_file_as_is", *INGESTED),
 )
 
 

@@ -2,6 +2,7 @@
 
 TransientError
 ├── CountMismatch       the file has other rows than the partner's manifest says: it may still be on its way
+├── ManifestUnreadable  the partner's manifest cannot be parsed: it may still be on its way
 └── DatabaseUnavailable the database ended the session or did not answer
 TerminalError
 ├── NoValidProducts     not one row of the file can be used
@@ -32,6 +33,12 @@ class DatabaseUnavailable(TransientError):
     """The database ended the session of a run, or did not answer."""
 
     code = "DATABASE_UNAVAILABLE"
+
+
+class ManifestUnreadable(TransientError):
+    """The partner's manifest cannot be parsed."""
+
+    code = "MANIFEST_UNREADABLE"
 
 
 class NoValidProducts(TerminalError):

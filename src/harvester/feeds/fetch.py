@@ -2,25 +2,25 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import PurePosixPath
 
 from harvester.catalog import ignoring
 from harvester.catalog.models import Run
 from harvester.catalog.states import RunOutcome
+from harvester.feeds import notices
 from harvester.feeds.access import note_host_key, open_remote, port_of
+from harvester.feeds.file_end import EndRule, FileFacts, end_rule, leaves_record_to_take
+from harvester.feeds.manifest import Expected, read_expected
 from harvester.feeds.models import Feed
+from harvester.feeds.notices import NoticeCode
 from harvester.feeds.states import Compression, SkipReason
 from harvester.feeds.store import artifact_store
 from harvester.feeds.work import Work
 from harvester.guards.host_keys import HostKeyChanged, HostKeyUnknown
 from harvester.guards.inflate import GZIP_MAGIC, is_gzip
-from harvester.guards.remote import RemoteFileNotFound, RemoteFiles, RemoteStat
-from harvester.kernel.network import ManifestEntry
+from harvester.guards.remote import RemoteFiles, RemoteStat
 
 #: Bytes of a file, unless the feed says otherwise.
 MAX_FILE_BYTES = 500 * 1024 * 1024
-#: A manifest names some thousand files at the most.
-MAX_MANIFEST_BYTES = 8 * 1024 * 1024
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,12 +30,14 @@ class Fetched:
     Attributes:
         sha256: its hash, which is its name in the store.
         size: bytes.
-        manifest_rows: how many rows the partner says it has, if he says so.
+        manifest_rows: how many rows the partner's manifest says it has, if it does.
+        end: what to do if no line feed ends its last record.
     """
 
     sha256: str
     size: int
     manifest_rows: int | None
+    end: EndRule
 
 
 def fetch(work: Work) -> Fetched | SkipReason:
@@ -58,10 +60,9 @@ def fetch(work: Work) -> Fetched | SkipReason:
             last_known_mtime=_text(feed.last_remote_mtime),
             last_known_size=feed.last_remote_size,
         )
-        if is_unchanged(feed, stat, log.debug):
+        if is_unchanged(feed, stat, log.debug) and not leaves_record_to_take(feed):
             return _skipped(work, SkipReason.UNCHANGED_MTIME)
-        manifest_rows = _manifest_rows(work, remote)
-        return _download(work, remote, manifest_rows)
+        return _download(work, remote, stat, read_expected(feed, remote, log))
 
 
 def is_unchanged(feed: Feed, stat: RemoteStat, say: Callable[..., object]) -> bool:
@@ -75,29 +76,36 @@ def is_unchanged(feed: Feed, stat: RemoteStat, say: Callable[..., object]) -> bo
     return True
 
 
-def _download(work: Work, remote: RemoteFiles, manifest_rows: int | None) -> Fetched | SkipReason:
+def _download(work: Work, remote: RemoteFiles, first: RemoteStat, expected: Expected) -> Fetched | SkipReason:
     feed, cap = work.feed, work.feed.max_file_bytes or MAX_FILE_BYTES
     began = work.elapsed_ms()
     with artifact_store().writer() as writer:
         downloaded = remote.download(feed.path, writer, cap_bytes=cap, on_progress=_Progress(work))
         artifact = writer.commit()
-    stat = downloaded.stat
+    stat, compression = downloaded.stat, _compression(artifact.sha256)
     work.log.info(
         "DOWNLOAD_COMPLETE",
         bytes=downloaded.size,
         duration_ms=work.elapsed_ms() - began,
-        compression_type=_compression(artifact.sha256).value,
+        compression_type=compression.value,
     )
     with work.job.transaction():
         work.note(
-            download_bytes=downloaded.size, remote_mtime=stat.mtime, remote_size=stat.size, manifest_rows=manifest_rows
-        )
+            download_bytes=downloaded.size, remote_mtime=stat.mtime, remote_size=stat.size,
+            manifest_rows=expected.rows, fetched_hash=artifact.sha256,
+        )  # fmt: skip
+        notices.keep(work.run, expected.notices(), judged=[NoticeCode.MANIFEST_UNUSABLE])
     if ignoring.refuses(feed.source_id, artifact.sha256):
         work.log.info("DOWNLOAD_SKIPPED_UNCHANGED", reason=SkipReason.UNCHANGED_IGNORED.value, hash=artifact.sha256)
         return SkipReason.UNCHANGED_IGNORED
-    if artifact.sha256 == feed.last_content_hash:
+    if artifact.sha256 == feed.last_content_hash and not leaves_record_to_take(feed):
         return _skipped(work, SkipReason.UNCHANGED_HASH)
-    return Fetched(sha256=artifact.sha256, size=artifact.size, manifest_rows=manifest_rows)
+    facts = FileFacts(
+        sha256=artifact.sha256, size=artifact.size, is_gzip=compression is Compression.GZIP, expected=expected,
+        is_settled=first == stat,
+    )  # fmt: skip
+    end = end_rule(feed, facts, work.run)
+    return Fetched(sha256=artifact.sha256, size=artifact.size, manifest_rows=expected.rows, end=end)
 
 
 def _compression(sha256: str) -> Compression:
@@ -112,25 +120,6 @@ def _skipped(work: Work, reason: SkipReason) -> SkipReason:
     reason = SkipReason.UNCHANGED_REJECTED if last == RunOutcome.REJECTED else reason
     work.log.info("DOWNLOAD_SKIPPED_UNCHANGED", reason=reason.value, hash=work.feed.last_content_hash)
     return reason
-
-
-def _manifest_rows(work: Work, remote: RemoteFiles) -> int | None:
-    """The number of rows that the partner's manifest says the file has."""
-    network = work.network
-    if not work.feed.use_manifest or not network.manifest_name or not network.read_manifest:
-        return None
-    try:
-        document = remote.read_small(f"/{network.manifest_name}", cap_bytes=MAX_MANIFEST_BYTES)
-    except RemoteFileNotFound:
-        return None
-    return rows_by_manifest(network.read_manifest(document), work.feed.path)
-
-
-def rows_by_manifest(entries: tuple[ManifestEntry, ...], path: str) -> int | None:
-    """The rows of the entry whose location is the path. Several that disagree say nothing."""
-    wanted = PurePosixPath("/", path)
-    found = {entry.records for entry in entries if PurePosixPath("/", entry.location) == wanted}
-    return found.pop() if len(found) == 1 else None
 
 
 class _Progress:

@@ -36,7 +36,7 @@ class MoreSample(NamedTuple):
 def keep_findings(work: Work, report: ParseReport, *, more: Sequence[MoreSample] = ()) -> None:
     """Write counts and samples, in place of what an earlier attempt wrote. The transaction is the caller's."""
     counts = report.findings.counts
-    rejected = report.rows_read - report.rows_valid
+    rejected = report.rows_rejected
     work.note(
         rows_read=report.rows_read,
         rows_parsed=report.rows_valid,

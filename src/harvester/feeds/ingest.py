@@ -1,23 +1,25 @@
 """From a kept file to a verdict, and from the verdict to promotion or hold. Nothing is a fact before the verdict."""
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import BinaryIO, NamedTuple, cast
 
 from django.conf import settings
-from django.db import connection
+from django.db import DatabaseError, connection
 
 from harvester.catalog.states import RunKind
 from harvester.catalog.words import come_later
 from harvester.engine.beside import MAY_WAIT, beside
-from harvester.feeds import notices
+from harvester.engine.errors import JobSignal
+from harvester.feeds import file_end, notices
 from harvester.feeds.ending import end_held, end_promoted, lock_feed_and_source
-from harvester.feeds.errors import CountMismatch, NoValidProducts
+from harvester.feeds.errors import NoValidProducts
+from harvester.feeds.file_end import EndRule, prove_whole, rule_of_verified
 from harvester.feeds.findings import UPGRADE, URL_ONLY, MoreSample, keep_findings
 from harvester.feeds.known import keep, knowing
-from harvester.feeds.models import Feed
+from harvester.feeds.models import Feed, FeedRun
 from harvester.feeds.notices import NoticeCode
 from harvester.feeds.reporting import (
     ParseProgress,
@@ -32,7 +34,6 @@ from harvester.feeds.reporting import (
 from harvester.feeds.store import artifact_store
 from harvester.feeds.work import Work
 from harvester.guards.inflate import inflate
-from harvester.kernel.errors import TerminalError, TransientError
 from harvester.kernel.numerals import DecimalStyle
 from harvester.kernel.stock import UnknownStock
 from harvester.pipeline.baseline import Baseline, look
@@ -61,10 +62,17 @@ READ_BYTES = 1024 * 1024
 
 
 class RunFile(NamedTuple):
-    """The file of a run: its name in the store, and how many rows the partner says it has."""
+    """The file of a run.
+
+    Attributes:
+        sha256: its name in the store.
+        manifest_rows: how many rows the partner says it has.
+        end: what to do if no line feed ends its last record; none for a file that the run has verified before.
+    """
 
     sha256: str
     manifest_rows: int | None
+    end: EndRule | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,9 +94,16 @@ class Endings:
     held: Callable[[Work, Feed, Baseline, Verdict], None] = end_held
 
 
-def ingest(work: Work, sha256: str, *, manifest_rows: int | None, endings: Endings | None = None) -> None:
+def ingest(
+    work: Work,
+    sha256: str,
+    *,
+    manifest_rows: int | None,
+    end: EndRule | None = None,
+    endings: Endings | None = None,
+) -> None:
     """Read a kept file for a run and end the run: promoted, or held."""
-    file = RunFile(sha256, manifest_rows)
+    file = RunFile(sha256, manifest_rows, end)
     endings = endings or Endings()
     with memory_kept(), staging(work.job) as slot:
         if not _ingest(work, slot, file, endings, looks=True):
@@ -121,9 +136,10 @@ def thresholds_of(work: Work) -> Thresholds:
 
 def _read(work: Work, slot: Slot, spool: Spool, kept: RunFile, *, looks: bool) -> tuple[ParseReport, KeptWriter | None]:
     """Parse, stage and prove; from here on the run belongs to this very file."""
+    end = kept.end or rule_of_verified(FeedRun.objects.get(pk=work.run.pk))
     with work.step("parse"), artifact_store().open(kept.sha256) as file:
         with header_told(work):
-            parsing = _parsing(work, file)
+            parsing = _parsing(work, file, end)
         tell_header(work, parsing)
         report = parsing.report
         with _kept_anyway(work, report), knowing(work, parsing, spool, looks=looks) as written:
@@ -133,6 +149,9 @@ def _read(work: Work, slot: Slot, spool: Spool, kept: RunFile, *, looks: bool) -
     with work.job.transaction():
         work.run.artifact_hash = kept.sha256
         work.run.save(update_fields=["artifact_hash"])
+        if kept.end:
+            work.note(file_end=end.end_of(report).value)
+            notices.keep(work.run, end.notices(report), judged=file_end.NOTICES)
     return report, written
 
 
@@ -141,19 +160,21 @@ def _kept_anyway(work: Work, report: ParseReport) -> Iterator[None]:
     """What was found is kept with the run, also if the file turns out to be of no use on the way."""
     try:
         yield
-    except (TerminalError, TransientError):
-        with work.job.transaction():
+    except JobSignal:
+        raise
+    except Exception:
+        # If the database is what failed, this fails too, and the first error says more.
+        with suppress(DatabaseError), work.job.transaction():
             keep_findings(work, report)
         raise
     with work.job.transaction():
         keep_findings(work, report)
 
 
-def _parsing(work: Work, file: BinaryIO) -> Parsing:
+def _parsing(work: Work, file: BinaryIO, end: EndRule) -> Parsing:
     feed = work.feed
     with connection.cursor() as cursor:
         moment = look(cursor, feed.source_id).moment
-    limits = ParseLimits(rows=feed.max_rows or ParseLimits.rows, products=feed.max_products or ParseLimits.products)
     said = ParseSettings(
         moment=moment,
         default_currency=feed.default_currency or None,
@@ -162,7 +183,15 @@ def _parsing(work: Work, file: BinaryIO) -> Parsing:
         kept_parameters=tuple(feed.kept_parameters),
     )
     encoding = cast("Encoding | None", feed.encoding or None)
-    return Parsing(inflate(_chunks(file)), work.network, said, limits=limits, encoding=encoding)
+    return Parsing(
+        inflate(_chunks(file)), work.network, said,
+        limits=limits_of(feed), encoding=encoding, open_end=end.open_end, suspicion=end.suspicion,
+    )  # fmt: skip
+
+
+def limits_of(feed: Feed) -> ParseLimits:
+    """The feed's own limits over the defaults."""
+    return ParseLimits(rows=feed.max_rows or ParseLimits.rows, products=feed.max_products or ParseLimits.products)
 
 
 def _chunks(file: BinaryIO) -> Iterator[bytes]:
@@ -171,11 +200,7 @@ def _chunks(file: BinaryIO) -> Iterator[bytes]:
 
 
 def _prove(report: ParseReport, manifest_rows: int | None) -> None:
-    if manifest_rows is not None and report.rows_read != manifest_rows:
-        raise CountMismatch(
-            f"The file has {report.rows_read:,} rows, but the partner's manifest says {manifest_rows:,}. Nothing was "
-            "changed. It is fetched again; if this stays, ask the partner, or switch the feed's manifest check off."
-        )
+    prove_whole(report, manifest_rows)
     if not report.rows_valid:
         raise NoValidProducts(_why_nothing(report))
 
@@ -202,6 +227,7 @@ def _judge(work: Work, slot: Slot, spool: Spool, report: ParseReport) -> Judged 
             found = match(
                 work.job, cursor, slot, baseline,
                 rows=report.rows_valid, run_type=RunKind.AFFILIATE_FEED, shock_move=thresholds.shock_move,
+                seen_only=report.left_out_identity,
             )  # fmt: skip
             repeats = count_repeats(cursor, slot, work.feed.source_id)
         if unread := lacking(slot, spool, found):
@@ -228,7 +254,7 @@ def _url_samples(slot: Slot, spool: Spool, found: Match) -> list[MoreSample]:
 def _facts(found: Match, report: ParseReport, baseline: Baseline, repeats: Repeats) -> RunFacts:
     return RunFacts(
         rows_read=report.rows_read,
-        rows_rejected=report.rows_read - report.rows_valid,
+        rows_rejected=report.rows_rejected,
         products=found.products,
         url_hash_products=found.url_hash,
         known_products=found.known,

@@ -30,6 +30,9 @@ UNKNOWN_STOCK_SHARE = 0.05
 class NoticeCode(StrEnum):
     IDENTITY_UPGRADES = "IDENTITY_UPGRADES"  # many products came with a stronger ID than they are known by
     LINKS_COLLAPSED = "LINKS_COLLAPSED"  # different links are one product, because a parameter does not count
+    FILE_TAKEN_AS_IS = "FILE_TAKEN_AS_IS"  # the file may be cut and was taken, because it stayed the same
+    LAST_RECORD_LEFT_OUT = "LAST_RECORD_LEFT_OUT"  # the last record may be cut, so it changed nothing
+    MANIFEST_UNUSABLE = "MANIFEST_UNUSABLE"  # the manifest has an entry for the file that cannot be used
     UNKNOWN_STOCK_TEXTS = "UNKNOWN_STOCK_TEXTS"  # many cells of the stock column say nothing that is known
 
 
@@ -53,6 +56,21 @@ class NoticeRule:
 
 
 RULES = {
+    NoticeCode.FILE_TAKEN_AS_IS: NoticeRule(
+        title="File taken although it may be cut",
+        needs_attention=True,
+        advice="Compare the last row of the file with the partner's; ask the partner to end files with a line feed.",
+    ),
+    NoticeCode.LAST_RECORD_LEFT_OUT: NoticeRule(
+        title="Last row not taken yet",
+        needs_attention=False,
+        advice="The next run takes it if the file is still the same. Ask the partner to end files with a line feed.",
+    ),
+    NoticeCode.MANIFEST_UNUSABLE: NoticeRule(
+        title="Manifest entry not usable",
+        needs_attention=False,
+        advice="Ask the partner to correct the manifest; without it nothing shows that the file is complete.",
+    ),
     NoticeCode.IDENTITY_UPGRADES: NoticeRule(
         title="Many products changed their identity",
         needs_attention=True,

@@ -74,14 +74,14 @@ class ParseProgress:
             batch_number=self._blocks,
             rows_read=report.rows_read,
             rows_parsed=report.rows_valid,
-            rows_skipped=report.rows_read - report.rows_valid,
+            rows_skipped=report.rows_rejected,
             percent_complete=100 * position.done // position.total if position.total else 100,
             duration_ms=self._work.elapsed_ms(),
         )
 
 
 def tell_parsed(work: Work, report: ParseReport) -> None:
-    skipped = report.rows_read - report.rows_valid
+    skipped = report.rows_rejected
     counts = {code.value: report.findings.counts[code] for code in RejectCode if report.findings.counts[code]}
     if skipped:
         work.log.warning("PARSE_ROW_SKIPPED", count=skipped, by_code=counts)

@@ -178,7 +178,7 @@ def _work(work: Work) -> None:
     if isinstance(fetched, SkipReason):
         end_skipped(work, fetched)
     elif isinstance(fetched, Fetched):
-        ingest(work, fetched.sha256, manifest_rows=fetched.manifest_rows)
+        ingest(work, fetched.sha256, manifest_rows=fetched.manifest_rows, end=fetched.end)
 
 
 def _note_failure(work: Work, error: Exception) -> None:

@@ -51,5 +51,14 @@ class SkipReason(StrEnum):
     UNCHANGED_IGNORED = "UNCHANGED_IGNORED"  # the file of an ignored run
 
 
+class FileEnd(StrEnum):
+    """How the file of a run ends, and what that meant for its last record."""
+
+    NEWLINE = "NEWLINE"  # a line feed ends the last record
+    PROVEN = "PROVEN"  # no line feed, but compressed or of exactly the manifest's size: the file is whole
+    LEFT_OUT = "LEFT_OUT"  # no line feed: the last record was counted as seen and changed nothing
+    TAKEN = "TAKEN"  # no line feed: the last record was taken, because the file stayed the same or a person forced it
+
+
 #: Hours between two runs; without one a feed runs only when asked.
 SCHEDULES = (1, 2, 4, 6, 12, 24)

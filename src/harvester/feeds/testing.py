@@ -3,7 +3,9 @@
 The one exception is the key of a server that nobody approved: it is kept on the feed, so that it can be.
 """
 
+import hashlib
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from io import BytesIO
 from typing import Any, cast
 
@@ -15,15 +17,18 @@ from harvester.engine.errors import JobSignal
 from harvester.engine.job import RunningJob
 from harvester.feeds.access import approved_keys, note_host_key, open_remote
 from harvester.feeds.fetch import MAX_FILE_BYTES
+from harvester.feeds.file_end import EndRule, FileFacts, end_rule, prove_whole
 from harvester.feeds.findings import dialect_of
+from harvester.feeds.ingest import limits_of
 from harvester.feeds.jobs import TEST
+from harvester.feeds.manifest import Expected, read_expected
 from harvester.feeds.models import Feed
 from harvester.feeds.networks import network_named
-from harvester.feeds.notices import of_report
+from harvester.feeds.notices import Notice, of_report
 from harvester.feeds.states import Compression, Transport
 from harvester.feeds.verbs.finding import database_now
 from harvester.guards.host_keys import HostKey, HostKeyChanged, HostKeyUnknown
-from harvester.guards.inflate import InflateLimits, inflate, is_gzip
+from harvester.guards.inflate import InflateLimitExceeded, InflateLimits, inflate, is_gzip
 from harvester.guards.redaction import redact_text
 from harvester.guards.remote import TransferLimits
 from harvester.kernel.currencies import MINOR_UNITS
@@ -32,6 +37,7 @@ from harvester.kernel.numerals import DecimalStyle
 from harvester.kernel.rejects import RejectCode, WarningCode
 from harvester.kernel.stock import UnknownStock
 from harvester.pipeline.parse import TEST_ROWS, ParseReport, ParseSettings, Parsing
+from harvester.pipeline.parse.blocks import OpenEnd
 from harvester.pipeline.parse.encoding import Encoding
 from harvester.pipeline.parse.findings import storable
 
@@ -55,9 +61,9 @@ def test_feed(job: RunningJob, feed_id: str) -> dict[str, Any]:
         raise NotFound(f"There is no feed {feed_id} any more.")
     found: dict[str, Any] = {"host_keys": _host_keys(feed)}
     try:
-        data, is_whole = _download(job, feed)
-        found |= {"bytes_read": len(data), "is_whole": is_whole, "compression": _compression(data)}
-        found |= _look(feed, data, is_whole=is_whole)
+        data, expected = _download(job, feed)
+        found |= {"bytes_read": len(data), "is_whole": expected is not None, "compression": _compression(data)}
+        found |= _look(feed, data, expected)
     except JobSignal:
         raise
     except HarvesterError as problem:
@@ -77,8 +83,8 @@ class _Enough(Exception):
     """There is enough of the file to look at. No error: the rest is not needed."""
 
 
-def _download(job: RunningJob, feed: Feed) -> tuple[bytes, bool]:
-    """The beginning of the file, and whether that is all of it."""
+def _download(job: RunningJob, feed: Feed) -> tuple[bytes, Expected | None]:
+    """The beginning of the file, and if that is all of it, what the manifest says about it."""
     sink = BytesIO()
 
     def note(done: int, total: int | None) -> None:
@@ -92,12 +98,30 @@ def _download(job: RunningJob, feed: Feed) -> tuple[bytes, bool]:
         try:
             remote.download(feed.path, sink, cap_bytes=feed.max_file_bytes or MAX_FILE_BYTES, on_progress=note)
         except _Enough:
-            return sink.getvalue(), False
-    return sink.getvalue(), True
+            return sink.getvalue(), None
+        return sink.getvalue(), read_expected(feed, remote, log)
 
 
-def _look(feed: Feed, data: bytes, *, is_whole: bool) -> dict[str, Any]:
-    """What the first rows come to, read by the code that runs use."""
+def _look(feed: Feed, data: bytes, expected: Expected | None) -> dict[str, Any]:
+    """What the first rows come to, read by the code that runs use. A whole file is judged to its end, as a run does."""
+    if expected is None:
+        parsing = _parsing(feed, data, first_rows=TEST_ROWS, may_be_cut=True)
+        return _told(parsing.report, _rows(parsing), [])
+    sha256 = hashlib.sha256(data).hexdigest()
+    end = end_rule(feed, FileFacts(sha256=sha256, size=len(data), is_gzip=is_gzip(data), expected=expected))
+    notices = expected.notices()
+    with suppress(InflateLimitExceeded):
+        # Without its cap, which is far below that of a run.
+        checked = _parsing(feed, data, end=end).check_records()
+        prove_whole(checked, expected.rows)
+        notices += end.notices(checked)
+    parsing = _parsing(feed, data, first_rows=TEST_ROWS, may_be_cut=False, end=end)
+    return _told(parsing.report, _rows(parsing), notices)
+
+
+def _parsing(
+    feed: Feed, data: bytes, *, first_rows: int | None = None, may_be_cut: bool = False, end: EndRule | None = None
+) -> Parsing:
     settings = ParseSettings(
         moment=database_now(),
         default_currency=feed.default_currency or None,
@@ -105,18 +129,25 @@ def _look(feed: Feed, data: bytes, *, is_whole: bool) -> dict[str, Any]:
         unknown_stock=UnknownStock(feed.unknown_stock),
         kept_parameters=tuple(feed.kept_parameters),
     )
-    chunks = inflate(_chunks(data), limits=_INFLATED, block_bytes=_BLOCK_BYTES, may_be_cut=not is_whole)
-    parsing = Parsing(
+    chunks = inflate(_chunks(data), limits=_INFLATED, block_bytes=_BLOCK_BYTES, may_be_cut=may_be_cut)
+    return Parsing(
         chunks,
         network_named(feed.network),
         settings,
+        limits=limits_of(feed),
         encoding=cast("Encoding | None", feed.encoding or None),
-        first_rows=TEST_ROWS,
+        first_rows=first_rows,
+        may_be_cut=may_be_cut,
+        open_end=end.open_end if end else OpenEnd.TAKE,
+        suspicion=end.suspicion if end else "",
         block_bytes=_BLOCK_BYTES,
     )
+
+
+def _rows(parsing: Parsing) -> list[dict[str, Any]]:
+    """The first valid rows of a file that is parsed for a test."""
     frames = [frame.select(_SHOWN) for frame in parsing]
-    rows = [row for frame in frames for row in frame.head(SHOWN_ROWS).iter_rows(named=True)]
-    return _told(parsing.report, rows[:SHOWN_ROWS])
+    return [row for frame in frames for row in frame.head(SHOWN_ROWS).iter_rows(named=True)][:SHOWN_ROWS]
 
 
 def _chunks(data: bytes) -> Iterator[bytes]:
@@ -124,7 +155,7 @@ def _chunks(data: bytes) -> Iterator[bytes]:
         yield data[start : start + _BLOCK_BYTES]
 
 
-def _told(report: ParseReport, rows: list[dict[str, Any]]) -> dict[str, Any]:
+def _told(report: ParseReport, rows: list[dict[str, Any]], notices: list[Notice]) -> dict[str, Any]:
     counts = report.findings.counts
     return {
         "success": report.rows_valid > 0,
@@ -138,7 +169,7 @@ def _told(report: ParseReport, rows: list[dict[str, Any]]) -> dict[str, Any]:
         "unbound": [_cut(name) for name in report.binding.unbound[:SHOWN_COLUMNS]],
         "rejects": {code.value: counts[code] for code in RejectCode if counts[code]},
         "warnings": {code.value: counts[code] for code in WarningCode if counts[code]},
-        "notices": [notice.as_json() for notice in of_report(report)],
+        "notices": [notice.as_json() for notice in (*of_report(report), *notices)],
         "samples": _samples(report),
         "rows": [_row(row) for row in rows],
     }

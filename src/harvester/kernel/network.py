@@ -90,6 +90,7 @@ class ManifestEntry:
         format: in the network's words.
         size: of the file in bytes.
         updated_at: when the network wrote the file.
+        unusable: values that are given and not what they should be, such as `numRecords '4,000'`.
     """
 
     location: str
@@ -98,6 +99,7 @@ class ManifestEntry:
     format: str | None = None
     size: int | None = None
     updated_at: datetime | None = None
+    unusable: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.location:

@@ -100,6 +100,17 @@ LEFT JOIN {rows} r ON r.identity_type = p.identity_type AND r.identity_value = p
 WHERE o.source_id = %(source)s AND r.line IS NULL
   AND (o.seen_until IS NULL OR NOT o.absence_accepted AND (%(since)s::timestamptz IS NULL
        OR o.seen_until >= %(since)s))
+  AND (p.identity_type, p.identity_value) IS DISTINCT FROM (%(seen_type)s::smallint, %(seen_value)s::text)
+"""
+# A product whose record may be cut: seen, if no other row of the file is about it, and nothing else.
+_SEEN_ONLY = """
+SELECT count(*), count(*) FILTER (WHERE is_active), count(*) FILTER (WHERE is_active OR seen_until IS NULL)
+FROM (SELECT o.seen_until, NOT o.absence_accepted AND (%(since)s::timestamptz IS NULL
+          OR coalesce(o.seen_until, %(promoted_at)s) >= %(since)s) AS is_active
+      FROM source_products p JOIN offers o ON o.source_id = p.source_id AND o.product_id = p.id
+      WHERE p.source_id = %(source)s AND p.identity_type = %(seen_type)s AND p.identity_value = %(seen_value)s
+        AND NOT EXISTS (SELECT FROM {rows} r WHERE r.identity_type = %(seen_type)s
+                        AND r.identity_value = %(seen_value)s)) s
 """
 _PRICES_DUE = "SELECT count(*) FROM {changes} WHERE is_price"
 
@@ -140,9 +151,21 @@ class Match:
 
 
 def match(
-    job: RunningJob, cursor: Any, slot: Slot, baseline: Baseline, *, rows: int, run_type: str, shock_move: float
+    job: RunningJob,
+    cursor: Any,
+    slot: Slot,
+    baseline: Baseline,
+    *,
+    rows: int,
+    run_type: str,
+    shock_move: float,
+    seen_only: tuple[int, str] | None = None,
 ) -> Match:
-    """Find the difference and leave it in the slot's table of changes. `rows` is about how many are staged."""
+    """Find the difference and leave it in the slot's table of changes.
+
+    `rows` is about how many are staged. The product with the identity `seen_only` counts as seen and does not change,
+    unless a staged row is about it.
+    """
     values: dict[str, Any] = {
         "source": baseline.source_id,
         "run_type": run_type,
@@ -152,6 +175,8 @@ def match(
         "promoted_run": baseline.last_promoted_run_no,
         "due": _due(baseline),
         "shock_move": Decimal(str(shock_move)),
+        "seen_type": seen_only and seen_only[0],
+        "seen_value": seen_only and seen_only[1],
     }
     prepare_session(cursor)
     seen = _compared(job, cursor, slot, values, rows)
@@ -162,6 +187,9 @@ def match(
         prepare_session(cursor)
         left = _one(cursor, slot, _LEFT_BEHIND, values)
         new, more[0] = new + left[0], more[0] + left[1]
+    if seen_only:
+        there, is_active, is_expected = _one(cursor, slot, _SEEN_ONLY, values)
+        products, active_seen, expected_seen = products + there, active_seen + is_active, expected_seen + is_expected
     active_before, expected = _one(cursor, slot, _BEFORE, values)
     if expected > expected_seen:
         cursor.execute(_filled(_MISSING, slot), values)

@@ -3,12 +3,16 @@
 The names of files say nothing about the delimiter, and the manifest says how many records each of them has.
 """
 
+import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from harvester.kernel.link_rules import LinkRules
 from harvester.kernel.network import Family, Field, ManifestEntry, Network
 from harvester.kernel.xml_records import read_records
+
+#: Far more than any file has; what is longer is not a count.
+_NUMBER = re.compile("[0-9]{1,15}")
 
 
 def read_manifest(document: bytes) -> tuple[ManifestEntry, ...]:
@@ -23,18 +27,17 @@ def read_manifest(document: bytes) -> tuple[ManifestEntry, ...]:
 def _entries(document: bytes) -> Iterator[ManifestEntry]:
     for record in read_records(document, "catalog"):
         if location := record.get("location"):
+            numbers = {name: (record.get(name) or "").strip() for name in ("numRecords", "size")}
+            read = {name: int(text) for name, text in numbers.items() if _NUMBER.fullmatch(text)}
             yield ManifestEntry(
                 location=location,
-                records=_number(record.get("numRecords")),
+                records=read.get("numRecords"),
                 name=record.get("name") or None,
                 format=record.get("format") or None,
-                size=_number(record.get("size")),
+                size=read.get("size"),
                 updated_at=_moment(record.get("lastUpdated")),
+                unusable=tuple(f"{name} {text[:40]!r}" for name, text in numbers.items() if text and name not in read),
             )
-
-
-def _number(text: str | None) -> int | None:
-    return int(text) if text and text.isascii() and text.isdigit() else None
 
 
 def _moment(text: str | None) -> datetime | None:

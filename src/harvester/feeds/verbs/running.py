@@ -37,7 +37,8 @@ TEST_PRIORITY = 10
 def run_now(actor: Actor, feed_id: UUID, *, force: bool = False) -> Enqueued:
     """Ask for a run, at once or right after the one that is at work; the schedule stays as it is.
 
-    With `force`, the file is read even if it is the one that was ingested last, or that of an ignored run.
+    With `force`, the file is read even if it is the one that was ingested last or that of an ignored run, and it is
+    taken even if no line feed ends it.
     """
     return _request(actor, locked(feed_id), Trigger.MANUAL, force=force)
 
@@ -76,7 +77,8 @@ def _feed_id(job_id: int) -> UUID:
 def _request(actor: Actor, feed: Feed, trigger: Trigger, *, force: bool = False, **detail: Any) -> Enqueued:
     require_status(feed, FeedStatus.ENABLED, "run")
     feed.manual_run_requested_at = database_now()
-    save(feed, "manual_run_requested_at", *(forget_ingested(feed) if force else ()))
+    feed.takes_file_as_is |= force
+    save(feed, "manual_run_requested_at", "takes_file_as_is", *(forget_ingested(feed) if force else ()))
     if force:
         ignoring.lift_refusals(feed.source_id)
     # Without a dedupe key: a job that is about to end would swallow this request.

@@ -6,6 +6,7 @@ ragged or undecodable are taken out here, counted, with their line numbers; none
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from enum import Enum
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,6 +68,14 @@ def joined(blocks: Sequence[Block]) -> Block:
     return Block(data, ends, np.concatenate([block.lines for block in blocks]), len(ends), Findings())
 
 
+class OpenEnd(Enum):
+    """What to do with a last record that no line feed ends: it may be cut in the middle of a price or an identifier."""
+
+    TAKE = "take"  # the file is known to be whole
+    LEAVE_OUT = "leave out"  # nothing says whether it is: the record is counted and changes nothing
+    REFUSE = "refuse"  # something says that it is not
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
     """What a cutter has to know about a file.
@@ -77,6 +86,8 @@ class Shape:
         columns: how many the header has.
         first_line: number of the line behind the header.
         may_be_cut: the end of the data need not be the end of the file, so nothing is concluded from it.
+        open_end: what to do with a last record that no line feed ends.
+        suspicion: why it is refused, as a sentence.
     """
 
     delimiter: bytes
@@ -84,6 +95,8 @@ class Shape:
     columns: int
     first_line: int = 2
     may_be_cut: bool = False
+    open_end: OpenEnd = OpenEnd.TAKE
+    suspicion: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +112,13 @@ class _Records:
 
 
 class RecordCutter:
-    """Takes a file in chunks of any size and gives blocks."""
+    """Takes a file in chunks of any size and gives blocks.
+
+    Attributes:
+        is_open_ended: whether the file was read to its end and no line feed ends its last record.
+        left_out: the last record, if it was counted and left out; a block without records if it is not a row.
+        left_out_line: the line in which that record begins.
+    """
 
     def __init__(self, shape: Shape, *, most_rows: int, first_rows: int | None = None) -> None:
         self._shape = shape
@@ -110,6 +129,9 @@ class RecordCutter:
         self._line = shape.first_line
         self._is_skipping = False
         self._rows_read = 0
+        self.is_open_ended = False
+        self.left_out: Block | None = None
+        self.left_out_line = 0
 
     def blocks(self, chunks: Iterable[bytes]) -> Iterator[Block]:
         """The blocks of a file. Ends early when so many rows were read as were asked for."""
@@ -152,7 +174,29 @@ class RecordCutter:
                 f"The record that begins in line {self._line_of_last(records, open_record)} is not whole, and the file "
                 "ends there. Nothing of it is used; it is fetched anew."
             )
-        yield self._block(_without_last(records) if is_short else records)
+        if is_short:
+            records = _without_last(records)
+        elif not is_ended and not self._shape.may_be_cut:
+            records = self._judge_open_end(records)
+        yield self._block(records)
+
+    def _judge_open_end(self, records: _Records) -> _Records:
+        """Take, leave out or refuse the last record, which no line feed ends."""
+        self.is_open_ended = True
+        if self._shape.open_end is OpenEnd.REFUSE:
+            raise TruncatedFile(
+                f"No line feed ends the last row of the file, in line {self._line_of_last(records, b'')}. "
+                f"{self._shape.suspicion} Nothing was changed. The file is fetched again; if it is still the "
+                "same at the next scheduled run, it is taken as it is."
+            )
+        if self._shape.open_end is OpenEnd.TAKE or records.refused or not len(records.ends):
+            return records
+        start = int(records.ends[-2]) + 1 if len(records.ends) > 1 else 0
+        alone = _Records(
+            records.data[start:], records.ends[-1:] - start, records.lines[-1:], records.delimiters[-1:], 0, Findings()
+        )
+        self.left_out, self.left_out_line = self._block(alone), int(records.lines[-1])
+        return _without_last(records)
 
     def _are_rows(self, data: bytes) -> bool:
         """Whether every line is a record by itself, with all its fields."""
@@ -163,7 +207,7 @@ class RecordCutter:
         return bool((counts == self._shape.columns - 1).all())
 
     def _line_of_last(self, records: _Records, open_record: bytes) -> int:
-        return self._line if open_record else int(records.lines[-1])
+        return self._line if open_record or not len(records.lines) else int(records.lines[-1])
 
     def _skip(self, chunk: bytes) -> bytes:
         """What follows the line that was too long."""
@@ -250,9 +294,9 @@ def _with_refused(records: _Records) -> _Records:
 
 
 def _without_last(records: _Records) -> _Records:
-    return _Records(
-        records.data, records.ends[:-1], records.lines[:-1], records.delimiters[:-1], records.refused, records.findings
-    )
+    ends = records.ends[:-1]
+    data = records.data[: int(ends[-1]) + 1] if len(ends) else b""
+    return _Records(data, ends, records.lines[:-1], records.delimiters[:-1], records.refused, records.findings)
 
 
 def _filled(records: _Records, lengths: Positions) -> NDArray[np.bool_]:

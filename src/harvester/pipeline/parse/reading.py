@@ -14,7 +14,7 @@ import polars as pl
 
 from harvester.kernel.network import Field, Network
 from harvester.pipeline.parse.binding import Binding
-from harvester.pipeline.parse.blocks import BLOCK_BYTES, Block, RecordCutter, Shape
+from harvester.pipeline.parse.blocks import BLOCK_BYTES, Block, OpenEnd, RecordCutter, Shape
 from harvester.pipeline.parse.columns import ColumnReader
 from harvester.pipeline.parse.dialect import Dialect, open_file
 from harvester.pipeline.parse.duplicates import Duplicates, ProductTracker
@@ -51,6 +51,9 @@ class ParseReport:
         rows_read: records behind the header, blank lines left out.
         rows_valid: of them, those that became rows.
         rows_known: of those, the ones that were known from an earlier file.
+        is_open_ended: no line feed ends the last record.
+        left_out: line of the last record, if it was counted and left out because it may be cut.
+        left_out_identity: type and value of that record's identity, if it has one.
         findings: refused rows and warnings by their codes, with samples.
         duplicates: what the whole file says about its products; none before the end, and in a test run.
     """
@@ -61,8 +64,15 @@ class ParseReport:
     rows_read: int = 0
     rows_valid: int = 0
     rows_known: int = 0
+    is_open_ended: bool = False
+    left_out: int | None = None
+    left_out_identity: tuple[int, str] | None = None
     findings: Findings = field(default_factory=Findings)
     duplicates: Duplicates | None = None
+
+    @property
+    def rows_rejected(self) -> int:
+        return self.rows_read - self.rows_valid - (self.left_out is not None)
 
     @property
     def stock_cells(self) -> int:
@@ -89,6 +99,9 @@ class Parsing:
         limits: ParseLimits | None = None,
         encoding: Encoding | None = None,
         first_rows: int | None = None,
+        may_be_cut: bool | None = None,
+        open_end: OpenEnd = OpenEnd.TAKE,
+        suspicion: str = "",
         threads: int | None = None,
         block_bytes: int = BLOCK_BYTES,
     ) -> None:
@@ -98,6 +111,16 @@ class Parsing:
         self._first_rows = first_rows
         self._threads = threads or min(os.cpu_count() or 1, _MOST_THREADS)
         self._block_bytes = block_bytes
+        shape = Shape(
+            delimiter=self._opening.dialect.delimiter.encode(),
+            quoted=self._opening.dialect.quoted,
+            columns=len(self._opening.binding.header),
+            first_line=self._opening.first_line,
+            may_be_cut=first_rows is not None if may_be_cut is None else may_be_cut,
+            open_end=open_end,
+            suspicion=suspicion,
+        )
+        self._cutter = RecordCutter(shape, most_rows=self._limits.rows, first_rows=first_rows)
         columns = ColumnReader(self._opening.dialect, self._opening.binding)
         self._rows = RowReader(columns, network, settings)
         self._known: Known | None = None
@@ -136,11 +159,22 @@ class Parsing:
             for part in parts:
                 self._note(part)
                 yield part
-        self.report.encoding = self._text.encoding
+        self._note_end()
         if self._first_rows is None:
             self.report.duplicates = self._tracker.finish()
             if self._known:
                 self._known.finish(self.report.duplicates.superseded)
+
+    def check_records(self) -> ParseReport:
+        """Read the file to its end without making rows of it: whether its records are whole, and how many there are.
+
+        Raises:
+            TruncatedFile, RowCountLimitExceeded, EncodingUnreadable: a run would raise them too.
+        """
+        for block in self._blocks():
+            self.report.rows_read += block.rows_read
+        self._note_end()
+        return self.report
 
     def _read(self) -> Generator[Part]:
         """Blocks read side by side, in their order, and never more of them than threads."""
@@ -162,16 +196,17 @@ class Parsing:
         )
 
     def _blocks(self) -> Iterator[Block]:
-        shape = Shape(
-            delimiter=self._opening.dialect.delimiter.encode(),
-            quoted=self._opening.dialect.quoted,
-            columns=len(self._opening.binding.header),
-            first_line=self._opening.first_line,
-            may_be_cut=self._first_rows is not None,
-        )
-        cutter = RecordCutter(shape, most_rows=self._limits.rows, first_rows=self._first_rows)
-        blocks = cutter.blocks(_rechunked(self._opening.rows, self._block_bytes))
+        blocks = self._cutter.blocks(_rechunked(self._opening.rows, self._block_bytes))
         return (block for block in blocks if block.rows_read)
+
+    def _note_end(self) -> None:
+        self.report.encoding = self._text.encoding
+        self.report.is_open_ended = self._cutter.is_open_ended
+        if block := self._cutter.left_out:
+            self.report.rows_read += block.rows_read
+            self.report.left_out = self._cutter.left_out_line
+            if len(block.ends):
+                self.report.left_out_identity = self._rows.identity(block)
 
     def _note(self, part: Part) -> None:
         self.report.rows_read += part.rows_read

@@ -14,12 +14,14 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from harvester.kernel.identity import NUMBERS, IdentityType
 from harvester.kernel.link_rules import LinkRules
 from harvester.kernel.network import Field, Network
 from harvester.kernel.numerals import DecimalStyle
 from harvester.kernel.rejects import Fault, Rejected
 from harvester.kernel.sale_period import holds_at
 from harvester.kernel.stock import Stock, UnknownStock, read_stock
+from harvester.kernel.urls import url_hash
 from harvester.pipeline.parse.blocks import Block
 from harvester.pipeline.parse.columns import ColumnReader
 from harvester.pipeline.parse.faults import FAULT_TYPE, NUMBER, no_faults
@@ -119,6 +121,16 @@ class RowReader:
         valid, findings, warned = judged(worked, block)
         frame = finished(valid) if valid.height else pl.DataFrame(schema=SCHEMA)
         return Rows(frame, (block.findings, findings), block.rows_read, warned, _shortened(valid, frame))
+
+    def identity(self, block: Block) -> tuple[int, str] | None:
+        """Return type and value of the identity of a block's only record, whether or not the record is a valid row."""
+        looked = self._links.unwrapped(self._columns.read(block, self._looks))
+        row = self._mended(self._worked(looked, block)).row(0, named=True)
+        for kind, field in ((IdentityType.NETWORK_ITEM_ID, Field.ITEM_ID), (IdentityType.SKU, Field.SKU)):
+            if value := row.get(field.value):
+                return NUMBERS[kind], value
+        address = row["identity"]
+        return (NUMBERS[IdentityType.URL_HASH], url_hash(address)) if address else None
 
     def _wanted(self) -> Iterator[pl.Expr]:
         """The look: cells, and what is to be seen about them."""
