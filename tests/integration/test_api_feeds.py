@@ -34,6 +34,29 @@ def test_a_feed_is_shown_with_its_settings_and_without_secrets(world, operator):
     assert secrets.open_document("feed", world.feed.id)["password"] not in str(shown)
 
 
+def test_a_feed_shows_how_its_files_are_read(world, operator):
+    given = {"decimal_style": ",", "use_manifest": False, "accepts_url_identity": True, "unchanged_means_seen": True}
+    shown = operator.read(f"/feeds/{world.feed.id}")
+    assert not {name: shown[name] for name in given}.items() & given.items()
+    world.change(**given)
+    shown = operator.read(f"/feeds/{world.feed.id}")
+    assert {name: shown[name] for name in given} == given
+
+
+def test_a_run_can_be_named_by_its_number(world, operator):
+    run = world.hold()
+    by_number, by_id = operator.read(f"/runs/{run.no}"), operator.read(f"/runs/{run.id}")
+    # What a decision leads to is told for the moment of the request.
+    assert {**by_number, "choices": None} == {**by_id, "choices": None}
+    body = decision(operator, run, reason="not whole")
+    assert operator.write(f"/runs/{run.no}/reject", body).status_code == 202
+    for number in (run.no + 1, 2**63 - 1):
+        assert refused(operator.get(f"{BASE}/runs/{number}")) == (404, "RUN_NOT_FOUND")
+        assert refused(operator.write(f"/runs/{number}/approve", {"expected": body["expected"]}))[0] == 404
+    for wrong in ("0", "-1", str(2**63), "x"):
+        assert refused(operator.get(f"{BASE}/runs/{wrong}")) == (404, "NOT_FOUND")
+
+
 def test_a_feed_shows_its_visible_offers_or_why_there_are_none(world, operator):
     world.put(100, 101)
     world.run()

@@ -30,6 +30,34 @@ def jobs():
     return Job.objects.filter(kind="feeds.run").count()
 
 
+def test_every_answer_has_a_request_id_of_its_own_that_the_problem_and_the_log_repeat(application, client, monkeypatch):
+    tag = application.get(f"{BASE}/offers").headers["ETag"]
+    answers = [
+        application.get(f"{BASE}/offers"),
+        application.get(f"{BASE}/offers", headers={"If-None-Match": tag}),
+        application.get(f"{BASE}/openapi.json"),
+        application.get(f"{BASE}/nothing-here"),
+        application.get(f"{BASE}/offers", {"page_size": 0}),
+        application.delete(f"{BASE}/offers"),
+        application.post(f"{BASE}/offers", b"x" * 70_000, content_type="application/json"),
+        client.get(f"{BASE}/offers", headers={"X-Request-Id": "chosen by the client"}),
+    ]
+    ids = [answer.headers["X-Request-Id"] for answer in answers]
+    assert [answer.status_code for answer in answers] == [200, 304, 200, 404, 422, 405, 413, 401]
+    assert len(set(ids)) == len(answers)
+    assert all(len(number) == 32 for number in ids)
+    assert [answer.json()["request_id"] for answer in answers[3:]] == ids[3:]
+
+    def fail(*_):
+        raise RuntimeError("something nobody expected")
+
+    monkeypatch.setattr(offers_module.search, "search", fail)
+    with logged() as lines:
+        answer = application.get(f"{BASE}/offers")
+        [line] = [line for line in lines() if line["event"] == "API_REQUEST_FAILED"]
+    assert line["request_id"] == answer.headers["X-Request-Id"] == answer.json()["request_id"]
+
+
 def test_who_has_it_already_gets_no_body(application):
     first = application.get(f"{BASE}/offers")
     tag = first.headers["ETag"]

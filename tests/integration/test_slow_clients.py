@@ -222,6 +222,8 @@ def test_what_is_no_request_gets_a_problem_and_no_query_is_logged(served, reques
     got, headers, body = served.ask(request_bytes)
     assert (got, headers["content-type"]) == (status, "application/problem+json")
     assert json.loads(body)["status"] == status
+    assert json.loads(body)["request_id"] == headers["x-request-id"]
+    assert headers["x-request-id"] in served.logged
     assert "canary-71" not in body.decode() + served.logged
     assert "REQUEST_REFUSED" in served.logged
 

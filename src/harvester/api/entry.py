@@ -3,12 +3,14 @@
 import time
 from collections.abc import Callable
 from http import HTTPStatus
+from uuid import uuid4
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponseBase
 from django.urls import resolve
 
 from harvester.api import problems, traffic
+from harvester.guards.logs import REQUEST_ID, log_context
 from harvester.ops import statements
 
 Handler = Callable[[HttpRequest], HttpResponseBase]
@@ -28,7 +30,11 @@ def answer_api(get_response: Handler) -> Handler:
         if not request.path_info.startswith(PREFIX):
             return get_response(request)
         began = time.monotonic()
-        response = _answer_anyhow(request)
+        request_id = uuid4().hex
+        request.META[REQUEST_ID] = request_id
+        with log_context(request_id=request_id):
+            response = _answer_anyhow(request)
+        response.headers[problems.REQUEST_ID_HEADER] = request_id
         traffic.note(request, response.status_code, time.monotonic() - began)
         return response
 

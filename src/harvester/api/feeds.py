@@ -26,7 +26,8 @@ _OPERATE = BearerKey(Scope.FEEDS_OPERATE)
 
 _SETTINGS = (
     "transport", "host", "path", "username", "compression", "encoding", "default_currency", "unknown_stock",
-    "kept_parameters", "max_file_bytes", "max_rows", "max_products", "thresholds", "created_at", "updated_at",
+    "kept_parameters", "decimal_style", "use_manifest", "accepts_url_identity", "unchanged_means_seen",
+    "max_file_bytes", "max_rows", "max_products", "thresholds", "created_at", "updated_at",
 )  # fmt: skip
 
 

@@ -10,6 +10,7 @@ from django.db import InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse
 from ninja.errors import HttpError, ValidationError
 from pydantic import BaseModel, Field
+from structlog.contextvars import get_contextvars
 
 from harvester.guards.redaction import redact_text
 from harvester.kernel.errors import Conflict, HarvesterError, InvalidInput, NotFound, TransientError
@@ -18,6 +19,8 @@ from harvester.ops.statements import is_timeout
 log = structlog.get_logger(__name__)
 
 MEDIA_TYPE = "application/problem+json"
+#: In every answer of the API, and in the lines that the log has of it.
+REQUEST_ID_HEADER = "X-Request-Id"
 #: Seconds after which whoever met an outage may try again.
 OUTAGE_SECONDS = 5
 #: Seconds after which whoever asked for too much may try again; at once would make it worse.
@@ -41,6 +44,7 @@ class Problem(BaseModel):
     status: int
     code: str = Field(description="stable; decide by this, never by the texts")
     detail: str = Field(description="what happened, what was left as it was, and what to do, for people")
+    request_id: str = Field(description="the same as the header `X-Request-Id`; name it when you report the problem")
     errors: list[FieldProblem] = Field(default=[], description="with INVALID_INPUT: what is wrong, field by field")
 
 
@@ -81,7 +85,15 @@ def problem(
     errors: Sequence[FieldProblem] = (),
     headers: Mapping[str, str] | None = None,
 ) -> HttpResponse:
-    told = Problem(title=HTTPStatus(status).phrase, status=status, code=code, detail=detail, errors=list(errors))
+    request_id = str(get_contextvars().get("request_id", ""))
+    told = Problem(
+        title=HTTPStatus(status).phrase,
+        status=status,
+        code=code,
+        detail=detail,
+        request_id=request_id,
+        errors=list(errors),
+    )
     body = told.model_dump_json(exclude=None if errors else {"errors"})
     more = {"Cache-Control": "no-store", **(headers or {})}
     return HttpResponse(body, status=status, content_type=MEDIA_TYPE, headers=more)

@@ -1,17 +1,17 @@
 """Runs of feeds, and the decisions about those that are held."""
 
 from dataclasses import asdict
-from typing import Any
+from typing import Annotated, Any
 from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse
-from ninja import Query, Router
+from ninja import Path, Query, Router
 from pydantic import Field
 
 from harvester.api import answers, cursors
 from harvester.api.jobs import enqueued
 from harvester.api.keys import BearerKey, key_of
-from harvester.api.shapes import Approval, Filters, Job, Rejection, Run, Runs, RunSummary
+from harvester.api.shapes import HIGHEST, Approval, Filters, Job, Rejection, Run, Runs, RunSummary
 from harvester.catalog.exposure import missed_by
 from harvester.catalog.holds import choices
 from harvester.catalog.ignoring import PROMOTED
@@ -20,6 +20,10 @@ from harvester.feeds import decisions, reading
 from harvester.feeds.models import FeedRun
 from harvester.feeds.states import Trigger
 from harvester.ops.scopes import Scope
+
+RunId = Annotated[
+    UUID | Annotated[int, Field(ge=1, le=HIGHEST)], Path(description="as `id` or `no` of a run: people call it by `no`")
+]
 
 router = Router(tags=["runs"], auth=BearerKey(Scope.FEEDS_READ))
 _OPERATE = BearerKey(Scope.FEEDS_OPERATE)
@@ -67,7 +71,7 @@ def list_runs(request: HttpRequest, filters: Query[RunFilters]) -> HttpResponse:
 
 
 @router.get("/runs/{run_id}", response=Run, operation_id="get_run", summary="Get one run")
-def get_run(request: HttpRequest, run_id: UUID) -> HttpResponse:
+def get_run(request: HttpRequest, run_id: RunId) -> HttpResponse:
     """A run with its figures; of a held one, `expected` is what a decision has to send back."""
     return answers.read(request, run_shape(reading.run(run_id)))
 
@@ -75,19 +79,23 @@ def get_run(request: HttpRequest, run_id: UUID) -> HttpResponse:
 @router.post(
     "/runs/{run_id}/approve", response={202: Job}, operation_id="approve_run", summary="Approve a run", auth=_OPERATE
 )
-def approve_run(request: HttpRequest, run_id: UUID, body: Approval) -> HttpResponse:
+def approve_run(request: HttpRequest, run_id: RunId, body: Approval) -> HttpResponse:
     """Have a held run promoted. It is a job: a rule may still refuse it, and then the job's error says why."""
     actor, seen = key_of(request).actor, body.expected.model_dump()
-    return answers.write(request, 202, lambda: enqueued(decisions.request_approval(actor, run_id, seen)))
+    return answers.write(
+        request, 202, lambda: enqueued(decisions.request_approval(actor, reading.run_id(run_id), seen))
+    )
 
 
 @router.post(
     "/runs/{run_id}/reject", response={202: Job}, operation_id="reject_run", summary="Reject a run", auth=_OPERATE
 )
-def reject_run(request: HttpRequest, run_id: UUID, body: Rejection) -> HttpResponse:
+def reject_run(request: HttpRequest, run_id: RunId, body: Rejection) -> HttpResponse:
     """Have a held run dropped; what consumers see stays as it is. It is a job, like an approval."""
     actor, seen = key_of(request).actor, body.expected.model_dump()
-    return answers.write(request, 202, lambda: enqueued(decisions.request_rejection(actor, run_id, body.reason, seen)))
+    return answers.write(
+        request, 202, lambda: enqueued(decisions.request_rejection(actor, reading.run_id(run_id), body.reason, seen))
+    )
 
 
 def run_shape(figures: FeedRun) -> Run:

@@ -133,6 +133,12 @@ class Feed(FeedSummary):
         description="what a stock text means that is empty or not understood: IN_STOCK, OUT_OF_STOCK or REJECT"
     )
     kept_parameters: list[str] = Field(description="parameters of links that choose a product of this feed")
+    decimal_style: str = Field(
+        description='the decimal separator where a price has two readings: "." or ","; empty: such a price is refused'
+    )
+    use_manifest: bool = Field(description="compare a file with the partner's manifest, where the network has one")
+    accepts_url_identity: bool = Field(description="do not hold a run whose products have nothing but their address")
+    unchanged_means_seen: bool = Field(description="a file that is still the same confirms the products in it")
     expiry_hours: int | None = Field(description="after so many hours unseen, a product is shown no more")
     offers_expire_at: datetime | None = Field(
         description="when the offers of the last promoted run disappear, or did, if no run is promoted or decided"

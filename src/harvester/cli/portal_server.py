@@ -16,6 +16,7 @@ from gunicorn.sock import TCP6Socket, TCPSocket
 
 from harvester.cli.signals import StopRequest, end_with_parent
 from harvester.guards.gunicorn_logs import GunicornLogger
+from harvester.guards.logs import REQUEST_ID
 from harvester.kernel.config import Config
 from harvester.kernel.errors import ConfigError, TransientError
 
@@ -81,6 +82,7 @@ class PortalLogger(GunicornLogger):
             path=path,
             status=int(str(resp.status).split(None, 1)[0]),
             milliseconds=round(request_time / timedelta(milliseconds=1)),
+            **({"request_id": environ[REQUEST_ID]} if REQUEST_ID in environ else {}),
         )
 
 

@@ -16,6 +16,7 @@ from contextlib import suppress
 from functools import partial
 from http import HTTPStatus
 from typing import Any
+from uuid import uuid4
 
 import structlog
 from gunicorn.http import errors
@@ -146,17 +147,18 @@ def length_of(data: bytes | bytearray) -> int | None:
     return end + 4 + int(digits)
 
 
-def refusal(status: int, detail: str) -> bytes:
+def refusal(status: int, detail: str, request_id: str) -> bytes:
     """A whole answer as RFC 9457 has it, before any application was asked."""
     phrase = HTTPStatus(status).phrase
     code = phrase.upper().replace(" ", "_").replace("-", "_")
     told = {"type": "about:blank", "title": phrase, "status": status, "code": code, "detail": detail}
-    body = json.dumps(told).encode()
+    body = json.dumps({**told, "request_id": request_id}).encode()
     head = [
         f"HTTP/1.1 {status} {phrase}",
         "Content-Type: application/problem+json",
         f"Content-Length: {len(body)}",
         "Cache-Control: no-store",
+        f"X-Request-Id: {request_id}",
         "Connection: close",
         *(["Retry-After: 1"] if status == HTTPStatus.SERVICE_UNAVAILABLE else []),
     ]
@@ -272,10 +274,11 @@ class PortalWorker(ThreadWorker):
         self.poller.register(conn.sock, selectors.EVENT_READ, partial(self.on_client_socket_readable, conn))
 
     def _refuse(self, conn: TConn, problem: Refused) -> None:
-        log.info("REQUEST_REFUSED", status=problem.status, client=_host(conn.client))
+        request_id = uuid4().hex
+        log.info("REQUEST_REFUSED", status=problem.status, client=_host(conn.client), request_id=request_id)
         self._forget(conn)
         with suppress(OSError):
-            conn.sock.send(refusal(problem.status, problem.detail))
+            conn.sock.send(refusal(problem.status, problem.detail, request_id))
         self._linger(conn)
 
     def handle_error(self, req: Any, client: Any, addr: Any, exc: BaseException) -> None:  # noqa: ARG002
@@ -283,14 +286,16 @@ class PortalWorker(ThreadWorker):
         status = _STATUS.get(type(exc), 400 if isinstance(exc, errors.ParseException) else 500)
         if isinstance(exc, errors.InvalidResponseHeader | errors.InvalidResponseHeaderName):
             status = 500
+        request_id = uuid4().hex
         if status == HTTPStatus.INTERNAL_SERVER_ERROR:
-            log.error("REQUEST_BROKEN", client=_host(addr), exc_info=exc)
+            log.error("REQUEST_BROKEN", client=_host(addr), request_id=request_id, exc_info=exc)
             detail = "Something went wrong on our side; the log of the portal knows what it was."
         else:
-            log.info("REQUEST_REFUSED", status=status, client=_host(addr), reason=type(exc).__name__)
+            reason = type(exc).__name__
+            log.info("REQUEST_REFUSED", status=status, client=_host(addr), reason=reason, request_id=request_id)
             detail = "The request is not valid HTTP, so nothing was done. Check its request line and its headers."
         with suppress(OSError):
-            client.sendall(refusal(status, detail))
+            client.sendall(refusal(status, detail, request_id))
 
     def murder_pending(self) -> None:
         """Once a second: end what took too long, and when the process ends, what has not begun."""

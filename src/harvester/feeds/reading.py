@@ -56,11 +56,22 @@ def feeds(*, status: FeedStatus | None = None, after: str = "", most: int = 20) 
     return list(found[:most])
 
 
-def run(run_id: UUID) -> FeedRun:
-    """A run with its figures and its feed."""
-    found = FeedRun.objects.select_related("run", "feed__source").filter(pk=run_id).first()
+def run(run: UUID | int) -> FeedRun:
+    """A run with its figures and its feed, by its id or its number."""
+    wanted = {"run__no": run} if isinstance(run, int) else {"pk": run}
+    found = FeedRun.objects.select_related("run", "feed__source").filter(**wanted).first()
     if found is None:
-        raise RunNotFound(f"There is no run {run_id} of a feed; it may have been cleared away.")
+        raise RunNotFound(f"There is no run {run} of a feed; it may have been cleared away.")
+    return found
+
+
+def run_id(run: UUID | int) -> UUID:
+    """The id of a run that may be named by its number."""
+    if isinstance(run, UUID):
+        return run
+    found = FeedRun.objects.filter(run__no=run).values_list("pk", flat=True).first()
+    if found is None:
+        raise RunNotFound(f"There is no run {run} of a feed; it may have been cleared away.")
     return found
 
 

@@ -70,6 +70,10 @@ def log_uncaught() -> None:
     sys.unraisablehook = lambda end: _log_uncaught(end.exc_type, end.exc_value, end.exc_traceback)
 
 
+#: Where the number of a request stands among what the server knows of it, for its line in the log.
+REQUEST_ID = "harvester.request_id"
+
+
 def bind(**ids: Any) -> None:
     """Add these fields to every event that this thread or task logs from now on."""
     structlog.contextvars.bind_contextvars(**ids)
