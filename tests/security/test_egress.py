@@ -23,9 +23,9 @@ from harvester.guards.egress import (
 from harvester.guards.ftp import connect_ftp
 from harvester.guards.hosts import read_host
 from harvester.guards.sftp import connect_sftp
-from harvester.guards.special_networks import special_reason
 from harvester.kernel.config import Config
 from harvester.kernel.errors import ConfigError, TransientError
+from harvester.kernel.special_networks import special_reason
 
 PUBLIC = "93.184.215.14"
 PUBLIC_V6 = "2606:2800:21f:cb07::1"

@@ -51,6 +51,9 @@ LINKS = [
     *("https://user@shop.example/p", "https://shop.example:99999/", "https://sho p.example/", "https://-x.example/"),
     *("https://shop.example\\p", "HTTPS://shop.example/p", " https://shop.example/p/1 ", "https://a..b/"),
     *("https://[::1]/p", "https://[bad/", "https://shop.example./p", "https://x" + "y" * 70 + ".example/"),
+    *("http://localhost:3000/p", "http://intranet/p", "https://nas.local/p", "http://127.0.0.1/p", "http://10.1.2.3/p"),
+    *("http://127.1/p", "http://2130706433/p", "http://0x7f.1/p", "http://256.256.256.256/p", "http://93.184.216.34/p"),
+    *("https://shop.localhost", "https://shop.internal?a=1", "https://shop.local.example/p", "https://shop.1e/p"),
     "https://shop.example/" + "x" * 4100,
 ]
 TRACKED = ["https://brand.sjv.io/c/1/2/3", "https://goto.brand.example/c/11/22/33/", "http://brand.pxf.io/c/9/8/7"]

@@ -1,5 +1,7 @@
 """What runs leave behind, row by row in dictionaries: matching and promotion as they would be written for ten rows."""
 
+from django.conf import settings
+
 from harvester.feeds.networks import network_named
 from harvester.pipeline.parse import ParseSettings
 from tests.support.slow_parse import slow_parse
@@ -15,7 +17,7 @@ class SlowCatalog:
     """Products by their identity, each with its content, its prices and whether the last run saw it."""
 
     def __init__(self, moment):
-        self._settings = ParseSettings(moment=moment)
+        self._settings = ParseSettings(moment=moment, allowed_networks=settings.CONFIG.egress_networks)
         self.contents, self.prices, self.seen = {}, {}, set()
 
     def read(self, data, *, delimiter, quoted):

@@ -17,7 +17,7 @@ from harvester.kernel.sale_period import holds_at
 from harvester.kernel.signature import Content, content_hash, price_signature
 from harvester.kernel.stock import Stock, UnknownStock, read_stock
 from harvester.kernel.text import trim
-from harvester.kernel.urls import canonical_url, identity_url, is_web_url, url_hash
+from harvester.kernel.urls import canonical_url, identity_url, is_public_url, url_hash
 
 TEXTS = (Field.MPN, Field.BRAND, Field.CATEGORY, Field.DESCRIPTION, Field.PROMOTION)
 
@@ -162,7 +162,9 @@ def slow_row(texts, places, network, settings):
     if not trim(one(Field.TITLE)):
         raise Rejected(Fault.NO_TITLE)
     landing = one(Field.LANDING_URL) or one(Field.URL)
-    links = replace(network.links, kept_names=frozenset(settings.kept_parameters))
+    links = replace(
+        network.links, kept_names=frozenset(settings.kept_parameters), allowed_networks=settings.allowed_networks
+    )
     url = canonical_url(landing, links)
     offered = slow_prices(one, charged, settings)
     item_id, sku = clean_identifier(one(Field.ITEM_ID)), clean_identifier(one(Field.SKU))
@@ -179,8 +181,8 @@ def slow_row(texts, places, network, settings):
     content = {
         "title": trim(one(Field.TITLE)),
         "url": url,
-        "tracked_url": link if link != url and is_web_url(link) else None,
-        "image_url": image if is_web_url(image) else None,
+        "tracked_url": link if link != url and is_public_url(link, links) else None,
+        "image_url": image if is_public_url(image, links) else None,
         "item_id": item_id or None,
         "sku": sku or None,
         "gtin": gtin,
@@ -204,7 +206,7 @@ def slow_row(texts, places, network, settings):
     noticed = {
         WarningCode.UNKNOWN_STOCK: is_unknown,
         WarningCode.BAD_GTIN: bad_gtin,
-        WarningCode.BAD_IMAGE_URL: bool(image) and not is_web_url(image),
+        WarningCode.BAD_IMAGE_URL: bool(image) and not is_public_url(image, links),
     }
     return row, [*offered.warnings, *(code for code, is_so in noticed.items() if is_so)]
 

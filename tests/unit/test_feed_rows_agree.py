@@ -2,6 +2,8 @@
 
 import json
 from datetime import UTC, datetime
+from ipaddress import ip_network
+from urllib.parse import quote
 
 import polars as pl
 import pytest
@@ -58,6 +60,7 @@ def dirty_feed(seed):
         default_currency=rng.choice([None, "USD", "EUR"]),
         decimal_style=rng.choice([None, ".", ","]),
         unknown_stock=rng.choice(list(UnknownStock)),
+        allowed_networks=rng.choice([(), (), (ip_network("127.0.0.0/8"),), (ip_network("10.0.0.0/8"),)]),
         kept_parameters=rng.choice([(), (), ("ref", "intsrc"), ("utm_source",)]),
     )
     return networks()[name], data, said, rng.choice([20_000, 200_000, 4_000_000])
@@ -90,6 +93,7 @@ RULES = [
     LinkRules(tracked_path="/c/.*", landing_parameters=("u", "url"), tracking_prefixes=("x_",)),
     LinkRules(tracked_path="/go"),
     LinkRules(kept_names=frozenset({"ref", "gclid"})),
+    LinkRules(allowed_networks=(ip_network("127.0.0.0/8"), ip_network("::1/128"))),
     LinkRules(kept_names=frozenset({"utm_x", "pk_x"})),
     # A prefix that would swallow what chooses the product: the kernel never lets it.
     LinkRules(tracking_names=IDENTITY_NAMES, tracking_prefixes=("p", "s")),
@@ -116,6 +120,8 @@ ADDRESSES = st.one_of(
     st.tuples(st.sampled_from(TRACKED), st.sampled_from(["?u=", "?a=1&u=", "?url=", "/?u="]), st.sampled_from(LANDINGS),
               st.lists(ADDRESS_LETTERS, max_size=8)).map(lambda parts: "".join(parts[:3]) + "".join(parts[3])),
     st.sampled_from(LINKS),
+    st.sampled_from(LINKS).map(lambda link: f"https://brand.sjv.io/c/1/2/3?u={quote(link, safe='')}"),
+    st.sampled_from(["http://localhost/c/1/2/3?u=https://shop.example/p", "http://a.local/c/1/2/3?u=https://b.example"]),
     st.text(st.sampled_from(NASTY), max_size=20),
 )  # fmt: skip
 

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime
+from ipaddress import ip_network
 
 import numpy as np
 import polars as pl
@@ -176,6 +177,7 @@ def test_records_with_line_feeds_within_are_known_too(remembering):
         {"settings": ParseSettings(moment=MOMENT, decimal_style=",")},
         {"settings": ParseSettings(moment=MOMENT, unknown_stock=UnknownStock.OUT_OF_STOCK)},
         {"settings": ParseSettings(moment=MOMENT, kept_parameters=("ref",))},
+        {"settings": ParseSettings(moment=MOMENT, allowed_networks=(ip_network("10.0.0.0/8"),))},
         {"data": feed(*many(*range(1, 9)), delimiter=",").encode()},
         {"data": feed(*many(*range(1, 9))).replace("Name", "Title", 1).encode()},
         {"data": quoted_feed(*many(*range(1, 9)), delimiter="\t").encode()},
@@ -187,6 +189,7 @@ def test_records_with_line_feeds_within_are_known_too(remembering):
         "decimals",
         "unknown stock",
         "kept parameters",
+        "allowed networks",
         "delimiter",
         "header",
         "quotes",

@@ -4,6 +4,7 @@ import hashlib
 import random
 import string
 from dataclasses import replace
+from ipaddress import ip_network
 from urllib.parse import quote
 
 import pytest
@@ -15,6 +16,7 @@ from harvester.kernel.rejects import Fault, RejectCode, Rejected
 from harvester.kernel.urls import (
     canonical_url,
     identity_url,
+    is_public_url,
     is_web_url,
     link_identity,
     split_url,
@@ -83,9 +85,9 @@ IDENTITIES = [
     ("https://fa\u00df.example/p", "xn--fa-hia.example/p"),
     ("https://\uff53hop\u3002example/p", "shop.example/p"),
     ("https://my_shop.example/p", "my_shop.example/p"),
-    ("http://127.0.0.1:8000/p", "127.0.0.1:8000/p"),
-    ("http://[::1]/p", "[0000:0000:0000:0000:0000:0000:0000:0001]/p"),
-    ("http://[0:0::1]:8080/p", "[0000:0000:0000:0000:0000:0000:0000:0001]:8080/p"),
+    ("http://93.184.216.34:8000/p", "93.184.216.34:8000/p"),
+    ("http://[2606:2800::1]/p", "[2606:2800:0000:0000:0000:0000:0000:0001]/p"),
+    ("http://[2606:2800:0:0::1]:8080/p", "[2606:2800:0000:0000:0000:0000:0000:0001]:8080/p"),
     # spelling
     ("https://shop.example/%7Ebob/%c3%a9", "shop.example/~bob/%C3%A9"),
     ("https://shop.example/~bob/\u00e9", "shop.example/~bob/%C3%A9"),
@@ -245,6 +247,15 @@ REFUSED = [
     ("https://[fe80::1%25eth0]/p", Fault.URL_HOST),
     ("https://[127.0.0.1]/p", Fault.URL_HOST),
     ("https://::1/p", Fault.URL_HOST),
+    ("http://256.256.256.256/p", Fault.URL_HOST),
+    ("http://0x100.2.3.4/p", Fault.URL_HOST),
+    ("http://127.1/p", Fault.URL_HOST),
+    ("http://127.0.0.01/p", Fault.URL_HOST),
+    ("http://0x7f.0x1/p", Fault.URL_HOST),
+    ("http://2130706433/p", Fault.URL_HOST),
+    ("http://shop.7/p", Fault.URL_HOST),
+    ("http://1.2.3.4.5/p", Fault.URL_HOST),
+    ("http://\uff11\uff12\uff17.1/p", Fault.URL_HOST),
     ("https://shop.example:0/p", Fault.URL_PORT),
     ("https://shop.example:65536/p", Fault.URL_PORT),
     ("https://shop.example:" + "9" * 4000, Fault.URL_PORT),
@@ -269,6 +280,40 @@ def test_what_is_no_address_of_the_web_is_refused(text, fault):
     assert fault_of(text) is fault
 
 
+LOOPBACK, OFFICE = ip_network("127.0.0.0/8"), ip_network("10.0.0.0/8")
+#: A host that is not of the public internet, and a network that, once it is allowed, allows the host.
+PRIVATE = [
+    *[("localhost", LOOPBACK), ("localhost:3000", LOOPBACK), ("shop.localhost", LOOPBACK), ("127.0.0.1", LOOPBACK)],
+    *[("127.9.9.9:80", LOOPBACK), ("[::ffff:127.0.0.1]", None), ("[::1]", ip_network("::1/128"))],
+    *[("10.1.2.3", OFFICE), ("intranet", OFFICE), ("com", OFFICE), ("shop.local", OFFICE), ("shop.internal", OFFICE)],
+    *[("a.home.arpa", OFFICE), ("192.168.1.1", ip_network("192.168.0.0/16")), ("169.254.169.254", None)],
+    *[("100.64.0.1", None), ("0.0.0.0", None), ("[fe80::1]", None), ("[fc00::1]", ip_network("fc00::/7"))],
+]
+
+
+@pytest.mark.parametrize(("host", "network"), PRIVATE)
+def test_a_link_to_a_host_that_is_not_public_is_refused_unless_its_network_is_allowed(host, network):
+    link = f"https://{host}/p?a=1"
+    for read in (canonical_url, identity_url, link_identity):
+        assert refusal(read, link, WRAPPING) is Fault.URL_PRIVATE
+        assert refusal(read, tracked(link), WRAPPING) is Fault.URL_PRIVATE, "as a landing page"
+        assert refusal(read, f"https://{host}/c/1/2/3?u=https://shop.example/p", WRAPPING) is Fault.URL_PRIVATE
+    assert is_web_url(link)
+    assert not is_public_url(link)
+    other = OFFICE if network != OFFICE else LOOPBACK
+    assert not is_public_url(link, LinkRules(allowed_networks=(other,)))
+    if network:
+        rules = replace(WRAPPING, allowed_networks=(network,))
+        assert is_public_url(link, rules)
+        assert canonical_url(tracked(link), rules) == link
+
+
+def refusal(read, text, rules):
+    with pytest.raises(Rejected) as refused:
+        read(text, rules)
+    return refused.value.fault
+
+
 def test_every_refusal_of_an_address_has_its_code():
     codes = {fault.name: fault.code for fault in Fault if "URL" in fault.name}
     assert codes == {
@@ -278,6 +323,7 @@ def test_every_refusal_of_an_address_has_its_code():
         "URL_CONTROLS": RejectCode.INVALID_URL,
         "URL_USER": RejectCode.INVALID_URL,
         "URL_HOST": RejectCode.INVALID_URL,
+        "URL_PRIVATE": RejectCode.INVALID_URL,
         "URL_PORT": RejectCode.INVALID_URL,
         "URL_NESTED": RejectCode.INVALID_URL,
     }
@@ -374,7 +420,9 @@ def test_a_url_hash_is_sha256_of_the_identity():
     assert url_hash("shop.example/p") == "eb1b4907d02b983a199122b2954a1a5db75ecb766ff4eb74ed46b219c651796d"
 
 
-HOSTS = st.sampled_from(["shop.example", "Shop.Example", "b\u00fccher.example", "127.0.0.1", "[::1]", "a.b-c.example."])
+HOSTS = st.sampled_from(
+    ["shop.example", "Shop.Example", "b\u00fccher.example", "93.184.216.34", "[2606:2800::1]", "a.b-c.example."]
+)
 PORTS = st.sampled_from(["", ":", ":80", ":443", ":8080"])
 RULES = st.sampled_from([NO_NETWORK, WRAPPING])
 CHARACTERS = string.ascii_letters + string.digits + "-._~!$'()*+,;:@% \"<>[]\\^`{|}\u00e9\u00a0\u4e2d\U0001f600"

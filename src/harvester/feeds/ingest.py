@@ -181,6 +181,7 @@ def _parsing(work: Work, file: BinaryIO, end: EndRule) -> Parsing:
         decimal_style=cast("DecimalStyle | None", feed.decimal_style or None),
         unknown_stock=UnknownStock(feed.unknown_stock),
         kept_parameters=tuple(feed.kept_parameters),
+        allowed_networks=settings.CONFIG.egress_networks,
     )
     encoding = cast("Encoding | None", feed.encoding or None)
     return Parsing(

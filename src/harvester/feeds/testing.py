@@ -10,6 +10,7 @@ from io import BytesIO
 from typing import Any, cast
 
 import structlog
+from django.conf import settings
 from django.db import connection
 
 from harvester.engine import sql
@@ -122,18 +123,19 @@ def _look(feed: Feed, data: bytes, expected: Expected | None) -> dict[str, Any]:
 def _parsing(
     feed: Feed, data: bytes, *, first_rows: int | None = None, may_be_cut: bool = False, end: EndRule | None = None
 ) -> Parsing:
-    settings = ParseSettings(
+    said = ParseSettings(
         moment=database_now(),
         default_currency=feed.default_currency or None,
         decimal_style=cast("DecimalStyle | None", feed.decimal_style or None),
         unknown_stock=UnknownStock(feed.unknown_stock),
         kept_parameters=tuple(feed.kept_parameters),
+        allowed_networks=settings.CONFIG.egress_networks,
     )
     chunks = inflate(_chunks(data), limits=_INFLATED, block_bytes=_BLOCK_BYTES, may_be_cut=may_be_cut)
     return Parsing(
         chunks,
         network_named(feed.network),
-        settings,
+        said,
         limits=limits_of(feed),
         encoding=cast("Encoding | None", feed.encoding or None),
         first_rows=first_rows,

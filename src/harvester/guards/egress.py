@@ -27,9 +27,9 @@ from ipaddress import IPv6Address, ip_address
 
 from harvester.guards.hosts import InvalidHost, read_host
 from harvester.guards.resolving import NameNotResolved, ResolutionTimedOut, Resolver, resolve_within, system_resolver
-from harvester.guards.special_networks import Address, held_ipv4, special_reason
 from harvester.kernel.config import HIGHEST_PORT, Config, Network
 from harvester.kernel.errors import ConfigError, TransientError
+from harvester.kernel.special_networks import Address, held_ipv4, special_reason
 
 __all__ = [
     "CheckedAddress", "ConnectTimedOut", "ConnectionRefused", "EgressPolicy", "EgressRefused", "HostUnreachable",

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from harvester.kernel.special_networks import Network
+
 #: Parameters that belong to one click or one message and can mean nothing else, in lower case. Only these are left out
 #: of the link that is shown: another one may choose the product in some shop.
 CLICK_NAMES = frozenset({
@@ -43,6 +45,7 @@ class LinkRules:
         tracking_prefixes: beginnings of such parameters.
         shown_names: of them, those that stay in the link that is shown, because a shop may use them too.
         kept_names: parameters, in lower case, that choose a product in this feed and are never left out.
+        allowed_networks: that links may lead to although they are not public.
     """
 
     tracked_path: str | None = None
@@ -51,6 +54,7 @@ class LinkRules:
     tracking_prefixes: tuple[str, ...] = ()
     shown_names: frozenset[str] = frozenset()
     kept_names: frozenset[str] = frozenset()
+    allowed_networks: tuple[Network, ...] = ()
 
     def __post_init__(self) -> None:
         names = (*self.tracking_names, *self.tracking_prefixes, *self.shown_names, *self.kept_names)

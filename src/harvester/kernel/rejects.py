@@ -80,6 +80,10 @@ class Fault(Enum):
     URL_CONTROLS = RejectCode.INVALID_URL, "a URL has no control characters"
     URL_USER = RejectCode.INVALID_URL, "a URL names no user or password"
     URL_HOST = RejectCode.INVALID_URL, "the host is missing or not a host name"
+    URL_PRIVATE = (
+        RejectCode.INVALID_URL,
+        "the host is not of the public internet; an operator can allow its network with HARVESTER_EGRESS_ALLOW",
+    )
     URL_PORT = RejectCode.INVALID_URL, "the port is a number from 1 to 65535"
     URL_NESTED = RejectCode.INVALID_URL, "more than 10 tracked links are wrapped in one another"
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from harvester.kernel.link_rules import NO_NETWORK, LinkRules
 from harvester.kernel.rejects import Fault, Rejected
+from harvester.kernel.special_networks import is_public_host
 from harvester.kernel.text import BLANKS, CONTROLS, is_encodable, trim
 
 LONGEST_URL = 4096
@@ -28,6 +29,7 @@ DEFAULT_PORTS = {"http": 80, "https": 443}
 WEB_URL = r"([Hh][Tt][Tt][Pp][Ss]?)://([^/?#\\]*)([^?#]*)(?:\?([^#]*))?(?:#(.*))?"
 AUTHORITY = r"([^:@\[\]]+|\[[^@\[\]]*\])(?::([0-9]*))?"
 HOST_LABEL = "[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?"
+NUMERIC_LABEL = "[0-9]+|0x[0-9a-f]*"
 #: An escape, or a character that has to be one. The characters left out are the legal ones of a path or a query.
 TO_NORMALIZE = "%[0-9A-Fa-f]{2}|[^A-Za-z0-9._~!$&'()*+,;=:@/?-]"
 ASCII_ESCAPE = "%([0-7][0-9A-Fa-f])"
@@ -90,16 +92,24 @@ def is_web_url(text: str | None) -> bool:
     return _split_or_none(text) is not None
 
 
+def is_public_url(text: str | None, rules: LinkRules = NO_NETWORK) -> bool:
+    """Whether this is such an address, and its host is of the public internet or of a network that is allowed."""
+    url = _split_or_none(text)
+    return url is not None and is_public_host(url.host, rules.allowed_networks)
+
+
 def unwrap_tracked(text: str | None, rules: LinkRules = NO_NETWORK) -> str:
     """The landing page inside a tracked link, however deep; any other address as it is.
 
     A tracked link without a usable landing page stays a tracked link.
 
     Raises:
-        Rejected: it is no address, or too many links are wrapped in one another.
+        Rejected: it is no address, one on the way is not public, or too many links are wrapped in one another.
     """
     url = split_url(text)
     for _ in range(DEEPEST_NESTING + 1):
+        if not is_public_host(url.host, rules.allowed_networks):
+            raise Rejected(Fault.URL_PRIVATE)
         landing = _landing(url, rules)
         if landing is None:
             return str(url)
@@ -168,9 +178,20 @@ def _ascii_host(host: str) -> str:
     # The ideographic full stop separates labels like the point does.
     spelled = unicodedata.normalize("NFKC", host).replace("\u3002", ".")
     ascii_host = ".".join(map(_ascii_label, spelled.removesuffix(".").split(".")))
-    if len(ascii_host) > LONGEST_HOST:
+    if len(ascii_host) > LONGEST_HOST or not _is_name_or_whole_address(ascii_host):
         raise Rejected(Fault.URL_HOST)
     return ascii_host
+
+
+def _is_name_or_whole_address(host: str) -> bool:
+    """No name ends with a number, so browsers take such a host for an address, also 127.1 and 0x7f.1."""
+    if not re.fullmatch(NUMERIC_LABEL, host.rpartition(".")[2]):
+        return True
+    try:
+        ipaddress.IPv4Address(host)
+    except ValueError:
+        return False
+    return True
 
 
 def _ipv6_host(host: str) -> str:

@@ -32,7 +32,7 @@ from harvester.pipeline.parse.rows import ParseSettings, RowReader, Rows
 from harvester.pipeline.parse.survey import Positions
 
 #: To be raised whenever a record comes to another row than before.
-ROWS_VERSION: Final = 3
+ROWS_VERSION: Final = 4
 #: Below this share of known records a block is parsed as a whole, which costs no more.
 LEAST_SHARE: Final = 0.15
 #: When so many blocks had fewer known records than that, most of the file has changed, and no more are looked for.
@@ -55,7 +55,7 @@ def key_of(dialect: Dialect, binding: Binding, network: Network, settings: Parse
         *(dialect.delimiter, dialect.quoted, binding.header, sorted(binding.columns.items())),
         *(network.name, links.tracked_path, links.landing_parameters, sorted(links.tracking_names)),
         *(links.tracking_prefixes, settings.default_currency, settings.decimal_style, settings.unknown_stock),
-        *(sorted(links.shown_names), sorted(links.kept_names)),
+        *(sorted(links.shown_names), sorted(links.kept_names), [str(network) for network in links.allowed_networks]),
     ]
     return hashlib.sha256(json.dumps(depends_on).encode()).hexdigest()
 

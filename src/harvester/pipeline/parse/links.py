@@ -5,20 +5,23 @@ landing pages inside tracked links as well. All others go through the kernel one
 """
 
 from collections.abc import Iterable
-from functools import cache
+from functools import cache, partial
 from typing import Final, NamedTuple
 
 import polars as pl
 
 from harvester.kernel.link_rules import CLICK_NAMES, CLICK_PREFIXES, TRACKING_NAMES, TRACKING_PREFIXES, LinkRules
 from harvester.kernel.rejects import Rejected
-from harvester.kernel.urls import LONGEST_URL, canonical_url, identity_url, is_web_url, link_identity
+from harvester.kernel.special_networks import PRIVATE_DOMAINS
+from harvester.kernel.urls import LONGEST_URL, canonical_url, identity_url, is_public_url, link_identity
 from harvester.pipeline.parse.faults import FAULT_TYPE, NUMBER
 from harvester.pipeline.parse.lookup import collected, mapped, one_of, patched, whole
 
 #: Seven labels of at most 32 characters stay below what a host may have.
 _LABEL: Final = "[a-z0-9_](?:[a-z0-9_-]{0,30}[a-z0-9_])?"
-_ORIGIN: Final = rf"https?://{_LABEL}(?:\.{_LABEL}){{0,6}}"
+#: A name with a dot that ends with no number: anything else is an address, or only a private network knows it.
+_ORIGIN: Final = rf"https?://(?:{_LABEL}\.){{1,6}}[a-z](?:[a-z0-9_-]{{0,30}}[a-z0-9_])?"
+_PRIVATE: Final = rf"\A[^/]*//[^/?#]*\.{one_of(PRIVATE_DOMAINS)}(?:[/?#]|\z)"
 #: Escapes in their normal form: capital digits, and none of a character that needs no escape.
 _ESCAPE: Final = "%(?:[0189A-F][0-9A-F]|2[0-9A-CF]|3[A-F]|40|5[B-E]|60|7[B-DF])"
 _PATH: Final = f"(?:/(?:[A-Za-z0-9._~!$&'()*+,;=:@/-]|{_ESCAPE})*)?"
@@ -71,7 +74,8 @@ class LinkReader:
         """What to see about links before anything is done with them."""
         pattern = _PLAIN if self._tracking and self._clicks else _PLAIN_PAGE
         # A character of a plain address is one byte.
-        seen = [link.alias("link"), (link.str.contains(pattern) & _is_short(link)).alias("link_is_plain")]
+        is_plain = link.str.contains(pattern) & _is_short(link) & ~link.str.contains(_PRIVATE)
+        seen = [link.alias("link"), is_plain.alias("link_is_plain")]
         if self._tracked:
             seen.append(link.str.contains(self._tracked).alias("link_is_tracked"))
         return seen
@@ -130,6 +134,7 @@ class LinkReader:
         # The path is compared without slashes at its end, and in its normal form.
         usable = links.str.contains(self._tracked_link) & ~links.str.contains("/?", literal=True)
         usable &= links.str.contains(rf"\A{_ORIGIN}{_PATH}\?") & (links.str.len_bytes() <= LONGEST_URL)
+        usable &= ~links.str.contains(_PRIVATE)
         # An empty text is not plain, so the kernel gets to see the link.
         landing = self._landing_in(query).zip_with(usable, pl.Series([""]))
         return landing.zip_with(names_some | ~usable, links)
@@ -236,11 +241,12 @@ def _parameters(names: Iterable[str], prefixes: Iterable[str]) -> str:
 
 
 def is_surely_web(text: pl.Expr) -> pl.Expr:
-    """Which texts are addresses of the web at first sight."""
-    return text.str.contains(_WEB) & _is_short(text)
+    """Which texts are addresses of the public web at first sight."""
+    return text.str.contains(_WEB) & _is_short(text) & ~text.str.contains(_PRIVATE)
 
 
-def read_odd_addresses(surely: pl.Series, texts: pl.Series) -> pl.Series:
-    """Which texts are addresses of the web, the others read by the kernel."""
+def read_odd_addresses(surely: pl.Series, texts: pl.Series, rules: LinkRules) -> pl.Series:
+    """Which texts are addresses of the public web, or of allowed networks, the others read by the kernel."""
     places = (~surely).arg_true()
-    return patched(surely, places, mapped(texts.gather(places), is_web_url, pl.Boolean()))
+    read = partial(is_public_url, rules=rules)
+    return patched(surely, places, mapped(texts.gather(places), read, pl.Boolean()))

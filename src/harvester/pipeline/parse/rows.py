@@ -20,6 +20,7 @@ from harvester.kernel.network import Field, Network
 from harvester.kernel.numerals import DecimalStyle
 from harvester.kernel.rejects import Fault, Rejected
 from harvester.kernel.sale_period import holds_at
+from harvester.kernel.special_networks import Network as IpNetwork
 from harvester.kernel.stock import Stock, UnknownStock, read_stock
 from harvester.kernel.urls import url_hash
 from harvester.pipeline.parse.blocks import Block
@@ -60,6 +61,7 @@ class ParseSettings:
         default_currency: for rows that name none.
         decimal_style: used only where a price has two readings.
         kept_parameters: parameters of links, in lower case, that choose a product of this feed.
+        allowed_networks: that links may lead to although they are not public.
         unknown_stock: what a stock text means that is empty or cannot be read.
     """
 
@@ -68,6 +70,7 @@ class ParseSettings:
     decimal_style: DecimalStyle | None = None
     unknown_stock: UnknownStock = UnknownStock.IN_STOCK
     kept_parameters: tuple[str, ...] = ()
+    allowed_networks: tuple[IpNetwork, ...] = ()
 
     def __post_init__(self) -> None:
         if self.moment.tzinfo is None:
@@ -75,7 +78,8 @@ class ParseSettings:
 
     def link_rules(self, network: Network) -> LinkRules:
         """The network's rules with what the feed says about them."""
-        return replace(network.links, kept_names=network.links.kept_names | set(self.kept_parameters))
+        kept = network.links.kept_names | set(self.kept_parameters)
+        return replace(network.links, kept_names=kept, allowed_networks=self.allowed_networks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +105,8 @@ class RowReader:
         self._texts = columns.texts
         self._moment = settings.moment
         self._unknown_stock = settings.unknown_stock
-        self._links = LinkReader(settings.link_rules(network))
+        self._rules = settings.link_rules(network)
+        self._links = LinkReader(self._rules)
         self._prices = PriceReader(
             self._texts,
             default_currency=settings.default_currency,
@@ -186,9 +191,10 @@ class RowReader:
 
     def _mended(self, rows: pl.DataFrame) -> pl.DataFrame:
         """The rows with everything in its place that the kernel had to read."""
-        mended = [*self._odd_links(rows), *self._odd_prices(rows), *_odd_identifiers(rows), *_odd_images(rows)]
+        images = _odd_images(rows, self._rules)
+        mended = [*self._odd_links(rows), *self._odd_prices(rows), *_odd_identifiers(rows), *images]
         rows = rows.with_columns(mended) if mended else rows
-        return rows.with_columns(*_tracked(rows))
+        return rows.with_columns(*_tracked(rows, self._rules))
 
     def _odd_links(self, rows: pl.DataFrame) -> Iterator[pl.Series]:
         is_plain = rows["link_is_plain"]
@@ -251,11 +257,11 @@ def _odd_identifiers(rows: pl.DataFrame) -> Iterator[pl.Series]:
             yield faults.alias(f"{name}_fault")
 
 
-def _tracked(rows: pl.DataFrame) -> Iterator[pl.Series]:
+def _tracked(rows: pl.DataFrame, rules: LinkRules) -> Iterator[pl.Series]:
     """The network's link where it is more than the address that is shown, and an address at all."""
     if "given_link" in rows.columns:
         link, is_web = rows["given_link"], rows["given_is_web"]
-        is_tracked = (link != rows["url"]) & read_odd_addresses(is_web, link)
+        is_tracked = (link != rows["url"]) & read_odd_addresses(is_web, link, rules)
     elif (rows["address"] == rows["url"]).all():
         return
     else:
@@ -265,11 +271,11 @@ def _tracked(rows: pl.DataFrame) -> Iterator[pl.Series]:
         yield link.zip_with(is_tracked, pl.Series([""])).alias("tracked_url")
 
 
-def _odd_images(rows: pl.DataFrame) -> Iterator[pl.Series]:
+def _odd_images(rows: pl.DataFrame, rules: LinkRules) -> Iterator[pl.Series]:
     """Images without those that are no address."""
     if "image_url" not in rows.columns or rows["image_is_web"].all():
         return
     images = collected(rows.lazy().select(trimmed(pl.col("image_url")))).to_series()
-    is_web = read_odd_addresses(rows["image_is_web"], images)
+    is_web = read_odd_addresses(rows["image_is_web"], images, rules)
     yield images.zip_with(is_web, pl.Series([""]))
     yield (~is_web & (images != "")).alias("bad_image")

@@ -5,9 +5,13 @@ substitute: it lets multicast, NAT64, site-local and 6to4 relay addresses pass, 
 versions of Python.
 """
 
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
+from collections.abc import Sequence
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 
 Address = IPv4Address | IPv6Address
+Network = IPv4Network | IPv6Network
+#: Domains that are not in the public name system: reserved (RFC 6761, 6762, 8375, ICANN), or used by routers.
+PRIVATE_DOMAINS = ("localhost", "local", "localdomain", "internal", "intranet", "lan", "home.arpa")
 
 _IPV4: tuple[tuple[IPv4Network, str], ...] = tuple(
     (IPv4Network(network), reason)
@@ -85,6 +89,30 @@ def special_reason(address: Address) -> str | None:
     if reason is None and plain not in _IPV6_PUBLIC:
         return "outside of the public range of IPv6"
     return reason
+
+
+def is_public_host(host: str, allowed: Sequence[Network] = ()) -> bool:
+    """Whether a host, as `WebUrl` has it, may be one of the public internet, or is of a network that is allowed.
+
+    A name is not resolved. One that only a private network knows counts as allowed if some private network is; of this
+    machine, if its loopback is.
+    """
+    address = _address_of(host)
+    if address is not None:
+        judged = (address, held) if (held := held_ipv4(address)) else (address,)
+        return all(special_reason(one) is None or any(one in network for network in allowed) for one in judged)
+    if host == "localhost" or host.endswith(".localhost"):
+        return any(network.is_loopback for network in allowed)
+    if "." not in host or host.endswith(tuple(f".{name}" for name in PRIVATE_DOMAINS)):
+        return any(not network.is_loopback for network in allowed)
+    return True
+
+
+def _address_of(host: str) -> Address | None:
+    try:
+        return ip_address(host.strip("[]"))
+    except ValueError:
+        return None
 
 
 def held_ipv4(address: Address) -> IPv4Address | None:
