@@ -125,7 +125,7 @@ def test_a_wrong_password_is_told_and_mended(admin, partner):
     with worker_thread(threads=1):
         press(admin, "Test connection")
         expect(page.get_by_text("AUTH_FAILED")).to_be_visible(timeout=SLOW)
-        expect(page.get_by_text("enter the password or the private key again")).to_be_visible()
+        expect(page.get_by_text("enter the password or key again")).to_be_visible()
         page.get_by_role("link", name="To the feed").click()
         page.get_by_role("link", name="Edit", exact=True).click()
         expect(page.get_by_text("Leave blank to keep existing password")).to_be_visible()

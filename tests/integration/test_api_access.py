@@ -26,6 +26,7 @@ MATRIX = {
     "/api/v1/feeds/<feed_id>/resume": ("POST", Scope.FEEDS_OPERATE),
     "/api/v1/runs": ("GET", Scope.FEEDS_READ),
     "/api/v1/runs/<run_id>": ("GET", Scope.FEEDS_READ),
+    "/api/v1/runs/<run_id>/file": ("GET", Scope.FEEDS_OPERATE),
     "/api/v1/runs/<run_id>/approve": ("POST", Scope.FEEDS_OPERATE),
     "/api/v1/runs/<run_id>/reject": ("POST", Scope.FEEDS_OPERATE),
     "/api/v1/jobs/<job_id>": ("GET", Scope.JOBS_READ),

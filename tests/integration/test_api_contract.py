@@ -14,6 +14,7 @@ from tests.support.portal import job
 
 from harvester.api.app import api
 from harvester.feeds.models import Feed, FeedRun
+from harvester.feeds.store import artifact_store
 from harvester.kernel.ids import uuid7
 
 SCHEMA = schemathesis.openapi.from_dict(api.get_openapi_schema())
@@ -43,7 +44,10 @@ def known(database, settings):
     source.held_run_no, source.held_since = run.no, run.started_at
     source.save()
     feed = Feed.objects.create(source=source, network="impact", created_by="test", **READY)
-    FeedRun.objects.create(run=run, feed=feed, products_upserted=3, verdict=[])
+    with artifact_store().writer() as writer:
+        writer.write(b"a file")
+        kept = writer.commit().sha256
+    FeedRun.objects.create(run=run, feed=feed, products_upserted=3, verdict=[], fetched_hash=kept)
     product = uuid7()
     catalog.insert("products", id=product, title="thing")
     return {

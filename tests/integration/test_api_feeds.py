@@ -9,10 +9,11 @@ from tests.support.catalog import fetch
 from harvester.api import cursors
 from harvester.catalog.models import Source
 from harvester.engine.models import Job
-from harvester.feeds.models import Feed
+from harvester.feeds.models import Feed, FeedRun
 from harvester.guards import secrets
 from harvester.kernel.ids import uuid7
 from harvester.ops.models import AuditEvent
+from harvester.ops.scopes import Scope
 
 
 @pytest.fixture
@@ -204,3 +205,23 @@ def test_unknown_things_are_not_found(operator, path):
     target = path.format(uuid7())
     ask = operator.write if target.endswith(("run", "pause")) else lambda address: operator.get(BASE + address)
     assert refused(ask(target))[0] == 404
+
+
+def test_the_file_of_a_failed_run_is_downloaded_and_its_advice_is_read(world, operator):
+    bad = b"<html>Sorry</html>"
+    world.put_bytes(bad)
+    run = world.run()
+    shown = operator.read(f"/runs/{run.id}")
+    assert (shown["error_code"], shown["file"]) == ("HTML_INSTEAD_OF_CSV", f"{BASE}/runs/{run.id}/file")
+    assert "harvester feed file" in shown["advice"]
+    answer = operator.get(shown["file"])
+    assert answer.status_code == 200
+    assert b"".join(answer.streaming_content) == bad
+    assert answer.headers["Content-Disposition"] == f'attachment; filename="run-{run.no}-catalog.txt"'
+    assert AuditEvent.objects.get(verb="RUN_FILE_DOWNLOADED").object_id == str(run.id)
+    assert refused(Application(Scope.FEEDS_READ).get(shown["file"])) == (403, "SCOPE_MISSING")
+    FeedRun.objects.filter(pk=run.pk).update(fetched_hash="0" * 64)
+    assert operator.read(f"/runs/{run.id}")["file"] is None
+    assert refused(operator.get(shown["file"])) == (404, "ARTIFACT_MISSING")
+    FeedRun.objects.filter(pk=run.pk).update(fetched_hash=None)
+    assert refused(operator.get(shown["file"])) == (404, "NO_FILE")

@@ -1,5 +1,7 @@
 """How runs end when something around them fails: the database, the workers, or the job before there is a run."""
 
+import gzip
+import os
 import re
 
 import pytest
@@ -18,11 +20,12 @@ from tests.support.workers import run_until_idle
 
 from harvester.catalog.models import Run
 from harvester.engine.models import Job
-from harvester.feeds import ingest, verbs
+from harvester.feeds import files, ingest, verbs
 from harvester.feeds import run as running
-from harvester.feeds.jobs import CLOSE_ORPHANS
+from harvester.feeds.jobs import CLEAN_UP, CLOSE_ORPHANS
 from harvester.feeds.locking import FEED_LOCK
 from harvester.feeds.models import Feed
+from harvester.feeds.store import artifact_store
 from harvester.kernel.errors import Conflict, TransientError
 from harvester.ops import jobs
 from harvester.ops.job_errors import WATCH
@@ -338,6 +341,42 @@ def test_a_click_during_the_failure_that_disables_the_feed_gets_no_job(world):
     feed = Feed.objects.get()
     assert (feed.status, feed.manual_run_requested_at) == ("DISABLED", None)
     assert list(Job.objects.filter(kind="feeds.run").values_list("id", flat=True).order_by("id")) == [job, clicked[0]]
+
+
+# (26) Files of failed runs.
+
+
+@pytest.mark.parametrize(
+    ("content", "code"),
+    [
+        (b"colour\tsize\nred\t5\n", "HEADER_UNREADABLE"),
+        (gzip.compress(b"SKU\tName" * 500, mtime=0)[:-20], "TRUNCATED_GZIP"),
+        (b"SKU\tName\tUrl\tPrice\n1\tx\tnowhere\t5 USD\n", "NO_VALID_PRODUCTS"),
+    ],
+    ids=["header", "gzip", "rows"],
+)
+def test_the_file_of_a_failed_run_can_be_saved(world, tmp_path, content, code):
+    world.put_bytes(content)
+    run = world.run()
+    assert (run.error_code, run.artifact_hash) == (code, None), "only a proven file is the run's for good"
+    place = tmp_path / "saved"
+    assert harvester("feed", "file", run.no, "--to", place).code == 0
+    assert place.read_bytes() == content
+    shown = harvester("feed", "inspect", run.no)
+    assert "What to do:" in shown.out
+    assert f"harvester feed file {run.no}" in shown.out
+
+
+def test_the_file_of_a_failed_run_is_kept_as_long_as_others(world):
+    world.put_bytes(b"<html>Sorry</html>")
+    run = world.run()
+    assert files.is_kept(run)
+    world.work(world.job(CLEAN_UP, {}))
+    assert files.is_kept(run), "it is young"
+    with artifact_store().open(files.hash_of(run)) as file:
+        os.utime(file.fileno(), (0, 0))
+    world.work(world.job(CLEAN_UP, {}))
+    assert not files.is_kept(run)
 
 
 # (42) What is logged.

@@ -349,9 +349,32 @@ def test_the_file_of_a_run_is_handed_out_whole_and_written_down(world, operator)
 
 
 def test_a_file_that_is_not_kept_is_a_message(world, operator):
+    run = world.run()
+    assert run.error_code == "REMOTE_FILE_NOT_FOUND"
+    assert "has downloaded no file" in text(operator.get(f"/runs/{run.no}/file/", follow=True))
+
+
+@pytest.mark.parametrize(
+    ("role", "offered"),
+    [
+        (Role.VIEWER, []),
+        (Role.OPERATOR, ["Run again", "Test", "Download file"]),
+        (Role.ADMIN, ["Run again", "Test", "Download file", "Edit feed"]),
+    ],
+)
+def test_the_page_of_a_failed_run_says_what_to_do_and_offers_it(world, client, role, offered):
+    client.force_login(person("somebody", role))
     world.put_bytes(b"<html>Sorry</html>")
     run = world.run()
-    assert "has read no whole file" in text(operator.get(f"/runs/{run.no}/file/", follow=True))
+    shown = page_of(client, run).content.decode()
+    assert "What to do:" in shown
+    assert "<code>harvester feed file RUN</code>" in shown
+    assert re.findall(r'class="hv-button(?: [^"]*)?"[^>]*>([^<]+)<', shown) == offered
+    if role != Role.VIEWER:
+        answer = client.get(f"/runs/{run.no}/file/")
+        assert b"".join(answer.streaming_content) == b"<html>Sorry</html>"
+    world.change(status="PAUSED")
+    assert "Run again" not in page_of(client, run).content.decode(), "a paused feed does not run"
 
 
 def test_what_partners_write_is_text_and_nothing_else(world, viewer):

@@ -1,13 +1,15 @@
 """How answers go out: JSON with an entity tag for reads, and writes that are done once however often they are sent."""
 
 import hashlib
+import os
 import re
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, BinaryIO
 
 from django.db import transaction
-from django.http import HttpRequest, HttpResponse
-from django.utils.http import parse_etags
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http.response import HttpResponseBase
+from django.utils.http import content_disposition_header, parse_etags
 from pydantic import BaseModel
 from pydantic_core import to_json
 
@@ -17,6 +19,9 @@ from harvester.ops import api_answers
 from harvester.ops.api_answers import Answer
 
 MEDIA_TYPE = "application/json"
+FILE_TYPE = "application/octet-stream"
+#: Bytes of a file that are sent at once.
+FILE_BLOCK = 64 * 1024
 IDEMPOTENCY_HEADER = "Idempotency-Key"
 IDEMPOTENCY_PATTERN = "^[A-Za-z0-9_.:-]{1,100}$"
 #: What a client keeps it may show again only after asking, and nobody between may keep it.
@@ -33,6 +38,30 @@ def read(request: HttpRequest, shape: BaseModel | Mapping[str, Any]) -> HttpResp
         del response.headers["Content-Type"]
         return response
     return HttpResponse(body, content_type=MEDIA_TYPE, headers=headers)
+
+
+def file(request: HttpRequest, content: BinaryIO, name: str) -> HttpResponseBase:
+    """Return a file as it is, to be saved and never shown: what is in it is somebody else's."""
+    headers = {"Cache-Control": "no-store", "Content-Security-Policy": "sandbox; default-src 'none'"}
+    headers |= {"X-Content-Type-Options": "nosniff", **rate_headers(request)}
+    headers |= {"Content-Length": str(os.fstat(content.fileno()).st_size)}
+    headers |= {"Content-Disposition": content_disposition_header(as_attachment=True, filename=name) or "attachment"}
+    return StreamingHttpResponse(_Blocks(content), content_type=FILE_TYPE, headers=headers)
+
+
+class _Blocks:
+    """The blocks of a file, which is closed behind the last one, or with the answer."""
+
+    def __init__(self, content: BinaryIO) -> None:
+        self._content = content
+
+    def __iter__(self) -> Iterator[bytes]:
+        with self._content:
+            while block := self._content.read(FILE_BLOCK):
+                yield block
+
+    def close(self) -> None:
+        self._content.close()
 
 
 def write(request: HttpRequest, status: int, act: Callable[[], tuple[BaseModel, Mapping[str, str]]]) -> HttpResponse:

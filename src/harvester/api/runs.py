@@ -5,20 +5,25 @@ from typing import Annotated, Any
 from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 from ninja import Path, Query, Router
 from pydantic import Field
 
 from harvester.api import answers, cursors
 from harvester.api.jobs import enqueued
 from harvester.api.keys import BearerKey, key_of
+from harvester.api.problems import Refused
 from harvester.api.shapes import HIGHEST, Approval, Filters, Job, Rejection, Run, Runs, RunSummary
 from harvester.catalog.exposure import missed_by
 from harvester.catalog.holds import choices
 from harvester.catalog.ignoring import PROMOTED
 from harvester.catalog.states import RunOutcome, RunStatus
-from harvester.feeds import decisions, reading
+from harvester.feeds import decisions, files, reading
+from harvester.feeds.advice import advice_for
 from harvester.feeds.models import FeedRun
 from harvester.feeds.states import Trigger
+from harvester.guards.artifacts import ArtifactMissing
+from harvester.kernel.errors import Conflict
 from harvester.ops.scopes import Scope
 
 RunId = Annotated[
@@ -98,14 +103,42 @@ def reject_run(request: HttpRequest, run_id: RunId, body: Rejection) -> HttpResp
     )
 
 
+@router.get(
+    "/runs/{run_id}/file",
+    operation_id="get_run_file",
+    summary="Download the file of a run",
+    auth=_OPERATE,
+    openapi_extra={
+        "responses": {
+            200: {"description": "The file.", "content": {answers.FILE_TYPE: {"schema": {"type": "string"}}}},
+        }
+    },
+)
+def get_run_file(request: HttpRequest, run_id: RunId) -> HttpResponseBase:
+    """The file of a run as the partner wrote it, of a failed run too. Files are kept for 30 days; audited.
+
+    404 if the run has downloaded none (NO_FILE), or if it is not kept any more (ARTIFACT_MISSING).
+    """
+    try:
+        kept = files.hand_out(key_of(request).actor, reading.run_id(run_id))
+    except ArtifactMissing as problem:
+        raise Refused(404, problem.code, str(problem)) from None
+    except Conflict as problem:
+        raise Refused(404, "NO_FILE", str(problem)) from None
+    return answers.file(request, kept.content, kept.name)
+
+
 def run_shape(figures: FeedRun) -> Run:
     run, source_id = figures.run, figures.feed.source_id
     is_held = run.outcome == RunOutcome.HELD
+    advice = advice_for(run.error_code) if run.status == RunStatus.FAILED else None
     return Run.model_validate(
         {
             **_summary(figures),
             **{name: getattr(run, name) for name in _MORE_OF_RUN},
             "skipped_reason": figures.skipped_reason,
+            "advice": advice.action if advice else None,
+            "file": f"/api/v1/runs/{run.id}/file" if files.is_kept(run) else None,
             "expected": reading.decisive_figures(figures) if is_held else None,
             "choices": asdict(choices(source_id, run.no)) if is_held else None,
             "disappearing": asdict(missed_by(source_id, run.no)) if run.outcome in PROMOTED else None,

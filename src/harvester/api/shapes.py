@@ -234,6 +234,8 @@ class Run(RunSummary):
     stage: str | None
     error: str | None
     skipped_reason: str | None
+    advice: str | None = Field(description="of a failed run: what to do, if there is advice for its code")
+    file: str | None = Field(description="where to download the run's file, while it is kept")
     decided_at: datetime | None
     decided_by: str | None
     decision_reason: str | None

@@ -89,7 +89,7 @@ def runs(
 
 @command(app, "file", ("harvester feed file 42", "harvester feed file 42 --to catalog.csv.gz --json"), data=True)
 def file(run_no: RunNo, *, to: Annotated[str, typer.Option(help="Where to put it; here by default.")] = "") -> None:
-    """Save the file that a run has read, as the partner wrote it. An existing file is not overwritten."""
+    """Save the file of a run, as the partner wrote it, even if the run failed. An existing file is not overwritten."""
     with session():
         from harvester.cli import run_views
         from harvester.feeds import files

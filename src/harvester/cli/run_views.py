@@ -12,9 +12,11 @@ from harvester.catalog.exposure import exposure_of, missed_by
 from harvester.catalog.holds import choices
 from harvester.catalog.ignoring import PROMOTED
 from harvester.catalog.models import Run
-from harvester.catalog.states import RunOutcome
+from harvester.catalog.states import RunOutcome, RunStatus
 from harvester.cli.job_views import database_now, find
 from harvester.cli.output import cell, count_text, pairs, span, stacked, table, when
+from harvester.feeds import files
+from harvester.feeds.advice import advice_for
 from harvester.feeds.inspecting import FIGURES, difference_of, samples_of
 from harvester.feeds.models import Feed, FeedRun
 from harvester.feeds.notices import titled
@@ -66,7 +68,9 @@ def newest(feed: Feed | None, limit: int, **wanted: Any) -> list[dict[str, Any]]
 def summary(run_no: int) -> dict[str, Any]:
     """One run with its figures."""
     figures = FeedRun.objects.select_related("run", "feed__source").get(pk=run_numbered(run_no).pk)
-    return {"feed": str(figures.feed), **_as_dict(figures), **_for_consumers(figures)}
+    advice = advice_for(figures.run.error_code) if figures.run.status == RunStatus.FAILED else None
+    more = {"advice": advice.action if advice else None, "file_kept": files.is_kept(figures.run)}
+    return {"feed": str(figures.feed), **_as_dict(figures), **more, **_for_consumers(figures)}
 
 
 def _for_consumers(figures: FeedRun) -> dict[str, Any]:
@@ -228,7 +232,10 @@ def notices_table(stored: list[dict[str, Any]]) -> RenderableType | None:
 
 def _trouble(run: dict[str, Any]) -> RenderableType | None:
     if run["error"]:
-        return Text.assemble((f"{run['error_code']}: ", "bold red"), cell(run["error"]))
+        error = Text.assemble((f"{run['error_code']}: ", "bold red"), cell(run["error"]))
+        advice = Text(f"What to do: {run['advice']}") if run.get("advice") else None
+        again = Text(f"The file: harvester feed file {run['no']}") if run.get("file_kept") else None
+        return stacked(error, advice, again)
     if run["outcome"] == "HELD":
         told = f"{choices_sentences(run)}\n" if run.get("choices") else ""
         return Text(

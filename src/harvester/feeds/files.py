@@ -1,4 +1,4 @@
-"""Handing out the file that a run has read, as the partner wrote it. Audited: it may hold what pages would redact."""
+"""Handing out the file of a run, as the partner wrote it. Audited: it may hold what pages would redact."""
 
 import re
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from django.db import transaction
 
 from harvester.catalog.models import Run
 from harvester.feeds.decide import run_of
-from harvester.feeds.models import Feed
+from harvester.feeds.models import Feed, FeedRun
 from harvester.feeds.store import artifact_store
 from harvester.kernel.actor import Actor
 from harvester.kernel.errors import Conflict
@@ -36,23 +36,36 @@ class KeptFile:
 
 def is_kept(run: Run) -> bool:
     """Whether the file of a run can still be had on this machine."""
-    return run.artifact_hash is not None and artifact_store().has(run.artifact_hash)
+    sha256 = hash_of(run)
+    return sha256 is not None and artifact_store().has(sha256)
+
+
+def hash_of(run: Run) -> str | None:
+    """Return the hash of the file that a run read, or only downloaded before it failed; None without one.
+
+    `artifact_hash` is set once a file is proven, so that a retry reads the same one. A file that could not be read is
+    worth a look too, and it is what `fetched_hash` names.
+    """
+    if run.artifact_hash is not None:
+        return run.artifact_hash
+    return FeedRun.objects.filter(pk=run.pk).values_list("fetched_hash", flat=True).first()
 
 
 def hand_out(actor: Actor, run_id: UUID) -> KeptFile:
-    """Open the file of a run.
+    """Open the file of a run, whatever became of the run.
 
     Raises:
         RunNotFound: there is no such run of a feed.
-        Conflict: the run has read no file, or none that was whole.
+        Conflict: the run has downloaded no file.
         ArtifactMissing: it is not kept any more.
     """
     feed, run = run_of(run_id)
-    if run.artifact_hash is None:
-        raise Conflict(f"Run {run.no} has read no whole file, so there is none to have.")
-    content = artifact_store().open(run.artifact_hash)
+    sha256 = hash_of(run)
+    if sha256 is None:
+        raise Conflict(f"Run {run.no} has downloaded no file, so there is none to have.")
+    content = artifact_store().open(sha256)
     with transaction.atomic():
-        detail = {"feed": str(feed.id), "sha256": run.artifact_hash}
+        detail = {"feed": str(feed.id), "sha256": sha256}
         audit.record(actor, "RUN_FILE_DOWNLOADED", "run", run.id, detail=detail)
     return KeptFile(content=content, name=_name(feed, run))
 

@@ -11,13 +11,14 @@ from django.template.response import TemplateResponse
 
 from harvester.engine.models import Job
 from harvester.engine.states import OPEN
+from harvester.feeds.advice import advice_for
 from harvester.feeds.latest import test_job
 from harvester.feeds.models import Feed
 from harvester.feeds.notices import titled
 from harvester.feeds.states import FeedStatus
 from harvester.guards.host_keys import HostKeyUnknown
 from harvester.ops.models import Role
-from harvester.portal.feeds import buttons, page, words
+from harvester.portal.feeds import buttons, page
 from harvester.portal.feeds.facts import host_keys
 from harvester.portal.requests import is_fragment, may
 from harvester.portal.runs.words import code
@@ -59,7 +60,7 @@ def _told(request: HttpRequest, feed: Feed, job: Job) -> dict[str, Any]:
         "found": found,
         "error": error,
         "is_first_key": bool(error and error["code"] == HostKeyUnknown.code),
-        "help": words.HELP.get(error["code"]) if error else None,
+        "advice": advice_for(error["code"]) if error else None,
         "keys": host_keys(feed) if found.get("seen_host_key") else None,
         "may_approve": may(request, Role.ADMIN),
         "buttons": _next(request, feed, succeeded=bool(found.get("success"))),

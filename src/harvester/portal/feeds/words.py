@@ -12,16 +12,6 @@ STATUS: Final = {
     FeedStatus.PAUSED: "Paused by admin. It runs again once somebody resumes it.",
     FeedStatus.DISABLED: "Disabled due to repeated failures. Mend the cause; an admin re-enables it.",
 }
-#: The code of an error -> what helps. Others say it themselves.
-HELP: Final = {
-    "HOST_KEY_CHANGED": "The page of the feed shows both keys. Approve the new one only if the partner confirms it.",
-    "AUTH_FAILED": "Check the user name and enter the password or the private key again.",
-    "EGRESS_REFUSED": "Check the host. A private network has to be allowed first, with HARVESTER_EGRESS_ALLOW.",
-    "REMOTE_FILE_NOT_FOUND": "Check the path: it is the whole path of one file, and upper and lower case differ.",
-    "NOT_A_FILE": "Check the path: it has to name one file, not a directory.",
-    "PERMISSION_DENIED": "Ask the partner to let this account read the file.",
-    "NO_VALID_PRODUCTS": "Look at the rejected rows below; another network or a default currency may help.",
-}
 
 
 def network(name: str) -> str:

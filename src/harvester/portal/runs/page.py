@@ -16,12 +16,13 @@ from harvester.catalog.states import RunOutcome, RunStatus
 from harvester.engine.models import Job
 from harvester.engine.states import OPEN, JobState
 from harvester.feeds import files, inspecting
+from harvester.feeds.advice import advice_for
 from harvester.feeds.decide import REJUDGING, SEEN
 from harvester.feeds.models import FeedRun
 from harvester.feeds.notices import titled
+from harvester.feeds.states import FeedStatus
 from harvester.kernel.text import LONGEST_REASON
 from harvester.ops.models import Role
-from harvester.portal.feeds.words import HELP
 from harvester.portal.requests import is_fragment, may
 from harvester.portal.runs import story, words
 
@@ -117,7 +118,8 @@ def _facts(seen: Seen) -> dict[str, Any]:
         "now": timezone.now(),
         "decision_failed": seen.decision is not None and seen.decision.state == JobState.FAILED,
         "story": story.of(run),
-        "help": HELP.get(run.error_code or "") if run.status == RunStatus.FAILED else None,
+        "advice": advice_for(run.error_code) if run.status == RunStatus.FAILED else None,
+        "file_hash": files.hash_of(run),
         **known,
     }
 
@@ -136,6 +138,9 @@ def _buttons(request: HttpRequest, seen: Seen) -> dict[str, Any]:
         "longest_reason": LONGEST_REASON,
         "may_decide": operator and is_feeds and seen.waits,
         "may_ignore": admin and is_feeds and run.outcome in PROMOTED and run.ignored_at is None,
+        "may_repair": is_feeds and run.status == RunStatus.FAILED,
+        "may_run": operator and seen.figures is not None and seen.figures.feed.status == FeedStatus.ENABLED,
+        "may_edit": admin,
         "may_undo": admin and is_feeds and run.ignored_at is not None,
         "file_kept": is_feeds and files.is_kept(run),
         "expected": {name: getattr(seen.figures, name) or 0 for name in SEEN} if seen.waits and is_feeds else {},
