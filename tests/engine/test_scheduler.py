@@ -9,7 +9,7 @@ from django.db import connection, connections
 from tests.support.jobs import change, insert_raw, wait_for_state
 from tests.support.tables import rows
 from tests.support.waiting import wait_for
-from tests.support.workers import run_until_idle
+from tests.support.workers import refuse_to_end, run_until_idle
 
 from harvester.engine import registry, scheduler, sql
 from harvester.engine.cron import next_moment
@@ -62,7 +62,7 @@ def turns(monkeypatch):
 
 @contextmanager
 def scheduler_thread():
-    running = Scheduler(stuck_seconds=300, stale_check_seconds=60)
+    running = Scheduler(stuck_seconds=300, stale_check_seconds=60, end_process=refuse_to_end)
     thread = threading.Thread(target=running.run, daemon=True)
     thread.start()
     try:
@@ -235,7 +235,7 @@ def test_a_scheduler_rescues_stuck_jobs_too(hourly):
     change(
         job_id, "state = 'running', lease = gen_random_uuid(), heartbeat_at = now() - interval '1 hour', worker = 'x'"
     )
-    running = Scheduler(stuck_seconds=1.0, stale_check_seconds=0.1)
+    running = Scheduler(stuck_seconds=1.0, stale_check_seconds=0.1, end_process=refuse_to_end)
     thread = threading.Thread(target=running.run, daemon=True)
     thread.start()
     try:

@@ -14,7 +14,7 @@ from tests.support.jobs import history, job, state, wait_for_state
 from tests.support.kinds import note, notes
 from tests.support.tables import rows
 from tests.support.waiting import wait_for
-from tests.support.workers import QUICK, run_until_idle, worker_thread
+from tests.support.workers import QUICK, refuse_to_end, run_until_idle, worker_thread
 
 from harvester.engine import slots as slots_module
 from harvester.engine import worker as worker_module
@@ -34,7 +34,7 @@ SESSIONS = "SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'h
 @contextmanager
 def stopping(**options):
     """A worker in a thread that the test stops by itself."""
-    worker = Worker(WorkerOptions(**{**QUICK, "grace_seconds": 30.0, **options}))
+    worker = Worker(WorkerOptions(**{**QUICK, "grace_seconds": 30.0, **options}), end_process=refuse_to_end)
     thread = threading.Thread(target=worker.run, daemon=True)
     thread.start()
     try:
@@ -225,14 +225,14 @@ class Handle:
 
 def test_a_stop_before_the_loop_starts_is_not_lost(database):
     waiting = enqueue("test.note").job_id
-    worker = Worker(WorkerOptions(**QUICK))
+    worker = Worker(WorkerOptions(**QUICK), end_process=refuse_to_end)
     worker.stop()
     assert worker.run() == 0
     assert history(waiting) == ["pending"]
 
 
 def test_a_scheduler_that_is_stopped_before_it_starts_does_not_start(database):
-    scheduler = Scheduler()
+    scheduler = Scheduler(end_process=refuse_to_end)
     scheduler.stop()
     scheduler.run()
     assert rows("SELECT count(*) FROM periodic_jobs") == [(0,)]
@@ -252,7 +252,7 @@ def test_a_second_stop_is_harmless(database):
 def test_a_stop_may_interrupt_the_worker_at_any_line(database):
     """As a signal would: in the worker's own thread, between any two lines of its loop."""
     for line in range(0, 200, 7):
-        worker = Worker(WorkerOptions(**{**QUICK, "grace_seconds": 0.0}))
+        worker = Worker(WorkerOptions(**{**QUICK, "grace_seconds": 0.0}), end_process=refuse_to_end)
         thread = threading.Thread(target=_run_interrupted, args=(worker, line), daemon=True)
         thread.start()
         thread.join(30)

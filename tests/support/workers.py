@@ -5,7 +5,7 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from django.conf import settings
@@ -23,10 +23,14 @@ QUICK = {"poll_seconds": 0.2, "heartbeat_seconds": 0.2, "stuck_seconds": 2.0, "s
 listen._BREATH_SECONDS = 0.03
 
 
+def refuse_to_end(reason: str) -> None:
+    """A worker in a thread must not end the process of the tests; its test fails at what it waits for."""
+
+
 @contextmanager
 def worker_thread(**options) -> Iterator[Worker]:
     """A worker in a thread; stopped at the end."""
-    worker = Worker(WorkerOptions(**{**QUICK, "grace_seconds": 10.0, **options}))
+    worker = Worker(WorkerOptions(**{**QUICK, "grace_seconds": 10.0, **options}), end_process=refuse_to_end)
     thread = threading.Thread(target=worker.run, name="test-worker", daemon=True)
     thread.start()
     try:
@@ -39,16 +43,19 @@ def worker_thread(**options) -> Iterator[Worker]:
 
 def run_until_idle(**options) -> Worker:
     """Work in this thread until nothing is due any more; with one thread, one job after the other, urgent ones too."""
-    worker = Worker(WorkerOptions(**{**QUICK, "until_idle": True, "urgent_slots": 0, **options}))
+    options = {**QUICK, "until_idle": True, "urgent_slots": 0, **options}
+    worker = Worker(WorkerOptions(**options), end_process=refuse_to_end)
     worker.run()
     return worker
 
 
-def start_process(module: str, *arguments: str, **env: str) -> subprocess.Popen:
+def start_process(
+    module: str, *arguments: str, python: Sequence[str] = (sys.executable,), **env: str
+) -> subprocess.Popen:
     """Run a module of the tests in a process of its own, on the same database."""
     environment = {**os.environ, "HARVESTER_HOME": str(settings.CONFIG.home), **env}
     environment["PYTHONPATH"] = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
-    return subprocess.Popen([sys.executable, "-m", module, *arguments], env=environment, cwd=ROOT)
+    return subprocess.Popen([*python, "-m", module, *arguments], env=environment, cwd=ROOT)
 
 
 def start_worker_process(*arguments: str, **env: str) -> Process:

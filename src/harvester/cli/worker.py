@@ -67,10 +67,12 @@ def _work(given: dict[str, Any], parent: int) -> None:
     stop = stoppable(parent)
     require_redis(read_config())
     with session(service=True) as config:
+        from harvester.engine.watchdog import end_with_interpreter
         from harvester.engine.worker import Worker
 
         machine = Worker(_options(config, given))
         stop.pass_on(machine.stop)
+        end_with_interpreter()
         machine.run()
 
 

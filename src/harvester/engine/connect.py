@@ -1,5 +1,8 @@
 """The engine's own connections, beside the ones that Django gives to each thread."""
 
+import contextlib
+import os
+import socket
 from typing import Any
 
 import psycopg
@@ -22,3 +25,11 @@ def connect(purpose: str, **changes: Any) -> Connection:
     kept |= {"application_name": f"harvester {purpose}", "autocommit": True}
     kept["options"] = f"{kept.get('options', '')} {_PLANNER}"
     return psycopg.connect(**kept | changes)
+
+
+def break_off(connection: Connection | None) -> None:
+    """Shut the connection's socket, so that whoever waits for an answer on it, in another thread, gets an error."""
+    with contextlib.suppress(OSError, psycopg.Error):
+        if connection is not None:
+            with socket.socket(fileno=os.dup(connection.fileno())) as line:
+                line.shutdown(socket.SHUT_RDWR)

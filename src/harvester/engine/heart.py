@@ -8,9 +8,10 @@ import structlog
 
 from harvester.engine import sql
 from harvester.engine.bell import StopBell
-from harvester.engine.connect import Connection, connect
+from harvester.engine.connect import Connection, break_off, connect
 from harvester.engine.job import RunningJob
 from harvester.engine.settle import AttemptKey
+from harvester.engine.watchdog import is_answer
 
 log = structlog.get_logger(__name__)
 
@@ -39,6 +40,11 @@ class Heart:
         self._connection: Connection | None = None
         self._beat_at = time.monotonic()
         self._failing = False
+        #: Since when no beat was answered; None while the last one was.
+        self.waits_since: float | None = None
+        #: When the beat that is under way began.
+        self._asked_at: float | None = None
+        self._broken_off = False
         self._thread = threading.Thread(target=self._run, name="harvester-heart", daemon=True)
 
     def start(self) -> None:
@@ -46,12 +52,21 @@ class Heart:
 
     def stop(self) -> None:
         self._bell.stop()
-        self._thread.join()
+
+    def join(self, seconds: float) -> None:
+        self._thread.join(seconds)
 
     def hurry(self) -> None:
         """Beat now, because there is news for one of the jobs."""
         self._hurried = True
         self._bell.ring()
+
+    def break_off_after(self, seconds: float) -> None:
+        """Give up a beat that has not been answered for so long; the next one gets a session of its own."""
+        asked_at = self._asked_at
+        if asked_at is not None and time.monotonic() - asked_at > seconds:
+            self._broken_off = True
+            break_off(self._connection)
 
     def _run(self) -> None:
         while not self._bell.stopping:
@@ -68,8 +83,14 @@ class Heart:
                 log.warning("HEARTBEAT_FAILED", error=str(problem).strip())
             self._failing = True
             self._drop_connection()
+            if is_answer(problem) and not self._broken_off:
+                self.waits_since = None
         else:
             self._failing = False
+            self.waits_since = None
+        finally:
+            self._asked_at = None
+            self._broken_off = False
 
     def _tick(self) -> None:
         """A beat that fails stays due, so that the first moment at which the database is back is used."""
@@ -87,6 +108,8 @@ class Heart:
 
     def _beat(self, jobs: list[RunningJob], said: dict[RunningJob, str | None]) -> set[AttemptKey]:
         """Beat for these jobs; answers those that are still held but were not reached."""
+        self._asked_at = time.monotonic()
+        self.waits_since = self.waits_since or self._asked_at
         if self._connection is None or self._connection.closed:
             self._connection = connect("heartbeat")
         values = {

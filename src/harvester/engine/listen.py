@@ -36,7 +36,9 @@ class Listener:
 
     def stop(self) -> None:
         self._stop.set()
-        self._thread.join()
+
+    def join(self, seconds: float) -> None:
+        self._thread.join(seconds)
 
     def _run(self) -> None:
         while not self._stop.is_set():

@@ -38,7 +38,9 @@ class Maintenance:
 
     def stop(self) -> None:
         self._stop.set()
-        self._thread.join()
+
+    def join(self, seconds: float) -> None:
+        self._thread.join(seconds)
 
     def _run(self) -> None:
         while True:

@@ -1,5 +1,7 @@
 """Work by the clock: each due moment is taken once, whatever the number of schedulers."""
 
+import time
+from collections.abc import Callable
 from datetime import datetime, timedelta
 
 import structlog
@@ -13,6 +15,7 @@ from harvester.engine.enqueue import enqueue
 from harvester.engine.events import EngineEvent, emit
 from harvester.engine.maintain import Maintenance
 from harvester.engine.registry import Periodic, all_periodic
+from harvester.engine.watchdog import WIND_DOWN_SECONDS, Watchdog, end_process, silence_limit
 from harvester.kernel.errors import HarvesterError
 
 log = structlog.get_logger(__name__)
@@ -20,6 +23,8 @@ log = structlog.get_logger(__name__)
 #: A scheduler looks at least this often, so that a moment that another one registered is not missed.
 LONGEST_SLEEP_SECONDS = 30.0
 _AFTER_FAILURE_SECONDS = 2.0
+#: How long the end of a scheduler waits for its maintenance, which the watchdog cuts short.
+JOIN_SECONDS = 30.0
 _CLOCK_WAS_WRONG = timedelta(days=1)
 
 
@@ -91,9 +96,22 @@ def mend_plans() -> list[str]:
 class Scheduler:
     """Ticks until it is told to stop, and looks after stuck jobs meanwhile."""
 
-    def __init__(self, stuck_seconds: float = 300.0, stale_check_seconds: float = 60.0) -> None:
+    def __init__(
+        self,
+        stuck_seconds: float = 300.0,
+        stale_check_seconds: float = 60.0,
+        end_process: Callable[[str], None] = end_process,
+    ) -> None:
         self._bell = StopBell()
         self._maintenance = Maintenance(stuck_seconds, stale_check_seconds)
+        self._asked_at: float | None = None
+        self._watchdog = Watchdog(
+            waits_since=lambda: self._asked_at,
+            limit=silence_limit(stuck_seconds),
+            stopping=lambda: self._bell.stopping,
+            stop_seconds=WIND_DOWN_SECONDS,
+            end=end_process,
+        )
 
     def stop(self) -> None:
         """Ask the scheduler to stop; may be called at any time, from a signal handler too, more than once."""
@@ -101,17 +119,21 @@ class Scheduler:
 
     def run(self) -> None:
         log.info("SCHEDULER_STARTED", periodic=len(all_periodic()))
+        self._watchdog.start()
         self._maintenance.start()
         try:
             self._loop()
         finally:
             self._maintenance.stop()
+            self._maintenance.join(JOIN_SECONDS)
             connection.close()
+            self._watchdog.stop()
             log.info("SCHEDULER_STOPPED")
 
     def _loop(self) -> None:
         registered = False
         while not self._bell.stopping:
+            self._asked_at = time.monotonic()
             try:
                 if not registered:
                     register_all()
@@ -124,6 +146,7 @@ class Scheduler:
                 connection.close()
                 wait = _AFTER_FAILURE_SECONDS
             close_old_connections()
+            self._asked_at = None
             self._bell.pause(wait)
 
 

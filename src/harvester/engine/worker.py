@@ -5,6 +5,7 @@ import secrets
 import socket
 import time
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from uuid import uuid4
 
@@ -13,7 +14,7 @@ import structlog
 
 from harvester.engine.bell import StopBell
 from harvester.engine.claim import FULL_LOOK_SECONDS, Claimer
-from harvester.engine.connect import Connection, connect
+from harvester.engine.connect import Connection, break_off, connect
 from harvester.engine.errors import JobTimeout
 from harvester.engine.events import EngineEvent, emit
 from harvester.engine.execute import execute, execute_async, is_async, timeout_of
@@ -35,6 +36,7 @@ from harvester.engine.settle import (
 from harvester.engine.slots import Slots
 from harvester.engine.states import JobState
 from harvester.engine.unanswered import UnansweredClaims
+from harvester.engine.watchdog import WIND_DOWN_SECONDS, Watchdog, drain_seconds, end_process, silence_limit
 from harvester.engine.writers import end_writers
 from harvester.kernel.retry import RetryPolicy
 
@@ -42,6 +44,8 @@ log = structlog.get_logger(__name__)
 
 #: How long a forced ending waits for a fenced transaction that is just being broken off.
 FORCE_LOCK_TIMEOUT_MS = 5_000
+#: How long the end of a worker waits for each of its threads; they are daemons, and the watchdog still watches.
+JOIN_SECONDS = 30.0
 #: How long a stopping worker waits between two tries to reach the database.
 _WAIT_WHILE_STOPPING = 0.2
 _RECONNECT = RetryPolicy(base=0.2, factor=2, cap=10)
@@ -65,7 +69,8 @@ class WorkerOptions:
         heartbeat_seconds: how often it says that its jobs live.
         stuck_seconds: silence after which a job of any worker counts as stuck.
         stale_check_seconds: time between two looks for stuck jobs.
-        grace_seconds: how long its jobs may go on after it was told to stop.
+        grace_seconds: how long it may live after it was told to stop; its jobs may go on for all of that but the last
+            seconds, in which they are handed back.
         max_jobs: it stops after claiming this many; 0 for no limit.
         until_idle: it stops when nothing is due any more.
     """
@@ -86,7 +91,7 @@ class WorkerOptions:
 class Worker:
     """Runs jobs until it is told to stop."""
 
-    def __init__(self, options: WorkerOptions) -> None:
+    def __init__(self, options: WorkerOptions, end_process: Callable[[str], None] = end_process) -> None:
         self.options = options
         self.claimed = 0
         self._bell = StopBell()
@@ -99,12 +104,23 @@ class Worker:
         self._listener = Listener(self._notified, self._asked_to_cancel)
         self._maintenance = Maintenance(options.stuck_seconds, options.stale_check_seconds)
         self._connection: Connection | None = None
+        self._asked_at: float | None = None
         self._failures = 0
+        self._silence_limit = silence_limit(options.stuck_seconds)
+        self._watchdog = Watchdog(
+            waits_since=lambda: self._heart.waits_since if self._held else None,
+            limit=self._silence_limit,
+            stopping=lambda: self._bell.stopping,
+            stop_seconds=drain_seconds(options.grace_seconds) + WIND_DOWN_SECONDS,
+            unblock=self._unblock,
+            end=end_process,
+        )
 
     def run(self) -> int:
         """Work until stopped; answers how many jobs were claimed."""
         log.info("WORKER_STARTED", worker=self.options.name, threads=self.options.threads)
         helpers = (self._heart, self._listener, self._maintenance)
+        self._watchdog.start()
         for helper in helpers:
             helper.start()
         try:
@@ -117,7 +133,10 @@ class Worker:
             self._slots.close()
             for helper in helpers:
                 helper.stop()
+            for helper in helpers:
+                helper.join(JOIN_SECONDS)
             self._drop_connection()
+            self._watchdog.stop()
             log.info("WORKER_STOPPED", worker=self.options.name, claimed=self.claimed)
         return self.claimed
 
@@ -195,6 +214,13 @@ class Worker:
 
     # -- the database -------------------------------------------------------------------------------------------
 
+    def _unblock(self) -> None:
+        """Break off what waits for too long on one session: a new one may be answered."""
+        self._heart.break_off_after(self._silence_limit / 2)
+        asked_at = self._asked_at
+        if asked_at is not None and time.monotonic() - asked_at > self._silence_limit:
+            break_off(self._connection)
+
     def _exchange(self, room: int, urgent_room: int = 0) -> list[RunningJob]:
         """Write endings and claim, in one transaction.
 
@@ -203,6 +229,7 @@ class Worker:
         """
         endings = [self._endings.popleft() for _ in range(len(self._endings))]
         lease = uuid4()
+        self._asked_at = time.monotonic()
         try:
             connection = self._connected()
             # A pipeline is one transaction, which its end commits. To wait for the answer to every statement would
@@ -225,6 +252,8 @@ class Worker:
                 self._unanswered.add(lease)
             self._database_lost(problem)
             return []
+        finally:
+            self._asked_at = None
         self._failures = 0
         self._settled(endings, settled)
         self.claimed += len(claimed)
@@ -341,7 +370,7 @@ class Worker:
 
     def _drain(self) -> None:
         """Claim nothing more; let jobs finish within the grace time, then hand the rest back."""
-        deadline = time.monotonic() + self.options.grace_seconds
+        deadline = time.monotonic() + drain_seconds(self.options.grace_seconds)
         self._bell.stop()
         while (self._slots.busy or self._endings) and time.monotonic() < deadline:
             self._bell.hush()

@@ -22,7 +22,7 @@ HIGHEST_PORT = 65_535
 #: What may stand behind the question mark of a database URL.
 URL_OPTIONS = frozenset({
     "application_name", "channel_binding", "connect_timeout", "gssencmode", "host", "options", "port", "sslcert",
-    "sslkey", "sslmode", "sslrootcert", "target_session_attrs", "user",
+    "sslkey", "sslmode", "sslrootcert", "target_session_attrs", "tcp_user_timeout", "user",
 })  # fmt: skip
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
@@ -158,7 +158,11 @@ class Config:
         high=3600,
     )
     grace_seconds: float = setting(
-        "HARVESTER_GRACE_SECONDS", "how long a stopping worker lets its jobs finish", 30.0, low=0, high=3600
+        "HARVESTER_GRACE_SECONDS",
+        "how long a stopping worker may take; its jobs may finish in all but the last 5 s of it",
+        30.0,
+        low=0,
+        high=3600,
     )
     keep_succeeded_days: int = setting(
         "HARVESTER_KEEP_SUCCEEDED_DAYS",

@@ -53,7 +53,14 @@ SESSION_SETTINGS = {
     "max_parallel_workers_per_gather": "0",
     "timezone": "UTC",
 }
-KEEPALIVES = {"keepalives": 1, "keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3}
+#: Keepalives find a dead link while nothing is sent; what was sent and never acknowledged needs a limit of its own.
+KEEPALIVES = {
+    "keepalives": 1,
+    "keepalives_idle": 30,
+    "keepalives_interval": 10,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 30_000,
+}
 
 
 def _database(address: dict[str, Any], *, role: str = "") -> dict[str, Any]:
