@@ -124,6 +124,92 @@ def test_the_first_of_several_aliases_is_the_most_telling(network):
         assert ranked == (distinct[:1] if field in FROM_ONE_COLUMN else distinct)
 
 
+def priced(network, currency_header, *rows):
+    """A file with the fewest columns that a network needs, and a currency column."""
+    header = [network.aliases[field][0] for field in (Field.TITLE, Field.URL, Field.LIST_PRICE)]
+    lines = [
+        [*header, currency_header],
+        *(["Thing", f"https://shop.example/{at}", *row] for at, row in enumerate(rows)),
+    ]
+    return "".join("\t".join(line) + "\n" for line in lines).encode()
+
+
+@every_network
+@pytest.mark.parametrize("name", ["currency", "currency_code", "Price Currency", "priceCurrency", "currency symbol"])
+def test_a_currency_column_counts_before_the_default_of_the_feed(network, name):
+    data = priced(network, name, ("12.99", "EUR"), ("12.99", "\u20ac"), ("12.99 EUR", "eur"), ("12.99", ""))
+    frames, report = parsed(data, network, default_currency="USD")
+    assert [row["currency"] for frame in frames for row in frame.to_dicts()] == ["EUR", "EUR", "EUR", "USD"]
+    assert report.binding.doubtful == ()
+
+
+@every_network
+def test_a_price_that_contradicts_its_currency_column_is_refused(network):
+    data = priced(network, "currency", ("12.99 USD", "EUR"), ("$12.99", "EUR"), ("12.99", "EUR"))
+    frames, report = parsed(data, network, default_currency="USD")
+    assert [row["currency"] for frame in frames for row in frame.to_dicts()] == ["EUR"]
+    assert report.findings.counts == {RejectCode.INVALID_CURRENCY: 2}
+
+
+@every_network
+def test_two_currency_columns_that_contradict_each_other_refuse_the_row(network):
+    rows = [("12.99", "EUR\tUSD"), ("12.99", "EUR\tEUR"), ("12.99", "\tUSD"), ("12.99", "USD\t$")]
+    frames, report = parsed(priced(network, "currency\tprice_currency", *rows), network)
+    assert [row["currency"] for frame in frames for row in frame.to_dicts()] == ["EUR", "USD", "USD"]
+    assert report.findings.counts == {RejectCode.INVALID_CURRENCY: 1}
+
+
+@every_network
+@pytest.mark.parametrize(
+    ("name", "looks_like"),
+    [
+        *(("Settlement Currency", "currency"), ("currency2", "currency")),
+        *(("Final Price", "price"), ("price_eur", "price"), ("offerPrice", "price")),
+        *(("Stock Status", "stock"), ("is_available", "stock"), ("Quantity", "stock"), ("qty", "stock")),
+        *(("Product ID", "ID"), ("articleId", "ID"), ("internal_sku", "ID"), ("offerid", "ID"), ("xID", "ID")),
+        *(
+            ("Paid", None),
+            ("Android", None),
+            ("Video", None),
+            ("Color", None),
+            ("Weight", None),
+            ("Commission id", None),
+        ),
+    ],
+)
+def test_a_name_that_looks_like_something_that_matters_is_noticed(network, name, looks_like):
+    assert bind([name], network).doubtful == (((name, looks_like),) if looks_like else ())
+
+
+#: Columns of the specifications of Google and Impact that are about something else, or are no concern of a catalog.
+HARMLESS = """
+    item_group_id unit_pricing_measure unit_pricing_base_measure shipping_price shipping_weight cost_of_goods_sold
+    availability_date expiration_date sell_on_google_quantity display_ads_id external_seller_id store_code multipack
+    auto_pricing_min_price maximum_retail_price installment subscription_cost loyalty_points tax_category custom_label_0
+    identifier_exists mobile_link additional_image_link google_product_category_id shipping_label price_range
+    Parent_SKU Program_Id Catalog_Id Campaign_Id Advertiser_Id Shipping_Rate Discount_Percentage Money1 Numeric1 Text1
+    Category_Id Brand_Id Manufacturer_Id Merchant_Id Store_Id Condition Commission_Price
+"""
+
+
+@every_network
+@pytest.mark.parametrize("name", HARMLESS.split())
+def test_columns_about_something_else_give_no_notice(network, name):
+    assert bind([name], network).doubtful == ()
+
+
+@every_network
+def test_a_number_of_pieces_gives_no_notice_where_the_stock_is_known(network):
+    assert bind([network.aliases[Field.STOCK][0], "Quantity"], network).doubtful == ()
+
+
+@every_network
+def test_fixtures_give_no_notice_of_columns(network):
+    for path in FIXTURES.glob(f"{network.name}/*.*"):
+        if path.suffix in {".txt", ".csv"}:
+            assert parsed(path.read_bytes(), network)[1].binding.doubtful == ()
+
+
 @every_network
 @pytest.mark.parametrize("name", ["Commission", "commission_rate", "Default Payout", "Earnings per click", "PAYOUT"])
 def test_what_a_click_pays_is_never_read(network, name):

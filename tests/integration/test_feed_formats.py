@@ -160,6 +160,21 @@ def test_a_google_merchant_catalog_is_fetched_over_sftp(world):
     assert rows("SELECT DISTINCT identity_type, gtin FROM source_products") == [(1, "4006381333931")]
 
 
+def test_a_google_merchant_catalog_with_a_currency_column_is_not_read_in_the_default_currency(world):
+    Feed.objects.update(network="google_merchant", default_currency="USD")
+    lines = [
+        [f"G-{number}", "Thing", f"https://shop.example/{number}", "12.99", "EUR", "in stock", "9.99"]
+        for number in range(40)
+    ]
+    header = ["id", "title", "link", "price", "currency", "availability", "final_price"]
+    world.put_bytes(feed(*lines, header=header).encode())
+    run = world.run()
+    assert rows("SELECT currency, count(*) FROM prices GROUP BY currency") == [("EUR", 40)]
+    (notice,) = world.figures(run).notices
+    assert (notice["code"], notice["count"]) == ("UNBOUND_COLUMNS", 1)
+    assert notice["examples"] == ["final_price (looks like: price)"]
+
+
 def manifest(records, location="/Shop/catalog.txt"):
     return (
         "<?xml version='1.0'?><catalogs><catalog><name>Shop</name><format>CSV</format>"

@@ -56,6 +56,12 @@ def everything_but_jobs():
     return [rows(f"SELECT * FROM {table}") for table in ("feeds", "sources", "sealed_secrets", "runs", "offers")]
 
 
+def test_a_test_run_gives_notice_of_columns_that_may_matter_and_are_not_read(server, root):
+    put(root, written(*([*row(number), "EUR", "x"] for number in range(5)), header=[*HEADER, "Money Currency", "Size"]))
+    (notice,) = tried(approved(server))["notices"]
+    assert (notice["code"], notice["examples"]) == ("UNBOUND_COLUMNS", ["Money Currency (looks like: currency)"])
+
+
 def test_a_test_run_shows_what_a_run_would_make_of_the_file(server, root):
     put(root, written(*(row(number) for number in range(100, 350))))
     feed = approved(server)

@@ -166,7 +166,7 @@ def slow_row(texts, places, network, settings):
         network.links, kept_names=frozenset(settings.kept_parameters), allowed_networks=settings.allowed_networks
     )
     url = canonical_url(landing, links)
-    offered = slow_prices(one, charged, settings)
+    offered = slow_prices(one, all_of, charged, settings)
     item_id, sku = clean_identifier(one(Field.ITEM_ID)), clean_identifier(one(Field.SKU))
     identity = identity_of(item_id=item_id, sku=sku, url=landing, rules=links)
     gtin, bad_gtin = slow_gtin(all_of(Field.GTIN), all_of(Field.ISBN))
@@ -211,7 +211,7 @@ def slow_row(texts, places, network, settings):
     return row, [*offered.warnings, *(code for code, is_so in noticed.items() if is_so)]
 
 
-def slow_prices(one, charged, settings):
+def slow_prices(one, all_of, charged, settings):
     sale = charged(Field.SALE_PRICE)
     if sale and not holds_at(one(Field.SALE_PERIOD), settings.moment):
         sale = ""
@@ -219,7 +219,7 @@ def slow_prices(one, charged, settings):
         sale,
         charged(Field.LIST_PRICE),
         charged(Field.ORIGINAL_PRICE),
-        currency=one(Field.CURRENCY),
+        currency=" ".join(trim(text) for text in all_of(Field.CURRENCY)),
         default_currency=settings.default_currency,
         decimal_style=settings.decimal_style,
     )

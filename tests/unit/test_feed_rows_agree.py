@@ -33,7 +33,7 @@ WIDE = (
 WITH_LANDING = "Sku|Program Id|Catalog Id|Url|Original Url|Name|Current Price|Price|Currency|Gtin|Availability"
 WITH_ITEM_ID = "CatalogItemId|Sku|Name|Url|ImageUrl|Price|SalePrice|CurrentPrice|Currency|MSRP|RetailPrice"
 GOOGLE = (
-    "id|title|link|image_link|price|sale_price|sale_price_effective_date|availability|brand|gtin|mpn|"
+    "id|title|link|image_link|price|currency|sale_price|sale_price_effective_date|availability|brand|gtin|mpn|"
     "product_type|description"
 )
 LAYOUTS = [("impact", WIDE), ("impact", WITH_LANDING), ("impact", WITH_ITEM_ID), ("google_merchant", GOOGLE)]
@@ -170,6 +170,7 @@ def test_ordinary_addresses_do_not_need_the_kernel():
 NUMBERS = st.one_of(
     st.text(st.sampled_from("0123456789"), max_size=15),
     st.text(st.sampled_from("0123456789Xx- '\u2010\u00a0E+."), max_size=16),
+    st.sampled_from(["UPC 020892215513", "EAN-13: 4006381333931", "ISBN 080442957X", "upc036000291452", "UPC"]),
 )
 
 

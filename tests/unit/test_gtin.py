@@ -38,7 +38,7 @@ INVALID = [
     ("000000000000", "000000000000"),
     ("00000000", "00000000"),
     ("N/A", "N/A"),
-    ("UPC 020892215511", "UPC020892215511"),
+    ("UPCX 020892215511", "UPCX020892215511"),
     ("020892215511, 4006381333931", "020892215511,4006381333931"),
     ("\u0660\u0662\u0660\u0668\u0669\u0662\u0662\u0661\u0665\u0665\u0661\u0661",) * 2,
     ("0306406152", "0306406152"),  # an ISBN, but not in its column
@@ -62,11 +62,37 @@ def test_an_invalid_number_is_kept_but_never_compared(text, value):
         ("20892215511", None),  # no length of a number
         ("000000000000", None),
         ("8.85E+11", None),
-        ("UPC 020892215511", None),
+        ("UPC 020892215513", "020892215513"),
+        ("UPCX 020892215511", None),
+        ("UPC 020892215511 or 4006381333931", None),
+        ("EAN134006381333931", None),  # where the label ends cannot be seen
     ],
 )
 def test_digits_of_a_known_length_stay_with_the_product(text, kept):
     assert normalize_gtin(text).kept == kept
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("UPC 020892215511", "020892215511"),
+        ("UPC: 020892215511", "020892215511"),
+        ("upc#0-20892-21551-1", "020892215511"),
+        ("UPC-A 020892215511", "020892215511"),
+        ("UPC020892215511", "020892215511"),
+        ("EAN-13: 4006381333931", "4006381333931"),
+        ("EAN13 4006381333931", "4006381333931"),
+        ("GTIN 4006381333931", "4006381333931"),
+        (" GTIN-14: 04006381333931", "04006381333931"),
+    ],
+)
+def test_a_label_before_a_number_is_not_a_part_of_it(text, value):
+    assert normalize_gtin(text) == GtinResult(value=value, valid=True)
+
+
+def test_a_label_before_an_isbn_is_not_a_part_of_it():
+    assert normalize_isbn("ISBN-10: 0-306-40615-2") == normalize_isbn("0306406152")
+    assert normalize_isbn("ISBN 978-0-306-40615-7").valid
 
 
 @pytest.mark.parametrize("text", [None, "", "  ", "-", "\u00a0\u2013", "'"])

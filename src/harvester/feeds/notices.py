@@ -33,11 +33,14 @@ class NoticeCode(StrEnum):
     FILE_TAKEN_AS_IS = "FILE_TAKEN_AS_IS"  # the file may be cut and was taken, because it stayed the same
     LAST_RECORD_LEFT_OUT = "LAST_RECORD_LEFT_OUT"  # the last record may be cut, so it changed nothing
     MANIFEST_UNUSABLE = "MANIFEST_UNUSABLE"  # the manifest has an entry for the file that cannot be used
+    UNBOUND_COLUMNS = "UNBOUND_COLUMNS"  # columns look like a price, a currency, an ID or stock, and are not read
     UNKNOWN_STOCK_TEXTS = "UNKNOWN_STOCK_TEXTS"  # many cells of the stock column say nothing that is known
 
 
 #: Codes that `of_report` judges.
-OF_REPORT: tuple[NoticeCode, ...] = (NoticeCode.LINKS_COLLAPSED, NoticeCode.UNKNOWN_STOCK_TEXTS)
+OF_REPORT: tuple[NoticeCode, ...] = (
+    *(NoticeCode.LINKS_COLLAPSED, NoticeCode.UNBOUND_COLUMNS, NoticeCode.UNKNOWN_STOCK_TEXTS),
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,6 +85,12 @@ RULES = {
         advice="If they are different products, let the feed keep the parameter in which they differ "
         "(kept_parameters).",
     ),
+    NoticeCode.UNBOUND_COLUMNS: NoticeRule(
+        title="Columns that may matter are not read",
+        needs_attention=False,
+        advice="Check that prices, currencies, IDs and stock come from the right columns. If one of these is meant, "
+        "ask the partner to give it a name that the network knows.",
+    ),
     NoticeCode.UNKNOWN_STOCK_TEXTS: NoticeRule(
         title="Stock texts that are not understood",
         needs_attention=True,
@@ -115,7 +124,7 @@ class Notice:
 
 def of_report(report: ParseReport) -> list[Notice]:
     """Return what the parsed rows of a file, or the first of them, give notice of."""
-    return [*_of_links(report), *_of_stock(report)]
+    return [*_of_links(report), *_of_columns(report), *_of_stock(report)]
 
 
 def _of_links(report: ParseReport) -> list[Notice]:
@@ -126,6 +135,16 @@ def _of_links(report: ParseReport) -> list[Notice]:
     message = f"{products} several links that differ in parameters that do not count; the last row of each is used."
     examples = tuple(" and ".join(links) for links in found.collapsed_links)
     return [Notice(code=NoticeCode.LINKS_COLLAPSED, message=message, count=found.collapsed, examples=examples)]
+
+
+def _of_columns(report: ParseReport) -> list[Notice]:
+    doubtful = report.binding.doubtful
+    if not doubtful:
+        return []
+    columns = "1 column looks" if len(doubtful) == 1 else f"{len(doubtful):,} columns look"
+    message = f"{columns} like a currency, a price, an ID or stock, but the network knows no such name; not read."
+    examples = tuple(f"{name} (looks like: {field})" for name, field in doubtful)
+    return [Notice(code=NoticeCode.UNBOUND_COLUMNS, message=message, count=len(doubtful), examples=examples)]
 
 
 def _of_stock(report: ParseReport) -> list[Notice]:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
 from harvester.kernel.rejects import Fault, Rejected
-from harvester.kernel.text import trim
+from harvester.kernel.text import BLANKS, trim
 
 _NO_DECIMALS = "BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX VND VUV XAF XOF XPF"
 _TWO_DECIMALS = """
@@ -155,6 +155,7 @@ _MOST_TOKENS = 7
 #: No name of a currency needs more.
 _LONGEST_NAME = 64
 _NOTHING: frozenset[str] = frozenset()
+_ONE_BLANK = dict.fromkeys(map(ord, BLANKS), " ")
 _PARENTHESES = dict.fromkeys(map(ord, "()"), " ")
 
 
@@ -175,10 +176,10 @@ def currency_code(text: str | None) -> str | None:
 
 
 def column_currencies(text: str | None) -> frozenset[str] | None:
-    """Return the currencies that a cell of a currency column allows: a code, a sign or a name; none if it is blank.
+    """Return the currencies that a cell of a currency column allows: codes, signs and names; none if it is blank.
 
     Raises:
-        Rejected: it is none of them.
+        Rejected: a part of it is none of them.
     """
     given = trim(text)
     if not given:
@@ -186,10 +187,10 @@ def column_currencies(text: str | None) -> frozenset[str] | None:
     if given.isascii() and given.upper() in MINOR_UNITS:
         return frozenset({given.upper()})
     try:
-        named = named_currencies(given) if len(given) <= _LONGEST_NAME else None
+        named = named_currencies(given.translate(_ONE_BLANK)) if len(given) <= _LONGEST_NAME else None
     except Rejected:
         named = None
-    if not named:
+    if named is None:
         raise Rejected(Fault.CURRENCY_UNKNOWN)
     return named
 

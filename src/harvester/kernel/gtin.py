@@ -7,7 +7,7 @@ spreadsheet lost ("8.85E+11", a UPC of 11 digits) are not guessed back: one gues
 import re
 from dataclasses import dataclass
 
-from harvester.kernel.text import BLANKS, HYPHENS
+from harvester.kernel.text import BLANKS, HYPHENS, trim
 
 #: GTIN-8, GTIN-12 (UPC-A), GTIN-13 (EAN, ISBN-13) and GTIN-14 (cases).
 GTIN_LENGTHS = frozenset({8, 12, 13, 14})
@@ -20,6 +20,9 @@ OWN_USE_PREFIXES = ("02", "04", "05", "2", "98", "99")
 SHORT_OWN_USE_PREFIXES = ("0", "2")
 ISBN10 = "[0-9]{9}[0-9Xx]"
 DIGITS = "[0-9]+"
+
+#: What people write before a number: "UPC 020892215513", "EAN-13: 4006381333931".
+LABELED = "(?i:upc|ean|gtin|isbn|jan)(?:-?(?:[aA]|8|10|12|13|14)[ :#.]+|[ :#.]*)([0-9].*)"
 
 _IGNORED = dict.fromkeys(map(ord, BLANKS + HYPHENS))
 
@@ -73,8 +76,10 @@ def with_check_digit(digits: str) -> str:
 
 
 def _clean(text: str | None) -> str:
-    """Without blanks, hyphens, and the apostrophe by which spreadsheets mark text."""
-    return (text or "").translate(_IGNORED).lstrip("'")[:LONGEST_KEPT]
+    """Without blanks, hyphens, a label, and the apostrophe by which spreadsheets mark text."""
+    given = trim(text)
+    labeled = re.fullmatch(LABELED, given)
+    return (labeled[1] if labeled else given).translate(_IGNORED).lstrip("'")[:LONGEST_KEPT]
 
 
 def _has_form(text: str) -> bool:

@@ -49,6 +49,8 @@ class Field(StrEnum):
     PROMOTION = "promotion"
 
 
+#: Names of currency columns that every network knows, besides its own.
+CURRENCY_NAMES = ("Currency", "Currency Code", "Price Currency", "Currency ISO Code", "ISO Currency", "Currency Symbol")
 #: A header is understood when it has a column for at least one of each.
 REQUIRED = ((Field.TITLE,), (Field.URL, Field.LANDING_URL), (Field.SALE_PRICE, Field.LIST_PRICE))
 #: Two columns of one of these names cannot be told apart, and taking either would be a guess that matters.

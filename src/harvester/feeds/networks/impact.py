@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from harvester.kernel.link_rules import LinkRules
-from harvester.kernel.network import Family, Field, ManifestEntry, Network
+from harvester.kernel.network import CURRENCY_NAMES, Family, Field, ManifestEntry, Network
 from harvester.kernel.xml_records import read_records
 
 #: Far more than any file has; what is longer is not a count.
@@ -62,7 +62,7 @@ NETWORK = Network(
         Field.LIST_PRICE: ("Price", "List Price"),
         Field.ORIGINAL_PRICE: ("Original Price", "MSRP", "Retail Price", "Regular Price"),
         Field.SALE_PERIOD: ("Sale Price Effective Date",),
-        Field.CURRENCY: ("Currency", "Currency Code"),
+        Field.CURRENCY: CURRENCY_NAMES,
         Field.STOCK: ("Stock Availability", "Availability", "In Stock"),
         Field.GTIN: ("Gtin", "UPC", "EAN"),
         Field.ISBN: ("ISBN",),

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from harvester.guards.redaction import redact_text
+from harvester.kernel.header_resemblance import resembled_field
 from harvester.kernel.headers import normalize_header
 from harvester.kernel.network import FROM_ONE_COLUMN, REQUIRED, UNIQUE, Field, Network
 from harvester.pipeline.parse.errors import HeaderUnreadable
@@ -17,11 +18,13 @@ class Binding:
         header: the column names as they stand in the file.
         family: the network's known layout, if it is one.
         columns: field -> places of its columns, the most telling first.
+        doubtful: names that mean nothing to the network although they look like something that matters, and what.
     """
 
     header: tuple[str, ...]
     family: str | None
     columns: Mapping[Field, tuple[int, ...]]
+    doubtful: tuple[tuple[str, str], ...] = ()
 
     @property
     def names(self) -> dict[str, list[str]]:
@@ -48,7 +51,14 @@ def bind(header: Sequence[str], network: Network) -> Binding:
     for field, places in found.items():
         _refuse_twins(field, places, header)
     columns = {field: _places(field, sorted(found[field])) for field in Field if field in found}
-    return Binding(header=tuple(header), family=network.family_of(header), columns=columns)
+    strange = [name for name in header if normalize_header(name) not in network.meanings]
+    resembled = [(name, resembled_field(name, columns)) for name in strange]
+    return Binding(
+        header=tuple(header),
+        family=network.family_of(header),
+        columns=columns,
+        doubtful=tuple((name, field) for name, field in resembled if field),
+    )
 
 
 def missing(binding: Binding) -> list[tuple[Field, ...]]:

@@ -159,7 +159,9 @@ class RowReader:
         for field, first in _FIRST.items():
             if field in texts:
                 yield first(texts[field]).alias(field.value)
-        yield (first_given(texts[Field.CURRENCY]) if Field.CURRENCY in texts else pl.lit("")).alias(COLUMN)
+        # Together, so that two columns which contradict each other are seen to do so.
+        currencies = [trimmed(text) for text in texts.get(Field.CURRENCY, ())]
+        yield (pl.concat_str(currencies, separator=" ") if currencies else pl.lit("")).alias(COLUMN)
 
     def _worked(self, looked: pl.DataFrame, block: Block) -> pl.DataFrame:
         """The results of what is plain."""

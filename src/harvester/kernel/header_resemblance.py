@@ -1,0 +1,71 @@
+"""Column names that look like a currency, a price, an ID or the stock without being a name that the network knows."""
+
+import re
+from collections.abc import Container
+from typing import NamedTuple
+
+from harvester.kernel.headers import normalize_header
+from harvester.kernel.network import PAYING_WORDS, Field
+
+
+class _Kind(NamedTuple):
+    """What a column may be about.
+
+    Attributes:
+        label: as people are shown it.
+        parts: of a normalized name, one of which makes it look so.
+        exceptions: parts that say that it is about something else.
+    """
+
+    label: str
+    parts: tuple[str, ...]
+    exceptions: tuple[str, ...]
+
+
+#: A number of something else than the product: `item_group_id`, `Program Id`, `Parent SKU`.
+_OTHER_THINGS = """
+    group parent categor brand merchantid advertiser program campaign catalogid catalogueid manufacturerid seller store
+    adsid adwords promotion shipping tax image feed partner color colour size deal coupon site publisher account network
+    retailer supplier vendor department collection warehouse label
+"""
+#: Not what one piece of the product costs: `shipping_price`, `unit_pricing_measure`, `auto_pricing_min_price`.
+_OTHER_PRICES = """
+    shipping delivery postage unitpric priceunit priceper perunit range minprice maxprice minimum maximum pricing
+    installment subscription loyalty wholesale dealer date pricetype pricelabel tax vat deposit drop percent
+"""
+_OTHER_STOCKS = "date minimum maximum minqty maxqty pack store pickup restock sellongoogle photo perunit unit"
+_KINDS = (
+    _Kind("currency", ("currency",), ("shipping", "tax")),
+    _Kind("price", ("price", "msrp", "rrp"), tuple(_OTHER_PRICES.split())),
+    _Kind("stock", ("stock", "availab", "inventory", "quantity", "qty"), tuple(_OTHER_STOCKS.split())),
+    _Kind(
+        "ID",
+        ("sku", "productid", "itemid", "articleid", "offerid", "variantid", "itemnumber", "productcode"),
+        tuple(_OTHER_THINGS.split()),
+    ),
+)
+#: Numbers that count pieces say nothing new where a column says whether there are any.
+_COUNTS = ("inventory", "quantity", "qty")
+#: "Shop ID" and "shopId", but not "Android" or "Paid".
+_ENDS_WITH_ID = "(?:.*[^A-Za-z])?(?:id|ID|Id)|.*[a-z]I[dD]"
+
+
+def resembled_field(name: str, bound: Container[Field]) -> str | None:
+    """Return what a column that is bound to nothing looks like, or none.
+
+    Args:
+        name: as it stands in the file.
+        bound: fields that other columns of the file are bound to.
+    """
+    normalized = normalize_header(name)
+    if any(word in normalized for word in PAYING_WORDS):
+        return None
+    for label, parts, exceptions in _KINDS:
+        looks_so = any(part in normalized for part in parts)
+        if label == "ID":
+            looks_so = looks_so or re.fullmatch(_ENDS_WITH_ID, name.strip()) is not None
+        if label == "stock" and Field.STOCK in bound and any(part in normalized for part in _COUNTS):
+            looks_so = False
+        if looks_so and not any(part in normalized for part in exceptions):
+            return label
+    return None
