@@ -56,7 +56,7 @@ def test_an_offer_is_found_and_its_price_corrected_and_set_right_again(operator,
 
 def test_a_changed_form_has_to_be_looked_at_again(operator, hammer):
     page = operator.page
-    operator.go("/corrections/add/?scope=SOURCE&source=Shop feed&reason=wrong")
+    operator.go("/corrections/add/?scope=SOURCE&source=Shop feed&reason=wrong&extent=WINDOW")
     page.get_by_role("button", name="Show what it would do").click()
     expect(page.locator("#preview")).to_contain_text("no offer")
     page.get_by_label("Reason").fill("something else")

@@ -7,7 +7,7 @@ import pytest
 from tests.support import catalog
 from tests.support.catalog import audited, details, fetch, hours
 
-from harvester.catalog import corrections, explaining, offers
+from harvester.catalog import correction_previews, corrections, explaining, ignoring, offers
 from harvester.catalog.models import PriceCorrection, Source
 from harvester.kernel.actor import Actor
 from harvester.kernel.errors import Conflict, InvalidInput, NotFound
@@ -189,3 +189,169 @@ def test_a_correction_of_nothing_that_is_known_is_refused(feed):
         correct(scope="SOURCE", source_id=uuid7())
     with pytest.raises(NotFound, match="harvester retailer list"):
         correct(scope="RETAILER", retailer_id=uuid7())
+
+
+# For the prices that a correction is made for, and no others.
+
+
+def price(feed, product, amount, ago, run=None, **values):
+    catalog.price(feed, product, amount, observed_at=catalog.now() - hours(ago), run_no=run.no if run else 0, **values)
+    catalog.offers_anew(feed, [product])
+
+
+def history(feed, product):
+    """Amounts as they are read, oldest first."""
+    found = fetch("SELECT amount FROM readable_prices WHERE product_id = %s ORDER BY observed_at", product)
+    return [f"{amount:.2f}" for (amount,) in found]
+
+
+def test_by_default_a_correction_ends_with_the_next_different_price_and_leaves_older_ones(feed):
+    """The story of the issue: ten times the price, corrected; then the partner fixes the file."""
+    product = catalog.product(feed)
+    price(feed, product, "12.00", 9)
+    for ago in (8, 7):
+        price(feed, product, "135.00", ago)
+    made = correct("MULTIPLIER", scope="SOURCE", source_id=feed.pk, multiplier="0.1")
+    assert made.extent == "OBSERVED"
+    assert history(feed, product) == ["12.00", "13.50", "13.50"]
+    price(feed, product, "135.00", 6, in_stock=False)
+    assert shown(feed) == {product: "13.50"}, "the same price, in another file"
+    price(feed, product, "13.50", 5)
+    price(feed, product, "135.00", 4)
+    assert history(feed, product) == ["12.00", "13.50", "13.50", "13.50", "13.50", "135.00"], "it has ended"
+    assert not offers.differences()
+    corrections.revoke(ANN, made.pk)
+    assert history(feed, product) == ["12.00", "135.00", "135.00", "135.00", "13.50", "135.00"]
+    assert not offers.differences()
+
+
+@pytest.mark.parametrize(
+    ("window", "read"),
+    [
+        ({"extent": "WINDOW"}, ["1.20", "13.50", "1.35"]),
+        ({"observed_from": 8.5}, ["12.00", "13.50", "1.35"]),
+        ({"observed_from": 8.5, "observed_to": 7}, ["12.00", "13.50", "13.50"]),
+    ],
+)
+def test_a_window_is_an_explicit_choice(feed, window, read):
+    product = catalog.product(feed)
+    price(feed, product, "12.00", 9)
+    price(feed, product, "135.00", 8)
+    moments = {name: catalog.now() - hours(ago) for name, ago in window.items() if name != "extent"}
+    made = correct("MULTIPLIER", scope="SOURCE", source_id=feed.pk, multiplier="0.1", **{**window, **moments})
+    assert made.extent == "WINDOW"
+    price(feed, product, "13.50", 6)
+    assert history(feed, product) == read
+    assert not offers.differences()
+
+
+def test_a_correction_that_was_stored_before_keeps_its_window(feed):
+    product = catalog.product(feed)
+    price(feed, product, "135.00", 8)
+    columns = "id, scope, source_id, action, multiplier, reason, created_by, extent"
+    values = "gen_random_uuid(), 'SOURCE', %s, 'MULTIPLIER', 0.1, 'x', 'x', 'WINDOW'"
+    fetch(f"INSERT INTO price_corrections ({columns}) VALUES ({values})", feed.pk)
+    price(feed, product, "13.50", 6)
+    assert history(feed, product) == ["13.50", "1.35"]
+
+
+def test_a_correction_goes_on_when_the_run_that_ended_it_is_ignored(feed):
+    product, run = catalog.product(feed), catalog.run(feed)
+    price(feed, product, "135.00", 8)
+    correct("MULTIPLIER", scope="PRODUCT", source_id=feed.pk, product_id=product, multiplier="0.1")
+    price(feed, product, "99.00", 6, run)
+    assert shown(feed) == {product: "99.00"}
+    ignoring.ignore_run(ANN, run.pk, "wrong")
+    assert shown(feed) == {product: "13.50"}
+    assert not offers.differences()
+    ignoring.undo_ignore(ANN, run.pk)
+    assert shown(feed) == {product: "99.00"}
+
+
+def test_a_price_of_another_kind_of_run_neither_ends_a_correction_nor_is_corrected(feed):
+    product = catalog.product(feed)
+    price(feed, product, "135.00", 8)
+    correct("MULTIPLIER", scope="PRODUCT", source_id=feed.pk, product_id=product, multiplier="0.1")
+    price(feed, product, "135.00", 7, run_type="SCRAPE")
+    price(feed, product, "14.00", 6, run_type="SCRAPE")
+    price(feed, product, "135.00", 5)
+    assert history(feed, product) == ["13.50", "135.00", "14.00", "13.50"]
+    assert not offers.differences()
+
+
+def test_a_correction_of_a_run_follows_its_prices_into_later_runs(feed):
+    run = catalog.run(feed)
+    wrong, fixed = catalog.product(feed), catalog.product(feed)
+    price(feed, wrong, "135.00", 9)
+    for product in (wrong, fixed):
+        price(feed, product, "135.00", 8, run)
+    price(feed, wrong, "135.00", 7)
+    price(feed, fixed, "14.00", 7)
+    correct("MULTIPLIER", scope="RUN", source_id=feed.pk, run_no=run.no, multiplier="0.1")
+    assert history(feed, wrong) == ["135.00", "13.50", "13.50"], "older prices are not those of the run"
+    assert history(feed, fixed) == ["13.50", "14.00"]
+    assert not offers.differences()
+
+
+def test_a_price_is_set_and_ignoring_it_wins(feed):
+    product = catalog.product(feed)
+    price(feed, product, "135.00", 8, original_amount="150.00")
+    named = {"scope": "PRODUCT", "source_id": feed.pk, "product_id": product}
+    correct("MULTIPLIER", multiplier=3, **named)
+    correct("SET", set_amount="13.49", set_currency="USD", **named)
+    correct("SET", set_amount="13.50", set_currency="USD", **named)
+    assert fetch("SELECT amount, original_amount FROM offers") == [(Decimal("13.50"), Decimal("150.00"))]
+    price(feed, product, "14.00", 6)
+    assert history(feed, product) == ["13.50", "14.00"]
+    assert not offers.differences()
+    correct(**named)
+    assert shown(feed) == {product: "13.50"}, "the price before the one that is ignored"
+
+
+def test_an_original_price_below_a_set_one_is_left_out(feed):
+    product = catalog.product(feed)
+    price(feed, product, "1.00", 8, original_amount="2.00")
+    correct("SET", scope="PRODUCT", source_id=feed.pk, product_id=product, set_amount="99", set_currency="USD")
+    assert fetch("SELECT amount, original_amount FROM offers") == [(99, None)]
+
+
+SET_BADLY = {
+    "set_currency": {"set_amount": "1", "set_currency": "EUR"},
+    "set_currency ": {"set_amount": "1"},
+    "set_currency  ": {"set_amount": "1", "set_currency": "dollars"},
+    "set_amount": {"set_amount": "0", "set_currency": "USD"},
+    "set_amount ": {"set_amount": "1.00001", "set_currency": "USD"},
+    "set_amount  ": {"set_currency": "USD"},
+    "scope": {"set_amount": "1", "set_currency": "USD", "scope": "SOURCE", "product_id": None},
+    "set_amount   ": {"set_amount": "1", "action": "IGNORE"},
+    "extent": {"set_amount": "1", "set_currency": "USD", "extent": "OBSERVED", "observed_from": MOMENT},
+}
+
+
+@pytest.mark.parametrize("field", SET_BADLY)
+def test_a_price_that_cannot_be_set_is_refused_with_its_field(feed, field):
+    named = {"scope": "PRODUCT", "source_id": feed.pk, "product_id": catalog.offer(feed, "10")}
+    with pytest.raises(InvalidInput, match=f"^{field.strip()}: "):
+        corrections.create(ANN, **{"action": "SET", "reason": "x", **named, **SET_BADLY[field]})
+
+
+def test_a_product_without_a_shown_price_has_none_to_correct(feed):
+    product = catalog.product(feed)
+    named = {"scope": "PRODUCT", "source_id": feed.pk, "product_id": product}
+    with pytest.raises(Conflict, match="has no price that is shown"):
+        correct(**named)
+    correct(extent="WINDOW", **named)
+
+
+def test_a_correction_expects_the_prices_that_were_looked_at(feed):
+    product, other = catalog.product(feed), catalog.product(feed)
+    price(feed, product, "135.00", 8)
+    given = {"scope": "SOURCE", "source_id": feed.pk, "action": "MULTIPLIER", "multiplier": "0.1", "reason": "x"}
+    told = correction_previews.preview(**given)
+    price(feed, product, "135.00", 7)
+    assert correction_previews.preview(**given).state == told.state, "the same price again"
+    price(feed, other, "5.00", 6)
+    with pytest.raises(Conflict, match="Prices have changed since the preview"):
+        corrections.create(ANN, expected=told.state, **given)
+    assert not PriceCorrection.objects.exists()
+    corrections.create(ANN, expected=correction_previews.preview(**given).state, **given)

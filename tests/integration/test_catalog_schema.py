@@ -139,7 +139,7 @@ def test_a_run_that_ended_says_when(feed):
     "table",
     [
         *("source_products", "offers", "hidden_offers", "prices", "held_changes", "run_absences"),
-        *("replaced_contents", "replaced_presence", "replaced_promotions", "ignored_prices"),
+        *("replaced_contents", "replaced_presence", "replaced_promotions", "ignored_prices", "corrected_prices"),
     ],
 )
 def test_volume_tables_are_keyed_by_their_source_and_refer_to_nothing(table):

@@ -57,6 +57,26 @@ def test_a_correction_does_one_thing_with_the_prices(shop, words):
     assert "either --ignore or --multiply" in ran.err
 
 
+def test_a_price_is_set_in_its_currency(shop, hammer):
+    words = ("corrections", "add", "--source", "Shop feed", "--product", hammer, "--set", "12.5", "--reason", "typed")
+    refused = harvester(*words, "--currency", "EUR")
+    assert (refused.code, "--currency: the price is 19.9 USD, so it can be set in USD only" in refused.err) == (2, True)
+    told = harvester(*words, "--currency", "USD", "--dry-run").out
+    assert "history included: 1 since" in told
+    assert "It ends for each product with its next different price" in " ".join(told.split())
+    made = harvester(*words, "--currency", "USD", "--json").json
+    assert [made["extent"], made["set_amount"], made["set_currency"]] == ["OBSERVED", "12.5", "USD"]
+    assert "set to 12.50 USD" in " ".join(harvester("corrections", "list").out.split())
+
+
+def test_an_open_ended_correction_is_asked_for_and_says_what_follows(shop, hammer):
+    words = ("corrections", "add", "--source", "Shop feed", "--multiply", "0.1", "--reason", "in dimes")
+    assert harvester(*words, "--dry-run", "--json").json["future"].startswith("It ends for each product")
+    told = harvester(*words, "--open-ended", "--dry-run", "--json").json
+    assert told["future"].endswith("if the partner sends 1.99 USD then, consumers see 0.20.")
+    assert harvester(*words, "--open-ended", "--json").json["extent"] == "WINDOW"
+
+
 def test_a_hidden_offer_says_why_it_is_not_there(shop, hammer):
     harvester("corrections", "add", "--source", "Shop feed", "--ignore", "--reason", "the file of another shop")
     ran = harvester("offers", "show", "Shop feed", hammer)

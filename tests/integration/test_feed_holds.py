@@ -297,8 +297,9 @@ def test_a_correction_made_while_held_applies_to_what_is_approved(world):
     world.put(row(100, Price="5.00"), 101)
     run = world.run()
     corrections.create(
-        OLGA, scope="SOURCE", action="MULTIPLIER", multiplier="10", reason="in dimes", source_id=world.source.id
-    )
+        OLGA, scope="SOURCE", action="MULTIPLIER", multiplier="10", reason="in dimes", source_id=world.source.id,
+        extent="WINDOW",
+    )  # fmt: skip
     world.approve(run)
     assert world.shown()["S-100"][1] == 50.0
 
@@ -307,8 +308,9 @@ def hide(world, number):
     """Ignore whatever is known of one product's prices."""
     [(product,)] = rows("SELECT id FROM source_products WHERE identity_value = %s", f"S-{number}")
     return corrections.create(
-        OLGA, scope="PRODUCT", action="IGNORE", reason="not its price", source_id=world.source.id, product_id=product
-    )
+        OLGA, scope="PRODUCT", action="IGNORE", reason="not its price", source_id=world.source.id, product_id=product,
+        extent="WINDOW",
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("price", ["1.00", "5.00"])

@@ -326,3 +326,28 @@ def test_links_follow_the_restored_content(world):
     decisions.ignore(OLGA, bad.id, "titles of another shop")
     run_until_idle()
     assert rows("SELECT source_product_id, evidence::text FROM product_links ORDER BY 1") == before
+
+
+# Corrections of prices that runs brought in.
+
+
+def test_a_correction_ends_when_the_partner_fixes_the_file(world):
+    """13.50 came as 135.00 and was multiplied by 0.1; the fixed file must not be shown as 1.35."""
+    world.put(row(100, Price="12.00"), 101)
+    world.run()
+    world.put(row(100, Price="135.00"), 101)
+    assert world.run().outcome == "PROMOTED"
+    corrections.create(
+        OLGA, scope="SOURCE", action="MULTIPLIER", multiplier="0.1", reason="in dimes", source_id=world.source.id
+    )
+    assert world.shown()["S-100"][1] == 13.50
+    world.put(row(100, Price="135.00", Availability="out of stock"), 101, 102)
+    world.run()
+    shown = world.shown()
+    assert (shown["S-100"][1], shown["S-102"][1]) == (13.50, 1.02), "the same price is corrected, a new one is not"
+    world.put(row(100, Price="13.50"), 101, 102)
+    world.run()
+    assert world.shown()["S-100"][1] == 13.50
+    read = rows("SELECT amount::float FROM readable_prices WHERE run_no > 0 AND raw_amount > 2 ORDER BY observed_at")
+    assert read == [(12.0,), (13.5,), (13.5,), (13.5,)], "older prices are read as they were"
+    world.check()

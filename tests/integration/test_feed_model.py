@@ -7,7 +7,9 @@ from tests.support.feed_model import Model
 from tests.support.feed_world import OLGA, OPEN, CallsBack, World, allow_loopback
 from tests.support.feeds import row
 from tests.support.sftp_server import SftpServer
+from tests.support.tables import rows
 
+from harvester.catalog import corrections
 from harvester.catalog.models import Run, Source
 from harvester.catalog.offers import differences
 from harvester.engine.models import Job
@@ -36,13 +38,16 @@ class Story:
         self.world, self.model, self.random = world, Model(), random.Random(seed)
         self.catalog = {number: (f"Thing {number}", number / 100) for number in PRODUCTS}
         self.told = []
+        self.made = []
 
     def step(self):
         ways = [self.run] * 5 + [self.wait] * 3 + [self.click_and_pause, self.be_disabled]
         if self.model.held:
             ways += [self.approve, self.reject] * 2
         if self.model.promoted:
-            ways += [self.ignore, self.undo]
+            ways += [self.ignore, self.undo, self.correct, self.correct]
+        if self.made:
+            ways += [self.revoke]
         self.random.choice(ways)()
 
     def run(self):
@@ -119,6 +124,25 @@ class Story:
             else:
                 with pytest.raises(Conflict):
                     decisions.undo_ignore(OLGA, run.id)
+
+    def correct(self):
+        shown = sorted(self.model.shown())
+        if shown:
+            key = self.random.choice(shown)
+            [(product,)] = rows("SELECT id FROM source_products WHERE identity_value = %s", key)
+            made = corrections.create(
+                OLGA, scope="PRODUCT", source_id=self.world.source.pk, product_id=product, action="MULTIPLIER",
+                multiplier=2, reason="half",
+            )  # fmt: skip
+            self.model.correct(key, 2)
+            self.made.append((made.pk, self.model.corrections[-1]))
+            self.told.append(f"corrected {key}")
+
+    def revoke(self):
+        made, correction = self.made.pop(self.random.randrange(len(self.made)))
+        corrections.revoke(OLGA, made)
+        self.model.corrections.remove(correction)
+        self.told.append(f"revoked the correction of {correction.key}")
 
     def _held(self):
         return Run.objects.get(no=self.model.held.run)

@@ -1,5 +1,7 @@
 """The catalog's pages: they show what is, refuse what cannot be, and escape what strangers wrote."""
 
+import re
+
 import pytest
 from django.test import Client
 from tests.support import catalog
@@ -137,6 +139,53 @@ def test_the_primary_is_switched_after_a_look_at_what_changes(client, shop, hamm
     assert verbs(object_type="source") == ["DISPLAY_PRIMARY_SET", "DISPLAY_PRIMARY_UNSET"]
 
 
+def confirm(client, page, given):
+    """Confirm the preview on a page."""
+    [seen] = re.findall(r'name="seen" value="([^"]+)"', page)
+    return client.post("/corrections/add/", {**given, "confirm": "yes", "seen": seen})
+
+
+def test_a_preview_that_is_out_of_date_is_not_confirmed(client, shop, hammer):
+    given = {
+        "scope": "PRODUCT", "source": "Shop feed", "product": hammer, "reason": "typed",
+        "action": "SET", "set_amount": "12.99", "set_currency": "usd",
+    }  # fmt: skip
+    page = text(client.post("/corrections/add/", given))
+    assert "12.99" in page
+    catalog.price(shop, hammer, "21.00")
+    offers.recompute(shop.pk, [hammer])
+    again = text(confirm(client, page, given))
+    assert "Prices have changed since the preview. Nothing was changed" in again
+    assert not PriceCorrection.objects.exists()
+    assert "21.00" in again, "the new preview"
+    confirm(client, again, given)
+    assert fetch("SELECT amount::float FROM offers") == [(12.99,)]
+    assert "Price set to 12.99 USD" in text(client.get("/corrections/"))
+
+
+def test_the_form_shows_the_product_its_price_and_its_source_by_name(client, shop, hammer):
+    page = text(client.get(f"/corrections/add/?scope=PRODUCT&source={shop.pk}&product={hammer}"))
+    target = page[page.index('id="target"') : page.index("</dl>")]
+    assert [word in target for word in ("Red hammer", "19.90", "Shop feed")] == [True, True, True]
+    assert re.search(r'<input[^>]*name="source"[^>]*value="Shop feed"|value="Shop feed"[^>]*name="source"', page)
+    assert re.search(r'<input[^>]*name="set_currency"[^>]*value="USD"|value="USD"[^>]*name="set_currency"', page)
+
+
+@pytest.mark.usefixtures("hammer")
+@pytest.mark.parametrize(
+    ("extent", "history", "words"),
+    [
+        ("OBSERVED", "1 recorded price changes, from", "It ends for each product with its next different price"),
+        ("WINDOW", "2 recorded prices change, from", "if the partner sends 1.99 USD then, consumers see 0.20."),
+    ],
+)
+def test_the_preview_says_what_follows_later(client, extent, history, words):
+    given = {"scope": "SOURCE", "source": "Shop feed", "action": "MULTIPLIER", "multiplier": "0.1", "reason": "x"}
+    page = text(client.post("/corrections/add/", {**given, "extent": extent}))
+    assert words in page
+    assert history in re.sub("<[^>]+>", "", page)
+
+
 def test_a_correction_is_looked_at_made_and_revoked(client, shop, hammer):
     given = {"scope": "PRODUCT", "source": "Shop feed", "product": hammer, "action": "MULTIPLIER", "multiplier": "0.5"}
     assert "This field is required" in text(client.post("/corrections/add/", given))
@@ -145,6 +194,8 @@ def test_a_correction_is_looked_at_made_and_revoked(client, shop, hammer):
     assert "9.95" in page
     assert not PriceCorrection.objects.exists()
     client.post("/corrections/add/", {**given, "reason": "twice", "confirm": "yes"})
+    assert not PriceCorrection.objects.exists(), "nobody confirms what was not looked at"
+    confirm(client, page, {**given, "reason": "twice"})
     made = PriceCorrection.objects.get()
     assert fetch("SELECT amount::float FROM offers") == [(9.95,)]
     assert "In force" in text(client.get("/corrections/?state=in_force"))

@@ -25,6 +25,17 @@ class Held:
 
 
 @dataclass
+class Correction:
+    """A factor for the price that was shown when it was made, until a different one comes."""
+
+    key: str
+    factor: int
+    run: int
+    price: float
+    after: int
+
+
+@dataclass
 class Image:
     """What the newest promoted run replaced; while it is ignored, what ignoring replaced."""
 
@@ -43,6 +54,7 @@ class Model:
     promoted_count: int = 0
     ignored: set[int] = field(default_factory=set)
     image: Image | None = None
+    corrections: list[Correction] = field(default_factory=list)
     #: Ignored run -> the prices that it had changed.
     repeats: dict[int, dict[str, float]] = field(default_factory=dict)
     held: Held | None = None
@@ -64,10 +76,26 @@ class Model:
 
     def shown(self) -> dict[str, tuple[str, float]]:
         return {
-            key: (product.title, self.readable(product)[-1][1])
+            key: (product.title, self._corrected(key, product))
             for key, product in self.products.items()
             if self.is_active(product)
         }
+
+    def correct(self, key: str, factor: int) -> None:
+        prices = self.readable(self.products[key])
+        run, price = prices[-1]
+        different = [number for number, amount in prices if amount != price]
+        self.corrections.append(Correction(key, factor, run, price, max(different, default=0)))
+
+    def _corrected(self, key: str, product: Product) -> float:
+        prices = self.readable(product)
+        run, price = prices[-1]
+        amount = price
+        for made in self.corrections:
+            between = any(made.run < number < run and other != made.price for number, other in prices)
+            if made.key == key and made.price == price and run > made.after and not between:
+                amount *= made.factor
+        return round(amount, 2)
 
     def edge(self) -> float:
         """How near any product is to expiring, or the hold to its deadline."""

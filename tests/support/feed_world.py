@@ -255,6 +255,7 @@ _MOMENTS = (
     ("hidden_offers", ("seen_until", "last_promoted_at")),
     ("replaced_presence", ("seen_until", "last_promoted_at")),
     ("replaced_promotions", ("last_promoted_at",)),
+    ("corrected_prices", ("after_at", "anchored_at")),
     ("runs", ("started_at", "finished_at", "observed_at", "decided_at")),
     ("feeds", ("manual_run_requested_at",)),
 )

@@ -79,12 +79,9 @@ class Standing:
 
 #: For a statement in which corrections are `c`, prices `n` and sources `s`: the correction is about the price.
 CONCERNS = """
-    (c.observed_from IS NULL OR n.observed_at >= c.observed_from)
-    AND (c.observed_to IS NULL OR n.observed_at < c.observed_to)
-    AND CASE c.scope WHEN 'RETAILER' THEN c.retailer_id = s.retailer_id
-                     WHEN 'SOURCE' THEN c.source_id = s.id
-                     WHEN 'PRODUCT' THEN c.source_id = s.id AND c.product_id = n.source_product_id
-                     ELSE c.source_id = s.id AND c.run_no = n.run_no END
+    (c.source_id = s.id OR c.retailer_id = s.retailer_id)
+    AND correction_applies(c, s.retailer_id, s.id, n.source_product_id, n.run_no, n.observed_at, n.run_type, n.amount,
+                           n.currency)
 """
 # Whether an offer is active and visible is asked of the views that everybody asks; the rest are the facts behind it.
 _STANDINGS = """
@@ -115,7 +112,7 @@ LEFT JOIN runs i ON i.no = n.run_no AND i.ignored_at IS NOT NULL
 LEFT JOIN LATERAL (
     SELECT c.* FROM price_corrections c
     WHERE n.run_no IS NOT NULL AND c.revoked_at IS NULL AND {CONCERNS}
-      AND usable_factor(n.amount, correction_factor(x.source_id, x.id, n.run_no, n.observed_at)) IS NULL
+      AND read_price(x.source_id, x.id, n.run_no, n.observed_at, n.run_type, n.amount, n.currency, NULL) IS NULL
     ORDER BY c.action, c.created_at LIMIT 1) c ON true
 """  # noqa: S608 - constants only
 

@@ -10,7 +10,15 @@ from enum import StrEnum
 from django.db import models
 from django.db.models.functions import Now
 
-from harvester.catalog.states import CorrectionAction, CorrectionScope, RunKind, RunOutcome, RunStatus, SourceKind
+from harvester.catalog.states import (
+    CorrectionAction,
+    CorrectionExtent,
+    CorrectionScope,
+    RunKind,
+    RunOutcome,
+    RunStatus,
+    SourceKind,
+)
 from harvester.kernel.ids import uuid7
 
 
@@ -116,7 +124,7 @@ class Run(models.Model):
 
 
 class PriceCorrection(models.Model):
-    """How the prices of a scope and a window are read; never deleted, only revoked."""
+    """How prices of a scope are read; never deleted, only revoked."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     scope = models.TextField(choices=_choices(CorrectionScope))
@@ -128,6 +136,9 @@ class PriceCorrection(models.Model):
     observed_to = models.DateTimeField(null=True)
     action = models.TextField(choices=_choices(CorrectionAction))
     multiplier = models.DecimalField(max_digits=12, decimal_places=6, null=True)
+    set_amount = models.DecimalField(max_digits=14, decimal_places=4, null=True)
+    set_currency = models.TextField(null=True)
+    extent = models.TextField(choices=_choices(CorrectionExtent), default=CorrectionExtent.WINDOW.value)
     reason = models.TextField()
     created_by = models.TextField()
     created_at = models.DateTimeField(db_default=Now(), editable=False)

@@ -52,10 +52,18 @@ class RunOutcome(StrEnum):
 
 
 class CorrectionAction(StrEnum):
-    """How a correction changes the reading of prices; IGNORE wins."""
+    """How a correction changes the reading of prices; IGNORE wins, then the newest SET."""
 
     IGNORE = "IGNORE"
     MULTIPLIER = "MULTIPLIER"
+    SET = "SET"
+
+
+class CorrectionExtent(StrEnum):
+    """For how long a correction counts."""
+
+    OBSERVED = "OBSERVED"  # for the prices shown when it was made, until each product's next different price
+    WINDOW = "WINDOW"  # for every price observed between two moments, either of which may be open
 
 
 class CorrectionScope(StrEnum):

@@ -8,12 +8,14 @@ from rich.text import Text
 
 from harvester.catalog.correction_previews import Change, Preview
 from harvester.catalog.models import PriceCorrection
+from harvester.catalog.states import CorrectionExtent
 from harvester.cli.job_views import database_now
 from harvester.cli.output import amount_text, stacked, table, when
 
 _FACTS = (
     "id", "scope", "retailer_id", "source_id", "product_id", "run_no", "observed_from", "observed_to", "action",
-    "multiplier", "reason", "created_by", "created_at", "revoked_by", "revoked_at",
+    "multiplier", "set_amount", "set_currency", "extent", "reason", "created_by", "created_at", "revoked_by",
+    "revoked_at",
 )  # fmt: skip
 
 
@@ -29,14 +31,27 @@ def list_table(found: Sequence[PriceCorrection]) -> RenderableType:
         (
             correction.pk,
             _about(correction),
-            "ignored" if correction.multiplier is None else f"x {correction.multiplier.normalize():f}",
+            _effect(correction),
+            _until(correction),
             correction.reason,
             when(correction.created_at, now),
             "revoked" if correction.revoked_at else "in force",
         )
         for correction in found
     ]
-    return table(("id", "prices of", "are", "why", "made", "state"), rows)
+    return table(("id", "prices of", "are", "until", "why", "made", "state"), rows)
+
+
+def _effect(correction: PriceCorrection) -> str:
+    if correction.set_amount is not None:
+        return f"set to {amount_text(correction.set_amount)} {correction.set_currency}"
+    return "ignored" if correction.multiplier is None else f"x {correction.multiplier.normalize():f}"
+
+
+def _until(correction: PriceCorrection) -> str:
+    if correction.extent == CorrectionExtent.OBSERVED:
+        return "next different price"
+    return f"{correction.observed_to:%Y-%m-%d %H:%M}" if correction.observed_to else "revoked"
 
 
 def _about(correction: PriceCorrection) -> str:
@@ -46,12 +61,17 @@ def _about(correction: PriceCorrection) -> str:
 
 
 def preview_data(told: Preview) -> dict[str, Any]:
-    return {"offers": told.offers, "is_more": told.is_more, "samples": [vars(change) for change in told.samples]}
+    return {**vars(told), "samples": [vars(change) for change in told.samples]}
 
 
 def preview_view(told: Preview) -> RenderableType:
     count = f"{'More than ' if told.is_more else ''}{told.offers}"
-    words = Text(f"{count} offers show a price that it is about. Nothing was changed.")
+    prices = f"{'more than ' if told.prices_are_more else ''}{told.prices}"
+    since = f" since {told.since:%Y-%m-%d}" if told.since else ""
+    words = Text(
+        f"{count} offers show a price that it is about. Nothing was changed.\n"
+        f"Recorded prices that change, history included: {prices}{since}. {told.future}"
+    )
     rows = [
         (change.product_id, change.title[:60], f"{amount_text(change.before)} {change.currency}", _after(change))
         for change in told.samples

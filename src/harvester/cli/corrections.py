@@ -27,6 +27,9 @@ _OPTIONS = {
     "product_id": "--product",
     "run_no": "--run",
     "multiplier": "--multiply",
+    "set_amount": "--set",
+    "set_currency": "--currency",
+    "extent": "--open-ended",
     "observed_to": "--before",
 }
 
@@ -63,6 +66,7 @@ def list_corrections(
     "add",
     (
         "harvester corrections add --source Shop --product 42 --ignore --reason 'price of the case'",
+        "harvester corrections add --source Shop --product 42 --set 12.99 --currency USD --reason 'typing error'",
         "harvester corrections add --source Shop --multiply 0.01 --reason 'in cents' --from 2026-01-31 --dry-run",
     ),
     data=True,
@@ -78,15 +82,28 @@ def add(
     run: Annotated[int | None, typer.Option(min=1, max=LARGEST_NUMBER, help="Only this run of the source.")] = None,
     ignore: Annotated[bool, typer.Option("--ignore", help="Ignore the prices; this wins over multipliers.")] = False,
     multiply: Annotated[str | None, typer.Option(help="Multiply the prices by this.")] = None,
+    amount: Annotated[str | None, typer.Option("--set", help="Set the price of one product to this amount.")] = None,
+    currency: Annotated[str | None, typer.Option(help="The currency of --set; that of the price.")] = None,
+    open_ended: Annotated[
+        bool, typer.Option("--open-ended", help="All prices, older and later ones too, until it is revoked.")
+    ] = False,
     since: Annotated[str, typer.Option("--from", help="Only prices observed from this day or moment on, UTC.")] = "",
     until: Annotated[str, typer.Option("--before", help="Only prices observed before this day or moment, UTC.")] = "",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what it would do.")] = False,
 ) -> None:
-    """Correct how prices are read, from now on. The prices themselves stay as they were observed."""
+    """Correct how prices are read. The prices themselves stay as they were observed.
+
+    By default the correction is for the prices that are shown now and ends with the next different price of each
+    product. With --from or --before it is for that window of time, with --open-ended for all prices until it is
+    revoked.
+    """
     given: dict[str, Any] = {
         "scope": _scope(retailer, source, product, run),
-        "action": _action(ignore, multiply),
+        "action": _action(ignore, multiply, amount),
         "multiplier": multiply,
+        "set_amount": amount,
+        "set_currency": currency,
+        "extent": "WINDOW" if open_ended else None,
         "reason": reason,
         "observed_from": moment("--from", since),
         "observed_to": moment("--before", until),
@@ -105,7 +122,7 @@ def add(
         if dry_run:
             OUT.show(correction_views.preview_data(told), lambda: correction_views.preview_view(told))
             return
-        made = corrections.create(operator(), **given)
+        made = corrections.create(operator(), expected=told.state, **given)
         OUT.show(correction_views.public(made), lambda: correction_views.in_force(made, told))
 
 
@@ -133,7 +150,15 @@ def _scope(retailer: str, source: str, product: int | None, run: int | None) -> 
     return "RETAILER" if retailer else "SOURCE"
 
 
-def _action(ignore: bool, multiply: str | None) -> str:
-    if ignore == (multiply is not None):
-        raise InvalidInput("Say what is to be done with the prices: either --ignore or --multiply with a number.")
-    return "IGNORE" if ignore else "MULTIPLIER"
+def _action(ignore: bool, multiply: str | None, amount: str | None) -> str:
+    chosen = [
+        action
+        for action, is_chosen in (("IGNORE", ignore), ("MULTIPLIER", multiply is not None), ("SET", amount is not None))
+        if is_chosen
+    ]
+    if len(chosen) != 1:
+        raise InvalidInput(
+            "Say what is to be done with the prices: either --ignore or --multiply with a number, or --set with an "
+            "amount."
+        )
+    return chosen[0]

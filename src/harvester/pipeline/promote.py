@@ -199,12 +199,19 @@ WHERE id = %(source)s
 # Corrections are rare; where one is valid, its readers' truth is made the slow and certain way. So it is for products
 # that show the price of another kind of run; whose price was just written shows this one's.
 _CORRECTED = """
-SELECT EXISTS (SELECT FROM price_corrections WHERE revoked_at IS NULL
+SELECT EXISTS (SELECT FROM price_corrections WHERE revoked_at IS NULL AND extent = 'WINDOW'
                AND (source_id = %(source)s OR retailer_id = %(retailer)s))
     OR EXISTS (SELECT FROM {changes} c JOIN offers o ON o.source_id = %(source)s AND o.product_id = c.product_id
                WHERE NOT c.is_missing AND NOT c.is_price AND o.last_run_type <> %(run_type)s)
 """
 _TOUCHED = "SELECT c.product_id FROM {changes} c WHERE NOT c.is_missing"
+# Corrections for observed prices concern their own products only, and outlive their end unless they are revoked.
+_TOUCHED_OBSERVED = """
+SELECT DISTINCT c.product_id
+FROM corrected_prices k JOIN price_corrections v ON v.id = k.correction_id
+JOIN {changes} c ON c.product_id = k.product_id
+WHERE k.source_id = %(source)s AND v.revoked_at IS NULL AND NOT c.is_missing
+"""
 _OVERTAKEN = "UPDATE runs SET outcome = 'OVERTAKEN', decided_at = %(moment)s WHERE no = %(held)s AND no <> %(run)s"
 # Another file than that of an ignored run is shown: what was refused may come again, and is judged like any other.
 _REFUSES_NO_MORE = """
@@ -296,8 +303,8 @@ def _expired(cursor: Any, values: dict[str, Any]) -> int:
 
 def _apply_corrections(cursor: Any, difference: Difference, values: dict[str, Any]) -> None:
     cursor.execute(_CORRECTED.format(changes=difference.changes), values)
-    if cursor.fetchone()[0]:
-        cursor.execute(_TOUCHED.format(changes=difference.changes), values)
-        touched = [row[0] for row in cursor.fetchall()]
+    touched_by = _TOUCHED if cursor.fetchone()[0] else _TOUCHED_OBSERVED
+    cursor.execute(touched_by.format(changes=difference.changes), values)
+    if touched := [row[0] for row in cursor.fetchall()]:
         cursor.execute("SET LOCAL enable_nestloop = on")
         recompute(values["source"], touched)

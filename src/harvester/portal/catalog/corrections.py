@@ -1,6 +1,6 @@
 """Corrections: which there are, a new one after a look at what it would do, and the end of one."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 from uuid import UUID
 
@@ -17,10 +17,12 @@ from django.utils.safestring import SafeString
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from harvester.catalog import corrections, retailers, sources
+from harvester.catalog.browsing import Line, lines
 from harvester.catalog.correction_previews import Preview, preview
 from harvester.catalog.models import PriceCorrection
 from harvester.catalog.states import CorrectionAction, CorrectionScope
 from harvester.kernel.actor import Actor
+from harvester.kernel.errors import Conflict, InvalidInput, NotFound
 from harvester.ops.models import Role, User
 from harvester.portal.catalog.forms import CorrectionForm, attempted
 from harvester.portal.catalog.words import about, effect
@@ -28,6 +30,9 @@ from harvester.portal.display import badge, verb, when
 from harvester.portal.filters import ChoicePill
 from harvester.portal.model_admin import PortalAdmin
 from harvester.portal.requests import attempt, may, require
+
+#: Digits of a product number that fit into its column.
+LONGEST_NUMBER = 18
 
 
 class ScopePill(ChoicePill):
@@ -92,19 +97,23 @@ class CorrectionAdmin(PortalAdmin):
         return self._render(request, "portal/catalog/correction.html", context)
 
     def add(self, request: HttpRequest) -> HttpResponse:
-        """First a look at what it would do; what was looked at is then confirmed."""
+        """First a look at what it would do; what was looked at is then confirmed, unless prices changed meanwhile."""
         actor = require(request, Role.OPERATOR)
-        form = CorrectionForm(request.POST or None, initial=request.GET.dict())
+        target = _target(request.POST or request.GET)
+        known = {"source": target.source, "set_currency": target.currency} if target else {}
+        form = CorrectionForm(request.POST or None, initial={**request.GET.dict(), **known})
         told = None
         if request.method == "POST" and form.is_valid():
-            if "confirm" in request.POST:
-                made = attempted(form, lambda: _create(actor, form))
+            seen = request.POST.get("seen")
+            if "confirm" in request.POST and seen:
+                made = attempted(form, lambda: _create(actor, form, seen))
                 if made is not None:
                     messages.success(request, "The correction is in force, and the offers show it.")
                     return redirect("admin:catalog_pricecorrection_change", made.pk)
+                told = attempted(form, lambda: _preview(form))
             else:
                 told = attempted(form, lambda: _preview(form))
-        context = {"title": "Correct prices", "form": form, "preview": told}
+        context = {"title": "Correct prices", "form": form, "preview": told, "target": target}
         return self._render(request, "portal/catalog/correct.html", context)
 
     def revoke(self, request: HttpRequest, correction_id: UUID) -> HttpResponse:
@@ -162,17 +171,32 @@ def _given(form: CorrectionForm) -> dict[str, Any]:
         "run_no": typed["run"],
     }
     needed = corrections.NAMED_BY[typed["scope"]]
-    multiplies = typed["action"] == CorrectionAction.MULTIPLIER
+    multiplies, sets = typed["action"] == CorrectionAction.MULTIPLIER, typed["action"] == CorrectionAction.SET
     return {
         **{name: named[name] or None for name in needed},
         **{name: typed[name] for name in ("scope", "action", "reason", "observed_from", "observed_to")},
+        "extent": typed["extent"] or None,
         "multiplier": typed["multiplier"] if multiplies else None,
+        "set_amount": typed["set_amount"] if sets else None,
+        "set_currency": typed["set_currency"].strip().upper() if sets else None,
     }
+
+
+def _target(given: Mapping[str, str]) -> Line | None:
+    """The product that the form is about, if it names one that exists."""
+    source, product = given.get("source", ""), given.get("product", "")
+    if not source or not (product.isascii() and product.isdigit() and len(product) <= LONGEST_NUMBER):
+        return None
+    try:
+        found = lines([(sources.find(source).pk, int(product))])
+    except (Conflict, InvalidInput, NotFound):
+        return None
+    return found[0] if found else None
 
 
 def _preview(form: CorrectionForm) -> Preview:
     return preview(**_given(form))
 
 
-def _create(actor: Actor, form: CorrectionForm) -> PriceCorrection:
-    return corrections.create(actor, **_given(form))
+def _create(actor: Actor, form: CorrectionForm, seen: str) -> PriceCorrection:
+    return corrections.create(actor, expected=seen, **_given(form))

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from django import forms
 
-from harvester.catalog.states import CorrectionAction, CorrectionScope, SourceKind, Visibility
+from harvester.catalog.states import CorrectionAction, CorrectionExtent, CorrectionScope, SourceKind, Visibility
 from harvester.kernel.errors import Conflict, InvalidInput, NotFound
 from harvester.kernel.text import LONGEST_REASON
 from harvester.portal.forms import Choice, DrawnInput, Text, Tick
@@ -91,17 +91,36 @@ class CorrectionForm(forms.Form):
     run = forms.IntegerField(label="Run number", required=False, min_value=1, max_value=LARGEST, widget=Number())
     action = forms.ChoiceField(
         label="What is done with them",
-        choices=[(CorrectionAction.IGNORE.value, "Ignore them"), (CorrectionAction.MULTIPLIER.value, "Multiply them")],
+        choices=[
+            (CorrectionAction.IGNORE.value, "Ignore them"),
+            (CorrectionAction.MULTIPLIER.value, "Multiply them"),
+            (CorrectionAction.SET.value, "Set the price"),
+        ],
         widget=Choice(),
+    )
+    set_amount = forms.CharField(
+        label="Price", required=False, widget=Text({"inputmode": "decimal"}), help_text="Such as 12.99; of one product."
+    )
+    set_currency = forms.CharField(
+        label="Currency", required=False, widget=Text(), help_text="That of the present price, such as USD."
     )
     multiplier = forms.CharField(
         required=False, widget=Text({"inputmode": "decimal"}), help_text="0.01 where prices came in cents."
+    )
+    extent = forms.ChoiceField(
+        label="For how long",
+        choices=[
+            (CorrectionExtent.OBSERVED.value, "Prices shown now, until each product's next different price"),
+            (CorrectionExtent.WINDOW.value, "A window of time, without an end unless you set one"),
+        ],
+        required=False,
+        widget=Choice(),
     )
     observed_from = forms.DateTimeField(
         label="Observed from (UTC)", required=False, widget=Moment(), help_text="Empty: from the beginning."
     )
     observed_to = forms.DateTimeField(
-        label="Observed before (UTC)", required=False, widget=Moment(), help_text="Empty: from now on too."
+        label="Observed before (UTC)", required=False, widget=Moment(), help_text="Empty: later prices too."
     )
     reason = forms.CharField(
         max_length=LONGEST_REASON,

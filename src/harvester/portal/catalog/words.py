@@ -53,6 +53,8 @@ def about(correction: PriceCorrection) -> SafeString:
 def effect(correction: PriceCorrection) -> str:
     if correction.action == CorrectionAction.IGNORE:
         return "Prices are ignored"
+    if correction.action == CorrectionAction.SET and correction.set_amount is not None:
+        return f"Price set to {correction.set_amount.normalize():f} {correction.set_currency}"
     return f"Prices × {(correction.multiplier or Decimal(1)).normalize():f}"  # noqa: RUF001 - the sign of multiplication
 
 

@@ -10,11 +10,17 @@
   function arrange() {
     const needed = NEEDED[document.getElementById("id_scope").value] || OPTIONAL;
     for (const name of OPTIONAL) show(name, needed.includes(name));
-    show("multiplier", document.getElementById("id_action").value === "MULTIPLIER");
+    const action = document.getElementById("id_action").value;
+    show("multiplier", action === "MULTIPLIER");
+    show("set_amount", action === "SET");
+    show("set_currency", action === "SET");
+    const isWindow = document.getElementById("id_extent").value === "WINDOW";
+    show("observed_from", isWindow);
+    show("observed_to", isWindow);
   }
 
   document.addEventListener("change", (event) => {
-    if (event.target.matches("#id_scope, #id_action")) arrange();
+    if (event.target.matches("#id_scope, #id_action, #id_extent")) arrange();
   });
   // What was looked at is what is confirmed: a changed form has to be looked at again.
   document.addEventListener("input", (event) => {
