@@ -247,8 +247,6 @@ def test_a_server_that_sends_nothing_is_left(root):
         ({"PASV": "227 nonsense"}, ProtocolMismatch),
         ({"PASV": "425 Not now"}, RemoteBusy),
         ({"RETR": "250 done"}, ProtocolMismatch),
-        ({"SIZE": "550 nothing", "MDTM": "550 nothing"}, RemoteFileNotFound),
-        ({"SIZE": "550 Access denied", "MDTM": "550 Access denied"}, PermissionDenied),
         ({"SIZE": "450 busy"}, RemoteBusy),
         ({"USER": "530 No"}, AuthenticationFailed),
         ({"PASS": "530 Login incorrect"}, AuthenticationFailed),

@@ -228,8 +228,15 @@ def test_a_run_that_cannot_be_helped_says_where_it_failed(server_of, lines):
     world = server_of(behaviour=RefusesToRead)
     world.put(100)
     run = world.run()
-    assert told(lines)[-6:] == [
-        *("FILE_STAT", "RETRY_SKIPPED", "DOWNLOAD_FAILED", "MANUAL_RUN_PENDING_CHECK", "RUN_FAILED"),
+    assert told(lines)[-7:] == [
+        *(
+            "FILE_STAT",
+            "MANIFEST_NOT_READABLE",
+            "RETRY_SKIPPED",
+            "DOWNLOAD_FAILED",
+            "MANUAL_RUN_PENDING_CHECK",
+            "RUN_FAILED",
+        ),
         "ADVISORY_LOCK_RELEASED",
     ]
     check_fields(lines, run)

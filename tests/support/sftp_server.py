@@ -132,6 +132,18 @@ def tells(**figures: int | None) -> type[WellBehaved]:
     return TellsOnly
 
 
+def refuses_stat(error: Exception) -> type[WellBehaved]:
+    class RefusesStat(WellBehaved):
+        """Serves files and answers every question about them with an error."""
+
+        def stat(self, path):
+            raise error
+
+        lstat = fstat = stat
+
+    return RefusesStat
+
+
 class Drips(WellBehaved):
     """Sends one byte at a time, with a pause before each."""
 

@@ -16,6 +16,7 @@ from harvester.engine.errors import JobSignal
 from harvester.feeds import file_end, notices
 from harvester.feeds.ending import end_held, end_promoted, lock_feed_and_source
 from harvester.feeds.errors import NoValidProducts
+from harvester.feeds.fetch import MAX_FILE_BYTES
 from harvester.feeds.file_end import EndRule, prove_whole, rule_of_verified
 from harvester.feeds.findings import UPGRADE, URL_ONLY, MoreSample, keep_findings
 from harvester.feeds.known import keep, knowing
@@ -33,7 +34,7 @@ from harvester.feeds.reporting import (
 )
 from harvester.feeds.store import artifact_store
 from harvester.feeds.work import Work
-from harvester.guards.inflate import inflate
+from harvester.guards.inflate import InflateLimits, inflate
 from harvester.kernel.numerals import DecimalStyle
 from harvester.kernel.stock import UnknownStock
 from harvester.pipeline.baseline import Baseline, look
@@ -59,6 +60,10 @@ from harvester.pipeline.spool import Spool
 from harvester.pipeline.staging import Slot, staging
 
 READ_BYTES = 1024 * 1024
+#: Catalogs shrink to a fifth or less. A feed with a low limit for the download may still have a file that shrinks well.
+INFLATED_TIMES, LEAST_INFLATED_BYTES = 8, 1024**3
+#: The lines of a file are counted in 32 bits.
+MOST_INFLATED_BYTES = 4 * 1024**3
 
 
 class RunFile(NamedTuple):
@@ -185,7 +190,7 @@ def _parsing(work: Work, file: BinaryIO, end: EndRule) -> Parsing:
     )
     encoding = cast("Encoding | None", feed.encoding or None)
     return Parsing(
-        inflate(_chunks(file)), work.network, said,
+        inflate(_chunks(file), limits=inflate_limits_of(feed)), work.network, said,
         limits=limits_of(feed), encoding=encoding, open_end=end.open_end, suspicion=end.suspicion,
     )  # fmt: skip
 
@@ -193,6 +198,12 @@ def _parsing(work: Work, file: BinaryIO, end: EndRule) -> Parsing:
 def limits_of(feed: Feed) -> ParseLimits:
     """The feed's own limits over the defaults."""
     return ParseLimits(rows=feed.max_rows or ParseLimits.rows, products=feed.max_products or ParseLimits.products)
+
+
+def inflate_limits_of(feed: Feed) -> InflateLimits:
+    """How much a file of the feed may inflate to: eight times as much as may be downloaded, and never too little."""
+    most = max(INFLATED_TIMES * (feed.max_file_bytes or MAX_FILE_BYTES), LEAST_INFLATED_BYTES)
+    return InflateLimits(output_bytes=min(most, MOST_INFLATED_BYTES))
 
 
 def _chunks(file: BinaryIO) -> Iterator[bytes]:

@@ -15,7 +15,10 @@ from harvester.pipeline.gates import Verdict
 log = structlog.get_logger(__name__)
 
 #: Codes that mean a file, or what is in it, is larger than the feed allows.
-LIMITS = ("FILE_SIZE_LIMIT_EXCEEDED", "ROW_COUNT_LIMIT_EXCEEDED", "UNIQUE_PRODUCT_LIMIT_EXCEEDED")
+LIMITS = (
+    *("FILE_SIZE_LIMIT_EXCEEDED", "INFLATE_LIMIT_EXCEEDED", "ROW_COUNT_LIMIT_EXCEEDED"),
+    "UNIQUE_PRODUCT_LIMIT_EXCEEDED",
+)
 
 
 def run_is_good(feed: Feed) -> None:

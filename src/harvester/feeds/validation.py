@@ -21,8 +21,9 @@ from harvester.pipeline.gates import Thresholds
 
 LONGEST_PATH, LONGEST_USERNAME = 1000, 200
 SHORTEST_EXPIRY_HOURS, LONGEST_EXPIRY_HOURS = 1, 168
-#: Far beyond any catalog; what is larger was entered in the wrong unit.
-MOST_FILE_BYTES, MOST_ROWS = 100 * 1024**3, 100_000_000
+#: Far beyond any catalog; what is larger was entered in the wrong unit. Larger files could not be read: lines are
+#: counted in 32 bits.
+MOST_FILE_BYTES, MOST_ROWS = 4 * 1024**3, 100_000_000
 _WORDS_FOR_NONE = frozenset({"", "none", "null", "default", "manual"})
 _WHOLE = re.compile("[+-]?[0-9]{1,18}")
 _CONTROL = re.compile(CONTROLS)

@@ -39,6 +39,9 @@ MOST_MEMBERS = 1_000_000
 RATIO_COUNTS_FROM_BYTES = 64 * 1024 * 1024
 
 
+_NO_SETTING = "no setting changes this limit, so ask the partner for another file"
+
+
 class TruncatedGzip(TransientError):
     """The compressed file ends in the middle."""
 
@@ -62,7 +65,7 @@ class InflateLimits:
     """How much may come out.
 
     Attributes:
-        output_bytes: of one file.
+        output_bytes: of one file, compressed or not.
         ratio: bytes out for each byte in. Catalogs have 5 to 20, the worst that gzip can do is 1,032.
     """
 
@@ -173,7 +176,7 @@ class _Inflater:
             raise self._bad("its header has flags that nobody knows")
         self._members += 1
         if self._members > MOST_MEMBERS:
-            raise self._too_much(f"it has more than {MOST_MEMBERS} parts")
+            raise self._too_much(f"it has more than {MOST_MEMBERS} parts", _NO_SETTING)
         self._member = isal_zlib.decompressobj(wbits=_GZIP_FORMAT)
 
     def _drain(self, member: isal_zlib.Decompress, data: bytes, piece_bytes: int) -> Iterator[bytes]:
@@ -198,10 +201,11 @@ class _Inflater:
     def _count(self, piece: bytes) -> bytes:
         self._bytes_out += len(piece)
         if self._bytes_out > self._limits.output_bytes:
-            raise self._too_much(f"it inflates to more than {self._limits.output_bytes} bytes")
+            verb = "has" if self._is_plain else "inflates to"
+            raise self._too_much(f"it {verb} more than {self._limits.output_bytes} bytes", "if it is, raise the limit")
         is_large = self._bytes_out > RATIO_COUNTS_FROM_BYTES
         if is_large and self._bytes_out > self._bytes_in * self._limits.ratio:
-            raise self._too_much(f"each byte inflates to more than {self._limits.ratio}")
+            raise self._too_much(f"each byte inflates to more than {self._limits.ratio}", _NO_SETTING)
         return piece
 
     def _bad(self, why: str) -> BadGzip:
@@ -210,8 +214,8 @@ class _Inflater:
             "fetched anew."
         )
 
-    def _too_much(self, why: str) -> InflateLimitExceeded:
+    def _too_much(self, why: str, what_then: str) -> InflateLimitExceeded:
+        what = "file" if self._is_plain else "compressed file"
         return InflateLimitExceeded(
-            f"The compressed file was given up: {why}. Nothing of it is used. Check that the path is right; no setting "
-            "changes this limit, so ask the partner for another file."
+            f"The {what} was given up: {why}. Nothing of it is used. Check that the path is right; {what_then}."
         )

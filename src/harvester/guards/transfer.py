@@ -8,10 +8,13 @@ from io import BytesIO
 from typing import Protocol
 
 from harvester.guards.remote import (
+    AuthenticationFailed,
     Downloaded,
     FileChanged,
     FileSizeLimitExceeded,
     OnProgress,
+    PermissionDenied,
+    ProtocolMismatch,
     RemoteFileNotFound,
     RemoteStat,
     RemoteTimedOut,
@@ -58,12 +61,32 @@ class Pace:
         self._window_bytes = 0
 
 
-class BlockSource(Protocol):
-    """What a protocol has to bring: a file's figures, and its bytes in order."""
+#: Of a file about which the server says nothing.
+NO_FIGURES = RemoteStat(size=None, mtime=None)
+
+
+class Stats(Protocol):
+    """What can be asked about a file."""
 
     def stat(self, path: str) -> RemoteStat: ...
 
+
+class BlockSource(Stats, Protocol):
+    """What a protocol has to bring: a file's figures, and its bytes in order."""
+
     def blocks(self, path: str, pace: Pace) -> Generator[bytes, None, None]: ...
+
+
+def stat_if_allowed(source: Stats, path: str) -> RemoteStat:
+    """Return a file's figures, or none of them if the server refuses to tell them.
+
+    Whether a file is missing or may not be read is decided by opening it: servers refuse or lack the question about
+    files that they serve.
+    """
+    try:
+        return source.stat(path)
+    except (PermissionDenied, RemoteFileNotFound, ProtocolMismatch, AuthenticationFailed):
+        return NO_FIGURES
 
 
 def download(
@@ -76,7 +99,7 @@ def download(
     on_progress: OnProgress | None = None,
 ) -> Downloaded:
     """Read a file to its end, between two looks at its figures."""
-    before = source.stat(path)
+    before = stat_if_allowed(source, path)
     _refuse_too_large(path, before.size or 0, cap_bytes)
     digest, size, pace = hashlib.sha256(), 0, Pace(limits)
     with closing(_paced(source, path, pace)) as blocks:
@@ -87,7 +110,8 @@ def download(
             sink.write(block)
             if on_progress:
                 on_progress(size, before.size)
-    _prove_whole(path, size, before, _stat_again(source, path))
+    after = _stat_again(source, path) if before != NO_FIGURES else before
+    _prove_whole(path, size, before, after)
     return Downloaded(size=size, sha256=digest.hexdigest(), stat=before)
 
 
