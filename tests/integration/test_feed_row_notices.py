@@ -1,5 +1,7 @@
 """What a run gives notice of about the rows of its file: stock texts, links, prices, identifiers."""
 
+from datetime import timedelta
+
 import pytest
 from tests.support.feed_world import OLGA
 from tests.support.feeds import row
@@ -45,6 +47,68 @@ def test_a_feed_may_reject_rows_whose_stock_is_not_understood(world):
     assert world.shown()["S-112"][2] is False
     assert "S-111" not in world.shown()
     assert noticed(world, run, NoticeCode.UNKNOWN_STOCK_TEXTS)["count"] == 1
+
+
+def priced(number, amount, **more):
+    return row(number, Price=amount, **more)
+
+
+@pytest.mark.parametrize(("moved", "of"), [(1, 12), (19, 19), (30, 200), (40, 200)])
+def test_prices_at_ten_times_their_value_are_noticed_below_both_limits_of_the_gate(world, client, moved, of):
+    world.put(*(priced(number, "12.99") for number in range(of)))
+    assert noticed(world, world.run(), NoticeCode.TENFOLD_PRICES) is None, "nothing was known before"
+    world.put(*(priced(number, "129.90" if number < moved else "13.49") for number in range(of)))
+    run = world.run()
+    found = noticed(world, run, NoticeCode.TENFOLD_PRICES)
+    assert (run.outcome, found["count"]) == ("PROMOTED", moved)
+    assert found["message"] == f"{moved} of {of} known prices moved by a factor near 10, 100 or 1000."
+    assert found["examples"][0] == "Thing 0: 12.99 -> 129.90 USD"
+    client.force_login(person("vera", Role.VIEWER))
+    for page in (f"/runs/{run.no}/", "/"):
+        assert "prices moved about tenfold" in client.get(page).content.decode().lower()
+    assert Alert.objects.filter(kind="TENFOLD_PRICES", resolved_at=None).exists()
+
+
+def test_the_alert_about_tenfold_prices_outlasts_runs_that_find_them_in_place_for_a_day(world):
+    for amount, stock in (("12.99", "in stock"), ("129.90", "in stock"), ("129.90", "out of stock")):
+        world.put(priced(100, amount, Availability=stock))
+        run = world.run()
+    assert noticed(world, run, NoticeCode.TENFOLD_PRICES) is None
+    alert = Alert.objects.get(kind="TENFOLD_PRICES", resolved_at=None)
+    Alert.objects.filter(pk=alert.pk).update(last_seen_at=alert.last_seen_at - timedelta(hours=25))
+    world.put(priced(100, "129.90"))
+    world.run()
+    alert.refresh_from_db()
+    assert alert.resolved_at is not None
+
+
+MOVES = {
+    "ten times": ("12.99", "129.90", True),
+    "a tenth": ("129.90", "12.99", True),
+    "nine times": ("10.00", "90.00", True),
+    "eleven times": ("10.00", "110.00", True),
+    "less than nine times": ("10.00", "89.99", False),
+    "more than eleven times": ("10.00", "110.01", False),
+    "a hundred times": ("12.99", "1299.00", True),
+    "a hundredth": ("1299.00", "12.99", True),
+    "a thousand times": ("1.30", "1299.00", True),
+    "fifty times": ("1.00", "50.00", False),
+    "twice": ("1.00", "2.00", False),
+    "the same": ("1.00", "1.00", False),
+}
+
+
+def test_only_moves_near_a_power_of_ten_within_one_currency_are_noticed(world):
+    world.put(*(priced(number, before) for number, (before, _, _) in enumerate(MOVES.values())), priced(90, "1.00"))
+    world.run()
+    world.put(
+        *(priced(number, now) for number, (_, now, _) in enumerate(MOVES.values())),
+        priced(90, "10.00", Currency="EUR"),
+    )
+    found = noticed(world, world.run(), NoticeCode.TENFOLD_PRICES)
+    moved = [number for number, (_, _, is_noticed) in enumerate(MOVES.values()) if is_noticed]
+    assert found["count"] == len(moved)
+    assert [example.partition(":")[0] for example in found["examples"]] == [f"Thing {number}" for number in moved]
 
 
 def test_different_links_that_come_to_one_product_are_noticed_unless_the_feed_keeps_their_parameter(world):

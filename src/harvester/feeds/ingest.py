@@ -49,7 +49,7 @@ from harvester.pipeline.load import (
     stage,
     stage_contents,
 )
-from harvester.pipeline.match import Match, match
+from harvester.pipeline.match import Match, match, tenfold_prices
 from harvester.pipeline.memory import memory_kept
 from harvester.pipeline.parse import ParseLimits, ParseReport, ParseSettings, Parsing
 from harvester.pipeline.parse.encoding import Encoding
@@ -242,17 +242,22 @@ def _judge(work: Work, slot: Slot, spool: Spool, report: ParseReport) -> Judged 
                 seen_only=report.left_out_identity,
             )  # fmt: skip
             repeats = count_repeats(cursor, slot, work.feed.source_id)
+            moved = tenfold_prices(cursor, slot, work.feed.source_id) if found.tenfold else []
         if unread := lacking(slot, spool, found):
             work.log.info("KNOWN_ROWS_NOT_ENOUGH", rows=unread)
             return None
         upgrades, shown = find_upgrades(slot, spool, work.feed.source_id) if found.new else (0, [])
+        noticed = [
+            *notices.of_upgrades(upgrades, found.products),
+            *notices.of_tenfold(found.tenfold, found.known, moved),
+        ]
         samples = [MoreSample(UPGRADE, line, "", reason) for line, reason in shown]
         verdict = judge(_facts(found, report, baseline, repeats), thresholds)
         judged = Judged(baseline=baseline, match=found, report=report, verdict=verdict, upgrades=upgrades)
         with work.job.transaction():
             work.note(**_figures(judged))
             keep_findings(work, report, more=samples + _url_samples(slot, spool, found))
-            notices.keep(work.run, notices.of_upgrades(upgrades, found.products), judged=[NoticeCode.IDENTITY_UPGRADES])
+            notices.keep(work.run, noticed, judged=[NoticeCode.IDENTITY_UPGRADES, NoticeCode.TENFOLD_PRICES])
         tell_matched(work, found, upgrades)
         tell_judged(work, found, verdict)
     return judged

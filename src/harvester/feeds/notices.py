@@ -7,15 +7,22 @@ To add one: a code and its line in `RULES`, and a `Notice` where it is found. `o
 tests; steps of a run call `keep` with the codes that they judge.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
+from decimal import Decimal
 from enum import StrEnum
 from typing import Any
+
+from django.db.models.functions import Now
 
 from harvester.catalog.models import Run
 from harvester.feeds.models import Feed, FeedRun
 from harvester.guards.redaction import redact_text
+from harvester.kernel.currencies import MINOR_UNITS
 from harvester.ops.alerts import raise_alert, resolve_alert
+from harvester.ops.models import Alert
+from harvester.pipeline.match import TenfoldPrice
 from harvester.pipeline.parse import ParseReport
 from harvester.pipeline.parse.findings import storable
 
@@ -34,6 +41,7 @@ class NoticeCode(StrEnum):
     LAST_RECORD_LEFT_OUT = "LAST_RECORD_LEFT_OUT"  # the last record may be cut, so it changed nothing
     MANIFEST_UNUSABLE = "MANIFEST_UNUSABLE"  # the manifest has an entry for the file that cannot be used
     UNBOUND_COLUMNS = "UNBOUND_COLUMNS"  # columns look like a price, a currency, an ID or stock, and are not read
+    TENFOLD_PRICES = "TENFOLD_PRICES"  # prices moved by a factor near 10, 100 or 1000
     UNKNOWN_STOCK_TEXTS = "UNKNOWN_STOCK_TEXTS"  # many cells of the stock column say nothing that is known
 
 
@@ -51,11 +59,14 @@ class NoticeRule:
         title: a short label.
         needs_attention: whether it raises an alert, which the dashboard shows too.
         advice: what to do about it.
+        lasting_hours: how long its alert lasts at least. What is about a change is not over with the next run, which
+            finds the changed values in place.
     """
 
     title: str
     needs_attention: bool
     advice: str
+    lasting_hours: int = 0
 
 
 RULES = {
@@ -90,6 +101,13 @@ RULES = {
         needs_attention=False,
         advice="Check that prices, currencies, IDs and stock come from the right columns. If one of these is meant, "
         "ask the partner to give it a name that the network knows.",
+    ),
+    NoticeCode.TENFOLD_PRICES: NoticeRule(
+        title="Prices moved about tenfold",
+        needs_attention=True,
+        advice="Compare some of them with the shop. If they are wrong, ignore the run or correct the prices, and ask "
+        "the partner for a repaired file.",
+        lasting_hours=24,
     ),
     NoticeCode.UNKNOWN_STOCK_TEXTS: NoticeRule(
         title="Stock texts that are not understood",
@@ -165,6 +183,23 @@ def of_upgrades(count: int, products: int) -> list[Notice]:
     return [Notice(code=NoticeCode.IDENTITY_UPGRADES, message=message, count=count)]
 
 
+def of_tenfold(count: int, known: int, examples: Sequence[TenfoldPrice]) -> list[Notice]:
+    """Return a notice if prices moved by a factor near 10, 100 or 1000, however few."""
+    if not count:
+        return []
+    message = f"{count:,} of {known:,} known prices moved by a factor near 10, 100 or 1000."
+    shown = tuple(
+        f"{price.title[:80]}: {_amount(price.before, price.currency)} -> {_amount(price.now, price.currency)} "
+        f"{price.currency}"
+        for price in examples
+    )
+    return [Notice(code=NoticeCode.TENFOLD_PRICES, message=message, count=count, examples=shown)]
+
+
+def _amount(amount: Decimal, currency: str) -> str:
+    return f"{amount:,.{MINOR_UNITS.get(currency, 2)}f}"
+
+
 def keep(run: Run, found: Iterable[Notice], *, judged: Collection[NoticeCode]) -> None:
     """Store a run's notices of the judged codes in place of earlier ones. The transaction is the caller's."""
     figures = FeedRun.objects.select_for_update().only("notices").get(pk=run.pk)
@@ -185,8 +220,14 @@ def raise_alerts(feed: Feed, run: Run) -> None:
             body = f"{notice['message']}\n{rule.advice}"
             detail = {"feed_id": str(feed.id), "run_no": run.no}
             raise_alert(code.value, key, f"{feed}: {rule.title.lower()}", body, detail=detail)
-        else:
+        elif not _is_fresh(key, rule.lasting_hours):
             resolve_alert(key, f"Run {run.no} is free of it.")
+
+
+def _is_fresh(key: str, hours: int) -> bool:
+    """Return whether an alert was raised too recently to end."""
+    seen = Alert.objects.filter(key=key, resolved_at=None, last_seen_at__gt=Now() - timedelta(hours=hours))
+    return bool(hours) and seen.exists()
 
 
 def titled(stored: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
+from uuid import UUID
 
 from django.db import connection
 
@@ -25,6 +26,20 @@ SHARED_FROM = 50_000
 _WHOLE, _HALVES = "true", ("hashtext({of}.identity_value) < 0", "hashtext({of}.identity_value) >= 0")
 # From when on the newest price of a product is old enough to be confirmed.
 _DUE = f"(%(due)s::timestamptz[])[{{product}} %% {DUE_GROUPS} + 1]"
+#: Factors by which a price moves when a decimal separator is lost or added, and how far from them still counts.
+TENFOLD_FACTORS, TENFOLD_MARGIN = (10, 100, 1000), Decimal("0.1")
+#: Examples of such prices.
+TENFOLD_SHOWN = 10
+# Moved by about such a factor, up or down; within one currency only, because another one has another level.
+_IS_TENFOLD = "({last}.last_currency = {row}.currency AND ({moved}))".replace(
+    "{moved}",
+    " OR ".join(
+        "greatest({row}.amount, {last}.last_amount) BETWEEN "
+        f"{factor * (1 - TENFOLD_MARGIN)} * least({{row}}.amount, {{last}}.last_amount) AND "
+        f"{factor * (1 + TENFOLD_MARGIN)} * least({{row}}.amount, {{last}}.last_amount)"
+        for factor in TENFOLD_FACTORS
+    ),
+)
 # Joins what was read with products and offers, once. Rows that change nothing are only counted. A product is back
 # when the last promoted run had not seen it. `is_unsure`: known, but the offer does not say which price was released
 # last for this kind of run; the few of them are looked up afterwards.
@@ -58,9 +73,10 @@ SELECT count(*), count(*) FILTER (WHERE identity_type = 4), count(*) FILTER (WHE
         AND (last_currency <> currency OR abs(amount - last_amount) > %(shock_move)s * last_amount)),
     count(*) FILTER (WHERE is_active), count(*) FILTER (WHERE has_offer AND (is_active OR NOT is_back)),
     count(*) FILTER (WHERE is_new AND identity_type = 4),
-    count(*) FILTER (WHERE is_price AND NOT is_unsure AND last_signature = signature)
+    count(*) FILTER (WHERE is_price AND NOT is_unsure AND last_signature = signature),
+    count(*) FILTER (WHERE last_amount IS NOT NULL AND last_signature IS DISTINCT FROM signature AND {is_tenfold})
 FROM matched
-"""
+""".replace("{is_tenfold}", _IS_TENFOLD.format(row="matched", last="matched"))
 
 # What was there before: on sale; and whatever would be missing if the run had not seen it.
 _BEFORE = """
@@ -112,6 +128,14 @@ FROM (SELECT o.seen_until, NOT o.absence_accepted AND (%(since)s::timestamptz IS
         AND NOT EXISTS (SELECT FROM {rows} r WHERE r.identity_type = %(seen_type)s
                         AND r.identity_value = %(seen_value)s)) s
 """
+_TENFOLD = """
+SELECT p.title, o.last_amount, c.amount, c.currency
+FROM {changes} c
+JOIN offers o ON o.source_id = %(source)s AND o.product_id = c.product_id
+JOIN source_products p ON p.source_id = %(source)s AND p.id = c.product_id
+WHERE NOT c.is_missing AND o.last_signature IS DISTINCT FROM c.signature AND {is_tenfold}
+ORDER BY c.line LIMIT %(most)s
+""".replace("{is_tenfold}", _IS_TENFOLD.format(row="c", last="o"))
 _PRICES_DUE = "SELECT count(*) FROM {changes} WHERE is_price"
 
 
@@ -133,6 +157,7 @@ class Match:
         absent: products that promotion would mark as missing.
         prices_due: prices that promotion would write.
         heartbeats: of them, those that only say that nothing has changed for long.
+        tenfold: prices that moved by a factor near 10, 100 or 1000, up or down, within their currency.
     """
 
     products: int
@@ -148,6 +173,7 @@ class Match:
     absent: int
     prices_due: int
     heartbeats: int
+    tenfold: int
 
 
 def match(
@@ -198,8 +224,23 @@ def match(
     return Match(
         products=products, url_hash=url_hash, new=new, content=content, back=back, known=known, shocked=shocked,
         active_seen=active_seen, active_before=active_before, absent=expected - expected_seen, prices_due=due,
-        new_url_hash=more[0], heartbeats=more[1],
+        new_url_hash=more[0], heartbeats=more[1], tenfold=more[2],
     )  # fmt: skip
+
+
+class TenfoldPrice(NamedTuple):
+    """A price that moved by a factor near a power of ten."""
+
+    title: str
+    before: Decimal
+    now: Decimal
+    currency: str
+
+
+def tenfold_prices(cursor: Any, slot: Slot, source_id: UUID) -> list[TenfoldPrice]:
+    """Return the first of the prices that `Match.tenfold` counts, in the order of the file."""
+    cursor.execute(_filled(_TENFOLD, slot), {"source": source_id, "most": TENFOLD_SHOWN})
+    return [TenfoldPrice(*row) for row in cursor.fetchall()]
 
 
 def _compared(job: RunningJob, cursor: Any, slot: Slot, values: dict[str, Any], rows: int) -> tuple[int, ...]:
