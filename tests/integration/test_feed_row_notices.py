@@ -4,9 +4,12 @@ from datetime import timedelta
 
 import pytest
 from tests.support.feed_world import OLGA
-from tests.support.feeds import row
+from tests.support.feeds import HEADER, row
+from tests.support.feeds import feed as written
 from tests.support.portal import person
+from tests.support.tables import rows
 
+from harvester.catalog import browsing_sql
 from harvester.feeds import verbs
 from harvester.feeds.notices import NoticeCode
 from harvester.ops.models import Alert, Role
@@ -128,3 +131,20 @@ def test_different_links_that_come_to_one_product_are_noticed_unless_the_feed_ke
     second = world.run()
     assert noticed(world, second, NoticeCode.LINKS_COLLAPSED) is None, "the same file was read again"
     assert sorted(amount for _, amount, _ in world.shown().values()) == [1.01, 1.02, 1.02, 1.1]
+
+
+def test_an_identifier_of_another_column_is_noticed_stored_and_found_and_identifies_nothing(world, client):
+    header = ["SKU", "Unique Merchant SKU", *HEADER[1:]]
+    lines = [[sku, spare, *row(number)[1:]] for number, (sku, spare) in enumerate([("A-1", "M-1"), ("", "M-2")], 101)]
+    world.change(accepts_url_identity=True)
+    world.put_bytes(written(*lines, header=header).encode())
+    found = noticed(world, world.run(), NoticeCode.SPARE_IDENTIFIERS)
+    assert found["message"] == "1 of 2 rows lack their identifier, and another column has one."
+    assert found["examples"] == ["'SKU' is empty in 1, and there is a value in 'Unique Merchant SKU'"]
+    assert rows("SELECT identity_type, sku FROM source_products ORDER BY id") == [(3, "A-1"), (4, "M-2")]
+    client.force_login(person("vera", Role.VIEWER))
+    page = client.get("/offers/", {"q": "M-2"}).content.decode()
+    assert ("Thing 102" in page, "Thing 101" in page) == (True, False)
+    assert browsing_sql.by_number("M-2", [world.source.id]) == browsing_sql.by_number(" M-2 ", None)
+    assert len(browsing_sql.by_number("M-2", None)) == 1
+    assert browsing_sql.by_number("M-1", None) == [], "its row has a SKU of its own"

@@ -142,6 +142,7 @@ def slow_places(header, network):
         names = [normalize_header(alias) for alias in network.aliases.get(meant, ())]
         places = [place for name in names for place, column in enumerate(columns) if column == name]
         found[meant] = places[:1] if meant in FROM_ONE_COLUMN else places
+        found[meant, "spare"] = places[1:]
     return found
 
 
@@ -183,8 +184,8 @@ def slow_row(texts, places, network, settings):
         "url": url,
         "tracked_url": link if link != url and is_public_url(link, links) else None,
         "image_url": image if is_public_url(image, links) else None,
-        "item_id": item_id or None,
-        "sku": sku or None,
+        "item_id": item_id or slow_spare(all_of((Field.ITEM_ID, "spare"))),
+        "sku": sku or slow_spare(all_of((Field.SKU, "spare"))),
         "gtin": gtin,
         "url_hash": url_hash(identity_url(landing, links)),
         **{meant.value: trim(one(meant)) or None for meant in TEXTS},
@@ -209,6 +210,13 @@ def slow_row(texts, places, network, settings):
         WarningCode.BAD_IMAGE_URL: bool(image) and not is_public_url(image, links),
     }
     return row, [*offered.warnings, *(code for code, is_so in noticed.items() if is_so)]
+
+
+def slow_spare(texts):
+    try:
+        return clean_identifier(next((text for text in texts if trim(text)), "")) or None
+    except Rejected:
+        return None
 
 
 def slow_prices(one, all_of, charged, settings):

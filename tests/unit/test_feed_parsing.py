@@ -11,6 +11,7 @@ import pytest
 from tests.support.feeds import HEADER, MOMENT, cents, counts, feed, lines, parse, quoted_feed, row
 
 from harvester.feeds.networks import network_named
+from harvester.kernel.network import Field
 from harvester.kernel.stock import UnknownStock
 from harvester.pipeline.parse import ParseLimits, ParseSettings, Parsing, duplicates, file_chunks, parse_file
 from harvester.pipeline.parse.duplicates import ProductTracker
@@ -169,6 +170,25 @@ def test_links_are_counted_beyond_those_that_are_kept_as_text(monkeypatch):
     monkeypatch.setattr(duplicates, "MOST_LINK_TEXTS", 2)
     _, found = linked("a?ref=1", "a?ref=2", "b?ref=1", "b?ref=2")
     assert (found.collapsed, found.collapsed_links) == (2, (("shop.example/a?ref=1", "shop.example/a?ref=2"),))
+
+
+def test_an_identifier_of_another_column_is_kept_and_identifies_nothing():
+    header = ["SKU", "Unique Merchant SKU", "Id", *HEADER[1:]]
+    given = [("A-1", "M-1", ""), ("", "M-2", "7"), ("n/a", "", "8"), ("", "", ""), ("", "x" * 256, "")]
+    rows = [[*skus, *row(number)[1:]] for number, skus in enumerate(given, 1)]
+    frame, report = parse(feed(*rows, header=header))
+    assert frame["sku"].to_list() == ["A-1", "M-2", "8", None, None]
+    assert frame["identity_type"].to_list() == [3, 4, 4, 4, 4], "one column of the file is the SKU"
+    assert (report.findings.spared, counts(report)) == ({Field.SKU: 2}, {})
+    assert report.binding.unbound == []
+
+
+def test_a_row_with_a_better_identity_has_no_gap():
+    header = ["Catalog Item Id", "SKU", "Unique Merchant SKU", *HEADER[1:]]
+    rows = [["I-1", "", "M-1", *row(1)[1:]], ["", "", "M-2", *row(2)[1:]]]
+    frame, report = parse(feed(*rows, header=header))
+    assert frame.select("item_id", "sku").rows() == [("I-1", "M-1"), (None, "M-2")]
+    assert report.findings.spared == {Field.SKU: 1}
 
 
 NOT_UTF8, NUL = "\udcff", "\x00"

@@ -31,7 +31,10 @@ WIDE = (
     "EAN|UPC|ISBN|MPN|Manufacturer|Category|Description|Promotions|Other"
 )
 WITH_LANDING = "Sku|Program Id|Catalog Id|Url|Original Url|Name|Current Price|Price|Currency|Gtin|Availability"
-WITH_ITEM_ID = "CatalogItemId|Sku|Name|Url|ImageUrl|Price|SalePrice|CurrentPrice|Currency|MSRP|RetailPrice"
+WITH_ITEM_ID = (
+    "CatalogItemId|Item Id|Sku|Id|Unique Merchant SKU|Name|Url|ImageUrl|Price|SalePrice|CurrentPrice|Currency|MSRP|"
+    "RetailPrice"
+)
 GOOGLE = (
     "id|title|link|image_link|price|currency|sale_price|sale_price_effective_date|availability|brand|gtin|mpn|"
     "product_type|description"

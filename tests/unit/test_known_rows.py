@@ -8,11 +8,13 @@ import numpy as np
 import polars as pl
 import pytest
 from tests.support.dirty_feeds import dirty_row, seeded, write_feed
+from tests.support.feeds import HEADER as PLAIN_HEADER
 from tests.support.feeds import MOMENT, feed, quoted_feed, row
 from tests.support.small_disk import files_no_larger_than
 
 from harvester.feeds.networks import network_named
 from harvester.kernel.link_rules import LinkRules
+from harvester.kernel.network import Field
 from harvester.kernel.stock import UnknownStock
 from harvester.pipeline.parse import ROW_COLUMNS, ParseLimits, ParseSettings, Parsing
 from harvester.pipeline.parse import known as known_module
@@ -152,6 +154,15 @@ def test_only_records_of_which_nothing_was_said_are_known(remembering):
     assert report.findings.counts == {"MISSING_TITLE": 1, "UNKNOWN_STOCK": 1}
     assert (report.findings.unknown_stock, report.stock_cells) == ({"perhaps": 1}, 15)
     assert report.duplicates.superseded.to_list() == [6]
+
+
+def test_records_with_an_identifier_of_another_column_are_counted_each_time(remembering):
+    header = ["Catalog Item Id", "Item Id", *PLAIN_HEADER]
+    rows = [[f"I-{number}", "", *row(number)] for number in range(1, 20)] + [["", "J-20", *row(20)]]
+    for _ in range(2):
+        _, report, lines = remembering.parse(feed(*rows, header=header).encode())
+        assert report.findings.spared == {Field.ITEM_ID: 1}
+    assert len(lines) == 19
 
 
 def test_a_row_is_known_wherever_it_stands_and_has_the_line_where_it_stands(remembering):

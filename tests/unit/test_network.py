@@ -64,7 +64,7 @@ def test_a_header_is_bound_by_name_and_says_what_is_left():
     binding = bind(["Other", "TITLE", "name", "number", "sku", "price"], NETWORK)
     assert binding.columns == {Field.SKU: (4,), Field.TITLE: (2, 1), Field.LIST_PRICE: (5,)}
     assert binding.names == {"sku": ["sku"], "title": ["name", "TITLE"], "list_price": ["price"]}
-    assert binding.unbound == ["Other", "number"]
+    assert (binding.spares, binding.unbound) == ({Field.SKU: (3,)}, ["Other"])
     assert missing(binding) == [(Field.URL, Field.LANDING_URL)]
 
 

@@ -159,7 +159,7 @@ def browse(query: Browse) -> Listing:
 
 def _numbered(query: Browse, sources: list[UUID] | None) -> Listing | None:
     """To look for a number in every source takes as long as to look for a word in all of them."""
-    found = by_number(query, sources)
+    found = by_number(query.text, sources)
     return Listing(lines=lines(found), by_number=True) if found else None
 
 

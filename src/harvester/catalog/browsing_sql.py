@@ -53,6 +53,7 @@ SELECT x.* FROM unnest(%(sources)s::uuid[]) AS each (id) CROSS JOIN LATERAL (
     FROM source_products o WHERE o.source_id = each.id AND {where} {order}
 ) x {outer}
 """
+# A number may be the identity of a product, or stand beside it; each branch has its index.
 _BY_NUMBER = """
 SELECT p.source_id, p.id FROM source_products p
 WHERE p.gtin = ANY (%(gtins)s) AND (%(sources)s::uuid[] IS NULL OR p.source_id = ANY (%(sources)s))
@@ -60,15 +61,21 @@ UNION
 SELECT f.source_id, f.id FROM sources s CROSS JOIN LATERAL (
     SELECT p.source_id, p.id FROM source_products p
     WHERE p.source_id = s.id AND p.identity_type IN (1, 2, 3) AND p.identity_value = %(text)s
+    UNION ALL
+    SELECT p.source_id, p.id FROM source_products p
+    WHERE p.source_id = s.id AND p.sku = %(text)s AND p.identity_type <> 3
+    UNION ALL
+    SELECT p.source_id, p.id FROM source_products p
+    WHERE p.source_id = s.id AND p.item_id = %(text)s AND p.identity_type <> 1
     UNION ALL SELECT p.source_id, p.id FROM source_products p WHERE p.source_id = s.id AND p.id = %(number)s
 ) f WHERE %(sources)s::uuid[] IS NULL OR s.id = ANY (%(sources)s)
 LIMIT {most}
 """
 
 
-def by_number(query: "Browse", sources: list[UUID] | None) -> list[Key]:
-    """The products that have this number: ours, their source's or the trade's."""
-    text = query.text.strip()
+def by_number(number: str, sources: list[UUID] | None) -> list[Key]:
+    """Return the products that have this number: ours, a SKU, an item id, or the trade's (GTIN)."""
+    text = number.strip()
     if not text or len(text) > LONGEST_NUMBER or not text.isprintable() or " " in text:
         return []
     digits = text if text.isascii() and text.isdigit() else ""

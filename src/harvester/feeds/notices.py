@@ -41,13 +41,17 @@ class NoticeCode(StrEnum):
     LAST_RECORD_LEFT_OUT = "LAST_RECORD_LEFT_OUT"  # the last record may be cut, so it changed nothing
     MANIFEST_UNUSABLE = "MANIFEST_UNUSABLE"  # the manifest has an entry for the file that cannot be used
     UNBOUND_COLUMNS = "UNBOUND_COLUMNS"  # columns look like a price, a currency, an ID or stock, and are not read
+    SPARE_IDENTIFIERS = "SPARE_IDENTIFIERS"  # rows lack an identifier that another column has
     TENFOLD_PRICES = "TENFOLD_PRICES"  # prices moved by a factor near 10, 100 or 1000
     UNKNOWN_STOCK_TEXTS = "UNKNOWN_STOCK_TEXTS"  # many cells of the stock column say nothing that is known
 
 
 #: Codes that `of_report` judges.
 OF_REPORT: tuple[NoticeCode, ...] = (
-    *(NoticeCode.LINKS_COLLAPSED, NoticeCode.UNBOUND_COLUMNS, NoticeCode.UNKNOWN_STOCK_TEXTS),
+    NoticeCode.LINKS_COLLAPSED,
+    NoticeCode.SPARE_IDENTIFIERS,
+    NoticeCode.UNBOUND_COLUMNS,
+    NoticeCode.UNKNOWN_STOCK_TEXTS,
 )
 
 
@@ -102,6 +106,12 @@ RULES = {
         advice="Check that prices, currencies, IDs and stock come from the right columns. If one of these is meant, "
         "ask the partner to give it a name that the network knows.",
     ),
+    NoticeCode.SPARE_IDENTIFIERS: NoticeRule(
+        title="Identifiers missing in their column",
+        needs_attention=False,
+        advice="Ask the partner to fill the column in every row. Identifiers of two columns are not mixed, because one "
+        "product could become two; the other column's are stored, and the search finds products by them.",
+    ),
     NoticeCode.TENFOLD_PRICES: NoticeRule(
         title="Prices moved about tenfold",
         needs_attention=True,
@@ -142,7 +152,23 @@ class Notice:
 
 def of_report(report: ParseReport) -> list[Notice]:
     """Return what the parsed rows of a file, or the first of them, give notice of."""
-    return [*_of_links(report), *_of_columns(report), *_of_stock(report)]
+    return [*_of_links(report), *_of_spares(report), *_of_columns(report), *_of_stock(report)]
+
+
+def _of_spares(report: ParseReport) -> list[Notice]:
+    """Return one notice about all columns, each with its count among the examples."""
+    found = {field: count for field, count in report.findings.spared.items() if count}
+    if not found:
+        return []
+    binding = report.binding
+    examples = tuple(
+        f"{binding.header[binding.columns[field][0]]!r} is empty in {count:,}, and there is a value in "
+        + ", ".join(repr(binding.header[place]) for place in binding.spares[field])
+        for field, count in found.items()
+    )
+    total = sum(found.values())
+    message = f"{total:,} of {report.rows_valid:,} rows lack their identifier, and another column has one."
+    return [Notice(code=NoticeCode.SPARE_IDENTIFIERS, message=message, count=total, examples=examples)]
 
 
 def _of_links(report: ParseReport) -> list[Notice]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from dataclasses import field as made
 
 from harvester.guards.redaction import redact_text
 from harvester.kernel.header_resemblance import resembled_field
@@ -19,12 +20,15 @@ class Binding:
         family: the network's known layout, if it is one.
         columns: field -> places of its columns, the most telling first.
         doubtful: names that mean nothing to the network although they look like something that matters, and what.
+        spares: of fields that count from one column only, the places of the others. What stands there identifies
+            nothing, but is kept where the column that counts is empty.
     """
 
     header: tuple[str, ...]
     family: str | None
     columns: Mapping[Field, tuple[int, ...]]
     doubtful: tuple[tuple[str, str], ...] = ()
+    spares: Mapping[Field, tuple[int, ...]] = made(default_factory=dict)
 
     @property
     def names(self) -> dict[str, list[str]]:
@@ -34,7 +38,7 @@ class Binding:
     @property
     def unbound(self) -> list[str]:
         """Columns that are not read."""
-        bound = {place for places in self.columns.values() for place in places}
+        bound = {place for places in (*self.columns.values(), *self.spares.values()) for place in places}
         return [name for place, name in enumerate(self.header) if place not in bound]
 
 
@@ -50,7 +54,8 @@ def bind(header: Sequence[str], network: Network) -> Binding:
             found.setdefault(meaning[0], []).append((meaning[1], place))
     for field, places in found.items():
         _refuse_twins(field, places, header)
-    columns = {field: _places(field, sorted(found[field])) for field in Field if field in found}
+    ranked = {field: tuple(place for _, place in sorted(found[field])) for field in Field if field in found}
+    columns = {field: places[:1] if field in FROM_ONE_COLUMN else places for field, places in ranked.items()}
     strange = [name for name in header if normalize_header(name) not in network.meanings]
     resembled = [(name, resembled_field(name, columns)) for name in strange]
     return Binding(
@@ -58,17 +63,13 @@ def bind(header: Sequence[str], network: Network) -> Binding:
         family=network.family_of(header),
         columns=columns,
         doubtful=tuple((name, field) for name, field in resembled if field),
+        spares={field: ranked[field][1:] for field in FROM_ONE_COLUMN if len(ranked.get(field, ())) > 1},
     )
 
 
 def missing(binding: Binding) -> list[tuple[Field, ...]]:
     """The groups of fields of which a header needs one and has none."""
     return [group for group in REQUIRED if not any(field in binding.columns for field in group)]
-
-
-def _places(field: Field, ranked: list[tuple[int, int]]) -> tuple[int, ...]:
-    places = tuple(place for _, place in ranked)
-    return places[:1] if field in FROM_ONE_COLUMN else places
 
 
 def _refuse_twins(field: Field, ranked: list[tuple[int, int]], header: Sequence[str]) -> None:

@@ -16,6 +16,7 @@ class ColumnReader:
 
     Attributes:
         texts: field -> its columns, the most telling first. Nothing in them is null.
+        spares: the same for `Binding.spares`.
     """
 
     def __init__(self, dialect: Dialect, binding: Binding) -> None:
@@ -23,6 +24,9 @@ class ColumnReader:
         self._schema = pl.Schema({str(place): pl.String() for place in range(len(binding.header))})
         self.texts: dict[Field, list[pl.Expr]] = {
             field: [pl.col(str(place)) for place in places] for field, places in binding.columns.items()
+        }
+        self.spares: dict[Field, list[pl.Expr]] = {
+            field: [pl.col(str(place)) for place in places] for field, places in binding.spares.items()
         }
 
     def read(self, block: Block, wanted: list[pl.Expr]) -> pl.DataFrame:

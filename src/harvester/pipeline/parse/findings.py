@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from harvester.guards.redaction import redact_text
+from harvester.kernel.network import Field
 from harvester.kernel.rejects import Fault, RejectCode, WarningCode
 from harvester.kernel.urls import LONGEST_URL
 
@@ -44,12 +45,14 @@ class Findings:
         samples: the first rows of each code.
         stock_cells: cells of the stock column that are not empty, of rows that are valid but for their stock.
         unknown_stock: those of them that cannot be read, and how often each occurs.
+        spared: valid rows in which an identifier is missing that another column has.
     """
 
     counts: Counter[Code] = field(default_factory=Counter)
     samples: dict[Code, list[Sample]] = field(default_factory=dict)
     stock_cells: int = 0
     unknown_stock: Counter[str] = field(default_factory=Counter)
+    spared: Counter[Field] = field(default_factory=Counter)
 
     def refuse(self, fault: Fault, line: int, row: bytes) -> None:
         """Note one row that is refused."""
@@ -68,6 +71,7 @@ class Findings:
             self.counts.update(other.counts)
             self.stock_cells += other.stock_cells
             self.unknown_stock.update(other.unknown_stock)
+            self.spared.update(other.spared)
         if len(self.unknown_stock) > MOST_STOCK_TEXTS:
             self.unknown_stock = Counter(dict(self.unknown_stock.most_common(MOST_STOCK_TEXTS)))
         for code in {code for other in others for code in other.samples}:

@@ -53,15 +53,19 @@ BY_URL: Final = NUMBERS[IdentityType.URL_HASH]
 def finished(rows: pl.DataFrame) -> pl.DataFrame:
     """The rows with identities and hashes, in the form that is promised."""
     present = frozenset(name for name in _OPTIONAL if name in rows.columns)
+    spares = frozenset(name for name in ("item_id", "sku") if f"{name}_spare" in rows.columns)
     finished = rows.lazy()
-    for step in _finishing(present, frozenset(rows["price_currency"].unique().to_list())):
+    for step in _finishing(present, spares, frozenset(rows["price_currency"].unique().to_list())):
         finished = finished.with_columns(step)
     return collected(finished.select(SCHEMA.names()))
 
 
 @lru_cache(maxsize=256)
-def _finishing(present: frozenset[str], currencies: frozenset[str]) -> list[list[pl.Expr]]:
-    """Steps to identities and hashes, over rows with some of the optional columns and prices in these currencies."""
+def _finishing(present: frozenset[str], spares: frozenset[str], currencies: frozenset[str]) -> list[list[pl.Expr]]:
+    """Steps to identities and hashes, over rows with some of the optional columns and prices in these currencies.
+
+    Spare identifiers take the empty places when identities are made, so that they are part of the content alone.
+    """
     by_item, by_sku = pl.col("item_id") != "", pl.col("sku") != ""
     identity_type = pl.when(by_item).then(_BY_ITEM_ID).when(by_sku).then(_BY_SKU).otherwise(BY_URL)
     identity_value = pl.when(by_item).then("item_id").when(by_sku).then("sku").otherwise("url_hash")
@@ -72,10 +76,13 @@ def _finishing(present: frozenset[str], currencies: frozenset[str]) -> list[list
             *(pl.lit("").alias(name) for name in _OPTIONAL if name not in present),
         ],
         [
-            content_hash(present | {"title", "url", "url_hash"}).alias("content_hash"),
-            signature(currencies).alias("signature"),
             identity_type.cast(pl.Int8).alias("identity_type"),
             identity_value.alias("identity_value"),
+            *(pl.when(pl.col(name) != "").then(name).otherwise(f"{name}_spare").alias(name) for name in sorted(spares)),
+        ],
+        [
+            content_hash(present | {"title", "url", "url_hash"}).alias("content_hash"),
+            signature(currencies).alias("signature"),
         ],
         [
             pl.when(pl.col(name) != "").then(pl.col(name)) if name in present else pl.lit(None, pl.String).alias(name)

@@ -53,6 +53,12 @@ def judged(rows: pl.DataFrame, block: Block) -> tuple[pl.DataFrame, Findings, ND
         if name in rows.columns and rows[name].any():
             _note_warning(findings, block, code, rows[name] & is_valid)
             is_warned |= rows[name]
+    for field in (Field.ITEM_ID, Field.SKU):
+        if (name := f"{field.value}_spare") in rows.columns and (spared := (rows[name] != "") & is_valid).any():
+            # A better identity leaves no gap.
+            gaps = spared & (rows[Field.ITEM_ID.value] == "") if Field.ITEM_ID.value in rows.columns else spared
+            findings.spared[field] += int(gaps.sum())
+            is_warned |= spared
     if Field.STOCK.value in rows.columns:
         _note_stock(findings, rows, is_valid | (faults == NUMBER[Fault.STOCK_UNREADABLE]))
     return rows if is_valid.all() else rows.filter(is_valid), findings, block.lines[is_warned.to_numpy()]

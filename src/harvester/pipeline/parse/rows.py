@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from harvester.kernel.identity import NUMBERS, IdentityType
+from harvester.kernel.identity import NUMBERS, IdentityType, clean_identifier
 from harvester.kernel.link_rules import LinkRules
 from harvester.kernel.network import Field, Network
 from harvester.kernel.numerals import DecimalStyle
@@ -153,6 +153,8 @@ class RowReader:
             if field in texts:
                 yield first_filled(texts[field]).alias(field.value)
                 yield is_odd_identifier(first_filled(texts[field])).alias(f"{field.value}_is_odd")
+            if field in self._columns.spares:
+                yield first_filled(self._columns.spares[field]).alias(f"{field.value}_spare")
         if Field.IMAGE_URL in texts:
             yield first_given(texts[Field.IMAGE_URL]).alias("image_url")
             yield is_surely_web(first_given(texts[Field.IMAGE_URL])).alias("image_is_web")
@@ -196,7 +198,7 @@ class RowReader:
         images = _odd_images(rows, self._rules)
         mended = [*self._odd_links(rows), *self._odd_prices(rows), *_odd_identifiers(rows), *images]
         rows = rows.with_columns(mended) if mended else rows
-        return rows.with_columns(*_tracked(rows, self._rules))
+        return rows.with_columns(*_tracked(rows, self._rules), *_spared(rows))
 
     def _odd_links(self, rows: pl.DataFrame) -> Iterator[pl.Series]:
         is_plain = rows["link_is_plain"]
@@ -257,6 +259,21 @@ def _odd_identifiers(rows: pl.DataFrame) -> Iterator[pl.Series]:
             values, faults = read_odd_identifiers(rows[name], no_faults(rows.height), rows[f"{name}_is_odd"])
             yield values
             yield faults.alias(f"{name}_fault")
+
+
+def _spared(rows: pl.DataFrame) -> Iterator[pl.Series]:
+    """Identifiers of other columns, only where the column that counts is empty; one that cannot be used is none."""
+    for field in _IDENTIFIERS:
+        if (name := f"{field.value}_spare") in rows.columns:
+            is_wanted = (rows[field.value] == "") & (rows[name] != "")
+            yield mapped(rows[name].zip_with(is_wanted, pl.Series([""])), _identifier_or_none, pl.String()).alias(name)
+
+
+def _identifier_or_none(text: str) -> str:
+    try:
+        return clean_identifier(text)
+    except Rejected:
+        return ""
 
 
 def _tracked(rows: pl.DataFrame, rules: LinkRules) -> Iterator[pl.Series]:
