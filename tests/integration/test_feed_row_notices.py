@@ -1,5 +1,6 @@
 """What a run gives notice of about the rows of its file: stock texts, links, prices, identifiers."""
 
+import html
 from datetime import timedelta
 
 import pytest
@@ -30,13 +31,15 @@ def test_many_unknown_stock_texts_are_listed_on_the_run_and_the_dashboard_until_
     run = world.run()
     assert noticed(world, run, NoticeCode.UNKNOWN_STOCK_TEXTS) == {
         "code": "UNKNOWN_STOCK_TEXTS",
-        "message": "3 of 41 stock texts (7.3%) are not understood.",
+        "message": "3 of 41 stock texts (7.3%) are not understood: 'ask us' (2), '<b>soon</b>' (1).",
         "count": 3,
         "examples": ["'ask us': 2", "'<b>soon</b>': 1"],
     }
     client.force_login(person("vera", Role.VIEWER))
     assert "3 of 41 stock texts" in client.get(f"/runs/{run.no}/").content.decode()
-    assert "stock texts that are not understood" in client.get("/").content.decode()
+    dashboard = html.unescape(client.get("/").content.decode())
+    assert "stock texts that are not understood" in dashboard
+    assert "'ask us' (2), '<b>soon</b>' (1)" in dashboard
     world.put(*range(100, 140))
     world.run()
     assert not Alert.objects.filter(kind="UNKNOWN_STOCK_TEXTS", resolved_at=None).exists()

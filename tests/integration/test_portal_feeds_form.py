@@ -84,7 +84,17 @@ def test_a_source_that_has_no_feed_can_be_chosen(admin):
     assert Retailer.objects.count() == 2, "nobody made another"
 
 
+def test_how_stock_and_links_are_read_can_be_set_and_is_shown(admin):
+    admin.post("/feeds/add/", {**NEW, "unknown_stock": "REJECT", "kept_parameters": "Source, ref"})
+    made = Feed.objects.get()
+    assert (made.unknown_stock, made.kept_parameters) == ("REJECT", ["ref", "source"])
+    page = admin.get(f"/feeds/{made.pk}/edit/").content.decode()
+    assert 'value="ref, source"' in page
+    assert re.search(r'<option value="REJECT" selected[^>]*>The row is rejected', page)
+
+
 BAD = {
+    "kept_parameters": ({"kept_parameters": "a b"}, "names of parameters"),
     "host": ({"host": "two words"}, "host"),
     "network": ({"network": ""}, "network is missing"),
     "port": ({"port": "99999"}, "whole number"),

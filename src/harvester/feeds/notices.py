@@ -32,6 +32,7 @@ MOST_EXAMPLES, EXAMPLE_CHARACTERS = 10, 200
 UPGRADE_SHARE = 0.05
 #: The share of stock texts, of those that are not empty, above which unknown ones are listed.
 UNKNOWN_STOCK_SHARE = 0.05
+NAMED_STOCK_TEXTS = 5
 
 
 class NoticeCode(StrEnum):
@@ -196,7 +197,10 @@ def _of_stock(report: ParseReport) -> list[Notice]:
     count, cells = texts.total(), report.stock_cells
     if count <= UNKNOWN_STOCK_SHARE * cells:
         return []
-    message = f"{count:,} of {cells:,} stock texts ({count / cells:.1%}) are not understood."
+    # The dashboard shows the message alone, so it names the most frequent ones.
+    named = ", ".join(f"{text[:30]!r} ({number:,})" for text, number in texts.most_common(NAMED_STOCK_TEXTS))
+    others = f" and {len(texts) - NAMED_STOCK_TEXTS:,} others" if len(texts) > NAMED_STOCK_TEXTS else ""
+    message = f"{count:,} of {cells:,} stock texts ({count / cells:.1%}) are not understood: {named}{others}."
     examples = tuple(f"{text!r}: {number:,}" for text, number in texts.most_common(MOST_EXAMPLES))
     return [Notice(code=NoticeCode.UNKNOWN_STOCK_TEXTS, message=message, count=count, examples=examples)]
 
@@ -243,7 +247,7 @@ def raise_alerts(feed: Feed, run: Run) -> None:
         if not rule.needs_attention:
             continue
         if notice := by_code.get(code.value):
-            body = f"{notice['message']}\n{rule.advice}"
+            body = "\n".join([notice["message"], *notice["examples"], rule.advice])
             detail = {"feed_id": str(feed.id), "run_no": run.no}
             raise_alert(code.value, key, f"{feed}: {rule.title.lower()}", body, detail=detail)
         elif not _is_fresh(key, rule.lasting_hours):
