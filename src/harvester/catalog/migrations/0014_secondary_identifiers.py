@@ -7,7 +7,7 @@ from django.db import migrations
 
 
 class Migration(migrations.Migration):
-    dependencies = [("catalog", "0012_before_images")]
+    dependencies = [("catalog", "0013_reasons")]
 
     operations = [
         migrations.RunSQL(
