@@ -7,7 +7,7 @@ from django.db import migrations
 
 
 class Migration(migrations.Migration):
-    dependencies = [("catalog", "0013_reasons")]
+    dependencies = [("catalog", "0014_observed_corrections")]
 
     operations = [
         migrations.RunSQL(
