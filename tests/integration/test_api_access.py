@@ -15,9 +15,14 @@ pytestmark = pytest.mark.django_db
 #: Address -> method and the one scope that opens it.
 MATRIX = {
     "/api/v1/offers": ("GET", Scope.OFFERS_READ),
+    "/api/v1/offers/lookup": ("GET", Scope.OFFERS_READ),
     "/api/v1/offers/<offer_id>": ("GET", Scope.OFFERS_READ),
     "/api/v1/offers/<offer_id>/history": ("GET", Scope.OFFERS_READ),
     "/api/v1/products/<product_id>/offers": ("GET", Scope.OFFERS_READ),
+    "/api/v1/retailers": ("GET", Scope.OFFERS_READ),
+    "/api/v1/sources": ("GET", Scope.OFFERS_READ),
+    "/api/v1/brands": ("GET", Scope.OFFERS_READ),
+    "/api/v1/categories": ("GET", Scope.OFFERS_READ),
     "/api/v1/feeds": ("GET", Scope.FEEDS_READ),
     "/api/v1/feeds/<feed_id>": ("GET", Scope.FEEDS_READ),
     "/api/v1/feeds/<feed_id>/run": ("POST", Scope.FEEDS_OPERATE),
@@ -33,8 +38,8 @@ MATRIX = {
     "/api/v1/jobs/<job_id>/retry": ("POST", Scope.JOBS_OPERATE),
     "/api/v1/jobs/<job_id>/cancel": ("POST", Scope.JOBS_OPERATE),
 }
-#: Open to everybody: the description, and the answers that there is nothing here.
-OPEN = {"/api/v1/openapi.json": 200, "/api/v1/": 404, "/api/": 404}
+#: Open to everybody: the description, its page, and the answers that there is nothing here.
+OPEN = {"/api/v1/openapi.json": 200, "/api/v1/docs": 200, "/api/v1/docs.css": 200, "/api/v1/": 404, "/api/": 404}
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 
 

@@ -3,6 +3,7 @@
 import datetime as dt
 
 import pytest
+from django.core.cache import cache
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from tests.support import catalog
@@ -100,6 +101,102 @@ def test_filters_and_sorts_find_what_they_say(application, shop, parameters, fou
     put(shop, "Red saw", "15", brand="Acme", category="Saws")
     put(shop, "Blue saw", "25", brand="Other", category="Saws")
     assert titles(application.read("/offers", **parameters)) == found
+
+
+@pytest.mark.parametrize("named", ["acme", "ACME", "acme.example"])
+def test_a_retailer_and_a_source_can_be_named_by_their_slugs(application, named):
+    seller = catalog.retailer("Acme", domain="acme.example")
+    shop = catalog.source(seller, kind="DIRECT", name="Acme & Söhne (US)")
+    other = catalog.source(kind="DIRECT")
+    put(shop, "Mine", "5"), put(other, "Theirs", "5")
+    assert titles(application.read("/offers", retailer=named)) == ["Mine"]
+    [listed] = application.read("/sources", retailer=named)["items"]
+    assert (listed["id"], listed["slug"]) == (str(shop.pk), "acme-söhne-us")
+    assert titles(application.read("/offers", source=listed["slug"])) == ["Mine"]
+    for field in ("retailer", "source"):
+        answer = application.get("/api/v1/offers", {field: "nobody"})
+        assert refused(answer) == (422, "INVALID_INPUT")
+        assert [error["field"] for error in answer.json()["errors"]] == [field]
+
+
+def test_a_slug_that_several_have_is_refused_rather_than_guessed(application):
+    for name in ("Acme Co", "Acme-Co"):
+        catalog.retailer(name)
+    answer = application.get("/api/v1/offers", {"retailer": "acme-co"})
+    assert refused(answer) == (422, "INVALID_INPUT")
+    assert "2 are called 'acme-co'" in answer.json()["detail"]
+
+
+def test_retailers_and_sources_are_listed_by_name_page_by_page(application):
+    sellers = [catalog.retailer(name) for name in ("B", "A", "A", "C")]
+    for number, seller in enumerate(sellers):
+        catalog.source(seller, name=f"source {number}", is_display_primary=number == 2)
+    for path in ("/retailers", "/sources"):
+        found, cursor = [], ""
+        while cursor is not None:
+            page = application.read(path, page_size=1, **({"cursor": cursor} if cursor else {}))
+            found, cursor = [*found, *page["items"]], page["next_cursor"]
+        assert found == application.read(path)["items"]
+        assert [item["name"] for item in found] == sorted(item["name"] for item in found)
+        assert len({item["id"] for item in found}) == 4
+    assert [item["is_display_primary"] for item in found] == [False, False, True, False]
+    assert refused(application.get("/api/v1/retailers", {"cursor": cursors.encode("x", "y")})) == (
+        422,
+        "INVALID_CURSOR",
+    )
+
+
+def test_brands_and_categories_are_those_of_visible_offers(application, shop):
+    cache.clear()
+    put(shop, "Hammer", "5", brand="Acme", category="Tools")
+    put(shop, "Saw", "5", brand="ACME", category="Tools > Saws")
+    put(shop, "Nail", "5", brand="Zeta")
+    other = catalog.source(kind="DIRECT")
+    put(other, "Drill", "5", brand="Beta", category="Tools")
+    hidden = catalog.source(kind="AFFILIATE_FEED")
+    put(hidden, "Hidden", "5", brand="Nobody", category="Nothing")
+    assert application.read("/brands")["items"] == [
+        {"name": "ACME", "offers": 2},
+        {"name": "Beta", "offers": 1},
+        {"name": "Zeta", "offers": 1},
+    ]
+    first = application.read("/brands", page_size=2)
+    rest = application.read("/brands", page_size=2, cursor=first["next_cursor"])
+    assert [item["name"] for item in first["items"] + rest["items"]] == ["ACME", "Beta", "Zeta"]
+    assert rest["next_cursor"] is None
+    assert [item["name"] for item in application.read("/categories")["items"]] == ["Tools", "Tools > Saws"]
+    assert [item["name"] for item in application.read("/brands", source=str(other.pk))["items"]] == ["Beta"]
+    assert [item["name"] for item in application.read("/brands", retailer="acme")["items"]] == ["ACME", "Zeta"]
+    for name in application.read("/brands")["items"]:
+        assert len(application.read("/offers", brand=name["name"])["items"]) == name["offers"]
+    cache.clear()
+
+
+def test_offers_are_looked_up_by_number(application, shop):
+    other = catalog.source(kind="DIRECT", name="other")
+    put(shop, "Hammer", "5", sku="H1", gtin="4006381333931", item_id="900")
+    put(other, "Same hammer", "4", sku="H1", gtin="04006381333931")
+    put(other, "Short", "4", gtin="00012345678905", sku="12345678905")
+    hidden = catalog.source(kind="AFFILIATE_FEED")
+    put(hidden, "Hidden", "1", sku="H1", gtin="4006381333931")
+    both = ["Same hammer", "Hammer"]
+    for gtin in ("4006381333931", "04006381333931", " 400-6381-333931 "):
+        assert titles(application.read("/offers/lookup", gtin=gtin)) == both, gtin
+    assert titles(application.read("/offers/lookup", gtin="012345678905")) == ["Short"]
+    assert titles(application.read("/offers/lookup", sku="H1")) == both
+    assert titles(application.read("/offers/lookup", sku="H1", source="other")) == ["Same hammer"]
+    assert titles(application.read("/offers/lookup", sku="H1", retailer="acme")) == ["Hammer"]
+    assert titles(application.read("/offers/lookup", item_id="900")) == ["Hammer"]
+    assert titles(application.read("/offers/lookup", sku="h1")) == []
+
+
+@pytest.mark.parametrize(
+    "parameters", [{}, {"sku": "a", "gtin": "4006381333931"}, {"gtin": "4006381333930"}, {"gtin": "hammer"}]
+)
+def test_a_lookup_needs_one_number_that_can_be_one(application, parameters):
+    answer = application.get("/api/v1/offers/lookup", parameters)
+    assert refused(answer) == (422, "INVALID_INPUT")
+    assert [error["field"] for error in answer.json()["errors"]] == ["gtin"]
 
 
 def test_a_retailer_and_a_source_can_be_asked_for(application, shop):

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from harvester.api.app import api
 from harvester.api.reference import markdown
+from harvester.api.reference import page as page_of
 from harvester.feeds import errors
 from harvester.kernel.errors import Conflict
 
@@ -24,3 +25,44 @@ def test_the_guide_has_every_code_of_a_refused_decision():
 
 def test_every_field_and_parameter_of_the_reference_has_a_type():
     assert "anything" not in markdown(api.get_openapi_schema()).replace("| `result` | anything |", "")
+
+
+def test_the_page_of_the_reference_names_everything_and_asks_nothing_from_elsewhere(client):
+    answer = client.get("/api/v1/docs")
+    page = answer.content.decode()
+    assert answer.headers["Content-Type"].startswith("text/html")
+    schema = api.get_openapi_schema()
+    for address in schema["paths"]:
+        assert f" {address}</code>" in page
+    for name in schema["components"]["schemas"]:
+        assert name in page
+    named = re.findall(r'(?:src|href)="([^"]*)"', page)
+    assert {target for target in named if not target.startswith("#")} == {"/api/v1/docs.css", "/api/v1/openapi.json"}
+    anchors = set(re.findall(r' id="([^"]*)"', page))
+    assert {target[1:] for target in named if target.startswith("#")} <= anchors
+    assert not re.findall(r"<script|<style|\sstyle=|\son\w+=", page)
+    assert "default-src 'self'" in answer.headers["Content-Security-Policy"]
+    style = client.get("/api/v1/docs.css")
+    assert style.headers["Content-Type"] == "text/css; charset=utf-8"
+    assert b"url(" not in style.content
+    assert b"@import" not in style.content
+
+
+def test_the_page_escapes_what_the_description_says():
+    schema = {"paths": {"/x": {"get": {**_OPERATION, "description": "<b> & `a|b`"}}}, "components": {"schemas": {}}}
+    assert "&lt;b&gt; &amp; <code>a|b</code>" in page_of(schema)
+
+
+_OPERATION = {
+    "summary": "X",
+    "security": [{"key": ["offers:read"]}],
+    "parameters": [
+        {"name": "a", "in": "query", "required": False, "schema": {"type": "string"}, "description": "one | two"}
+    ],
+    "responses": {str(status): {"description": "x"} for status in (200, 400, 401, 403, 411, 413, 422, 429, 500, 503)},
+}
+
+
+def test_a_bar_in_a_cell_stays_in_its_cell():
+    schema = {"paths": {"/x": {"get": {**_OPERATION, "description": "x"}}}, "components": {"schemas": {}}}
+    assert "<td>one | two</td>" in page_of(schema)

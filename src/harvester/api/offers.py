@@ -1,5 +1,7 @@
 """Offers: what consumers see."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from decimal import Decimal
 from typing import Annotated, Any
@@ -13,7 +15,7 @@ from harvester.api import answers, cursors
 from harvester.api.keys import BearerKey
 from harvester.api.problems import WrongField
 from harvester.api.shapes import OFFER_ID, Filters, History, Offer, Offers, PricePoint, ProductOffers
-from harvester.catalog import history, reading, search, search_query
+from harvester.catalog import history, naming, reading, search, search_query
 from harvester.catalog.search_query import LARGEST_PAGE, LONGEST_TEXT, Sort
 from harvester.kernel.currencies import MINOR_UNITS
 from harvester.kernel.errors import InvalidInput
@@ -25,7 +27,7 @@ OfferId = Annotated[str, Path(pattern=OFFER_ID, description="as `id` of an offer
 #: In an address `1` and `yes` would be guesses.
 YesOrNo = Annotated[bool, BeforeValidator(lambda text: {"true": True, "false": False}.get(text, text), bool), Strict()]
 #: No NUL: the database has no such text.
-_PRINTABLE = "^[^\x00]*$"
+PRINTABLE = "^[^\x00]*$"
 #: What the catalog calls by another name than the parameter has.
 _PARAMETERS = {"text": "q", "min_amount": "min_price", "max_amount": "max_price"}
 
@@ -40,13 +42,15 @@ _AS_IT_IS = tuple(
 class OfferFilters(Filters):
     """Which offers, and in which order."""
 
-    q: str = Field("", max_length=LONGEST_TEXT, pattern=_PRINTABLE, description=(
+    q: str = Field("", max_length=LONGEST_TEXT, pattern=PRINTABLE, description=(
         'words of title and brand; "two words" stand beside each other, OR means either, a minus leaves a word out'
     ))  # fmt: skip
-    retailer: UUID | None = Field(None, description="only this retailer, by id")
-    source: UUID | None = Field(None, description="only this source, by id")
-    brand: str = Field("", max_length=200, pattern=_PRINTABLE, description="only this brand, in any case")
-    category: str = Field("", max_length=200, pattern=_PRINTABLE, description="only this category, in any case")
+    retailer: str = Field(
+        "", max_length=200, pattern=PRINTABLE, description="only this retailer, by id, slug or domain"
+    )
+    source: str = Field("", max_length=200, pattern=PRINTABLE, description="only this source, by id or slug")
+    brand: str = Field("", max_length=200, pattern=PRINTABLE, description="only this brand, in any case")
+    category: str = Field("", max_length=200, pattern=PRINTABLE, description="only this category, in any case")
     in_stock: YesOrNo | None = Field(None, description="only what is, or is not, in stock")
     currency: str = Field("", pattern="^([A-Z]{3})?$", description="only this currency, ISO 4217")
     min_price: Decimal | None = Field(
@@ -60,6 +64,20 @@ class OfferFilters(Filters):
     )
     cursor: str = Field("", max_length=cursors.LONGEST, description="`next_cursor` of the page before")
     page_size: int = Field(20, ge=1, le=LARGEST_PAGE)
+
+
+class LookupFilters(Filters):
+    """Which number, and of whom; exactly one number is needed."""
+
+    gtin: str = Field(
+        "", max_length=40, pattern=PRINTABLE, description="a GTIN, EAN, UPC or ISBN-13, with or without leading zeros"
+    )
+    sku: str = Field("", max_length=200, pattern=PRINTABLE, description="the shop's number, exactly")
+    item_id: str = Field("", max_length=200, pattern=PRINTABLE, description="the network's number, exactly")
+    retailer: str = Field(
+        "", max_length=200, pattern=PRINTABLE, description="only this retailer, by id, slug or domain"
+    )
+    source: str = Field("", max_length=200, pattern=PRINTABLE, description="only this source, by id or slug")
 
 
 class HistoryFilters(Filters):
@@ -76,6 +94,20 @@ def search_offers(request: HttpRequest, filters: Query[OfferFilters]) -> HttpRes
     page = search.search(query)
     cursor = cursors.of_place(query, page.end) if page.has_more and page.end else None
     return answers.read(request, {"items": [offer_shape(item) for item in page.offers], "next_cursor": cursor})
+
+
+@router.get("/offers/lookup", response=ProductOffers, operation_id="look_up_offers", summary="Look up offers by number")
+def look_up_offers(request: HttpRequest, filters: Query[LookupFilters]) -> HttpResponse:
+    """Offers that consumers see of the products with a GTIN, SKU or item id, the cheapest of each currency first.
+
+    At most 500. Different shops may use the same SKU for different products.
+    """
+    retailer, source = narrowed_to(filters.retailer, filters.source)
+    with _in_words_of_parameters():
+        found = reading.offers_by_number(
+            gtin=filters.gtin, sku=filters.sku, item_id=filters.item_id, retailer_id=retailer, source_id=source
+        )
+    return answers.read(request, {"items": [offer_shape(item) for item in found]})
 
 
 @router.get("/offers/{offer_id}", response=Offer, operation_id="get_offer", summary="Get one offer")
@@ -141,18 +173,34 @@ def _written(amount: Decimal, unit: Decimal) -> Decimal:
 
 def to_query(filters: OfferFilters) -> search_query.Query:
     """What is looked for, in the words of the catalog; what it refuses, in the words of the parameters."""
-    try:
+    with _in_words_of_parameters():
         return _query(filters)
+
+
+def narrowed_to(retailer: str, source: str) -> tuple[UUID | None, UUID | None]:
+    """The ids of a retailer and a source, which may be named by their slugs."""
+    with _in_words_of_parameters():
+        return naming.retailer_id(retailer) if retailer else None, naming.source_id(source) if source else None
+
+
+@contextmanager
+def _in_words_of_parameters() -> Iterator[None]:
+    """The catalog refuses a field by its own name for it."""
+    try:
+        yield
+    except WrongField:
+        raise
     except InvalidInput as problem:
         field, _, words = str(problem).partition(": ")
         raise WrongField(_PARAMETERS.get(field, field), words) from None
 
 
 def _query(filters: OfferFilters) -> search_query.Query:
+    retailer, source = narrowed_to(filters.retailer, filters.source)
     query = search_query.Query(
         text=filters.q,
-        retailer_id=filters.retailer,
-        source_id=filters.source,
+        retailer_id=retailer,
+        source_id=source,
         brand=filters.brand,
         category=filters.category,
         in_stock=filters.in_stock,

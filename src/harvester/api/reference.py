@@ -1,6 +1,8 @@
-"""The reference page `docs/api-reference.md`, made from the API's description of itself."""
+"""The reference, made from the API's description of itself: `docs/api-reference.md`, and a page of the API."""
 
+import re
 from collections.abc import Iterable, Iterator
+from html import escape
 from typing import Any
 
 from harvester.ops.scopes import Scope
@@ -18,10 +20,70 @@ _EVERYWHERE = ("400", "401", "403", "411", "413", "422", "429", "500", "503")
 
 
 def markdown(schema: dict[str, Any]) -> str:
-    """The page."""
+    """The page of the documentation."""
+    return _HEAD + _reference(schema) + "\n"
+
+
+_PAGE_HEAD = """# API reference
+
+Every request needs an API key, sent as `Authorization: Bearer hvk_...`. For tools the same is at
+[openapi.json](/api/v1/openapi.json).
+
+"""
+_PAGE = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Harvester API reference</title>
+<link rel="stylesheet" href="/api/v1/docs.css">
+</head>
+<body>
+<nav aria-label="Contents"><ul>
+{contents}
+</ul></nav>
+<main>
+{content}
+</main>
+</body>
+</html>
+"""
+
+
+def page(schema: dict[str, Any]) -> str:
+    """The same as a page of HTML that needs nothing from elsewhere."""
+    blocks = (_PAGE_HEAD + "## Scopes\n\n" + _reference(schema)).split("\n\n")
+    titles = [block.partition(" ")[2] for block in blocks if block.startswith(("## ", "### "))]
+    contents = "\n".join(f'<li><a href="#{_anchor(title)}">{escape(title)}</a></li>' for title in titles)
+    return _PAGE.format(contents=contents, content="\n".join(_block(block) for block in blocks if block))
+
+
+def _block(text: str) -> str:
+    """One block of the Markdown that this module writes, and of no other."""
+    if text.startswith("#"):
+        marks, _, title = text.partition(" ")
+        return f'<h{len(marks)} id="{_anchor(title)}">{escape(title)}</h{len(marks)}>'
+    if text.startswith("| "):
+        lines = [re.split(r"(?<!\\) \| ", line[2:-2]) for line in text.splitlines()]
+        head = "".join(f'<th scope="col">{_inline(cell)}</th>' for cell in lines[0])
+        rows = "\n".join("<tr>" + "".join(f"<td>{_inline(cell)}</td>" for cell in line) + "</tr>" for line in lines[2:])
+        return f'<div class="table"><table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}\n</tbody></table></div>'
+    return f"<p>{_inline(text)}</p>"
+
+
+def _inline(text: str) -> str:
+    written = escape(text.replace("\\|", "|"))
+    written = re.sub(r"`([^`]*)`", r"<code>\1</code>", written)
+    return re.sub(r"\[([^\]]*)\]\(((?:#|/)[^)]*)\)", r'<a href="\2">\1</a>', written)
+
+
+def _anchor(title: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")
+
+
+def _reference(schema: dict[str, Any]) -> str:
     scopes = _table(("scope", "allows to"), ((f"`{scope}`", scope.meaning) for scope in Scope))
-    parts = [_HEAD + scopes, *_operations(schema), _everywhere(schema), *_shapes(schema)]
-    return "\n\n".join(parts) + "\n"
+    return "\n\n".join([scopes, *_operations(schema), _everywhere(schema), *_shapes(schema)])
 
 
 def _operations(schema: dict[str, Any]) -> Iterator[str]:

@@ -100,6 +100,56 @@ class History(BaseModel):
     items: list[PricePoint]
 
 
+class Retailer(BaseModel):
+    """Somebody who sells."""
+
+    id: UUID
+    slug: str = Field(description="the name as part of an address; `retailer` of a search takes it like the id")
+    name: str
+    domain: str | None
+    website: str
+
+
+class Retailers(BaseModel):
+    """A page of retailers, by name."""
+
+    items: list[Retailer]
+    next_cursor: str | None
+
+
+class Source(BaseModel):
+    """One way in which a retailer's offers reach us."""
+
+    id: UUID
+    slug: str = Field(description="the name as part of an address; `source` of a search takes it like the id")
+    name: str
+    retailer_id: UUID
+    retailer: str
+    kind: str
+    is_display_primary: bool = Field(description="consumers see the offers of this source of the retailer")
+
+
+class Sources(BaseModel):
+    """A page of sources, by name."""
+
+    items: list[Source]
+    next_cursor: str | None
+
+
+class NameUsed(BaseModel):
+    """A brand or a category."""
+
+    name: str = Field(description="as one of the sources writes it; a search finds it in any case")
+    offers: int = Field(description="visible offers that have it")
+
+
+class Names(BaseModel):
+    """A page of brands or categories, by name."""
+
+    items: list[NameUsed]
+    next_cursor: str | None
+
+
 class FeedSummary(BaseModel):
     """A feed in a list."""
 

@@ -10,7 +10,8 @@ from uuid import UUID
 from django.db import connection
 
 from harvester.catalog.links import tracking_url
-from harvester.kernel.errors import NotFound
+from harvester.kernel.errors import InvalidInput, NotFound
+from harvester.kernel.gtin import GTIN_LENGTHS, normalize_gtin
 
 #: For a statement with `OFFER_JOINS`, in which offers are `o`.
 OFFER_COLUMNS = """
@@ -42,6 +43,17 @@ FROM (SELECT v.* FROM visible_offers v JOIN product_links k ON k.source_id = v.s
 {OFFER_JOINS}
 ORDER BY o.currency, o.amount, o.product_id LIMIT {{most}}
 """  # noqa: S608 - constants only
+# Source by source, because the indexes of these numbers begin with the source.
+_BY_NUMBER = f"""
+SELECT {OFFER_COLUMNS}
+FROM (SELECT v.* FROM source_windows w
+      CROSS JOIN LATERAL (SELECT p.id FROM source_products p WHERE p.source_id = w.source_id AND {{condition}}) k
+      JOIN visible_offers v ON v.source_id = w.source_id AND v.product_id = k.id
+      WHERE w.is_shown {{sources}}) o
+{OFFER_JOINS}
+ORDER BY o.currency, o.amount, o.product_id LIMIT {{most}}
+"""  # noqa: S608 - constants only
+_NUMBERS = {"gtin": "p.gtin = ANY (%(gtin)s)", "sku": "p.sku = %(sku)s", "item_id": "p.item_id = %(item_id)s"}
 MOST_OF_A_PRODUCT = 500
 
 
@@ -132,6 +144,31 @@ def offers_of_product(canonical_id: UUID) -> list[Offer]:
             if cursor.rowcount == 0:
                 raise NotFound(f"There is no product {canonical_id}.")
     return found
+
+
+def offers_by_number(
+    *, gtin: str = "", sku: str = "", item_id: str = "", retailer_id: UUID | None = None, source_id: UUID | None = None
+) -> list[Offer]:
+    """What consumers see of the products with one number, the cheapest of each currency first.
+
+    Raises:
+        InvalidInput: not exactly one number was given, or the GTIN is none.
+    """
+    given = {name: text for name, text in (("gtin", gtin), ("sku", sku), ("item_id", item_id)) if text}
+    if len(given) != 1:
+        raise InvalidInput("gtin: give exactly one of gtin, sku and item_id.")
+    [name] = given
+    values: dict[str, Any] = {**given, "retailer": retailer_id, "source": source_id}
+    if gtin:
+        number = normalize_gtin(gtin)
+        if number is None or not number.valid:
+            raise InvalidInput("gtin: it has another length than a GTIN, or its check digit is wrong.")
+        # Products keep the zeros that their source wrote.
+        digits = number.value.lstrip("0")
+        values["gtin"] = [digits.zfill(length) for length in GTIN_LENGTHS if len(digits) <= length]
+    sources = "AND w.retailer_id = %(retailer)s " if retailer_id else ""
+    sources += "AND w.source_id = %(source)s" if source_id else ""
+    return fetch_offers(_BY_NUMBER.format(condition=_NUMBERS[name], sources=sources, most=MOST_OF_A_PRODUCT), values)
 
 
 def fetch_offers(statement: str, values: Mapping[str, Any]) -> list[Offer]:
