@@ -3,7 +3,10 @@
 import shutil
 import socket
 import subprocess
+import threading
 from contextlib import contextmanager
+from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import SimpleNamespace
 
 import pytest
@@ -11,7 +14,9 @@ from django.db import connections
 from tests.support.command import empty_home, free_port, harvester, taken_port
 from tests.support.waiting import wait_for
 
+from harvester.cli.checks import machine
 from harvester.cli.checks.database import sessions_lost
+from harvester.cli.session import read_config
 from harvester.engine.connect import connect
 from harvester.kernel.errors import ConfigError
 from harvester.ops.database import check_server
@@ -42,7 +47,7 @@ def test_a_sound_installation_has_nothing_in_the_way():
 def test_the_table_has_what_was_found_and_what_to_do():
     ran = harvester("doctor", HARVESTER_LISTEN=free_port())
     assert ran.code == 0
-    for words in ("check", "state", "finding", "what to do", "Nothing is in the way."):
+    for words in ("check", "state", "finding", "what to do", "No problems found."):
         assert words in ran.out
 
 
@@ -97,6 +102,38 @@ def test_a_home_that_cannot_be_used_is_a_finding():
         code, found = examine(HARVESTER_HOME=str(home))
     assert code == 1
     assert found["database"]["state"] == "fail"
+
+
+def test_a_home_without_a_database_is_left_as_it_is():
+    with empty_home() as home:
+        code, found = examine(HARVESTER_HOME=str(home), HARVESTER_DATABASE_URL="")
+        assert not home.exists(), "looking creates nothing"
+    assert code == 0
+    assert found["database"]["state"] == "skip"
+    assert "harvester up" in found["database"]["finding"]
+
+
+@pytest.mark.parametrize(("said", "state"), [("ours", "ok"), ("another", "fail"), ("", "fail")])
+def test_the_doctor_recognizes_its_own_installation(said, state):
+    config = read_config()
+    name = config.installation if said == "ours" else said
+
+    class Portal(BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(200)
+            self.send_header("Harvester-Installation", name)
+            self.end_headers()
+            self.wfile.write(b'{"status": "alive"}')
+
+        def log_message(self, *_):
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Portal) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        found = machine.portal(replace(config, listen=f"127.0.0.1:{server.server_port}"))
+        server.shutdown()
+    assert found.state == state
+    assert ("another Harvester installation" in found.finding) is (state == "fail")
 
 
 def test_an_application_that_may_change_the_audit_trail_is_a_finding():

@@ -566,6 +566,7 @@ def test_other_rows_than_the_manifest_says_are_transient(world):
     assert world.attempt(job).state == "retryable"
     [run] = runs()
     assert (run.status, run.error_code, run.artifact_hash) == ("RUNNING", "COUNT_MISMATCH", None)
+    assert "again" not in run.error, "after the last attempt that would not be true"
     assert facts() == [0, 0, 0, 0]
     world.put(*TEN, 200)
     world.attempt(job)

@@ -142,6 +142,22 @@ def test_a_failed_run_says_why_and_what_consumers_see(world, viewer):
     assert f"They see run {good.no}, promoted" in shown
 
 
+def test_a_header_that_lacks_a_column_is_shown_as_a_table_once(world, viewer):
+    world.put(*range(100, 140))
+    world.run()
+    world.put_bytes(b"SKU\tName\tUrl\tBetrag\n1\tx\thttps://shop.example/1\t5 USD\n")
+    run = world.run()
+    assert run.error_code == "HEADER_UNREADABLE"
+    page = page_of(viewer, run).content.decode()
+    [table] = re.findall(r'<table class="hv-table" id="header">.*?</table>', page, re.DOTALL)
+    shown = " ".join(re.sub(r"<[^>]+>", " ", table).split())
+    assert "Field Wanted Found In the last good file" in shown
+    assert re.search(r"Sale price or list price Missing \S.* \S Price", shown)
+    assert re.search(r"Sku \S SKU SKU", shown)
+    assert page.count("The first line") == 2, "a sentence, and the whole message behind Details"
+    assert "How the file was read" not in page
+
+
 def test_a_run_that_met_another_host_key_leads_to_where_the_keys_are_compared(world, viewer):
     world.server.restart_with_another_key()
     shown = page_of(viewer, world.run()).content.decode()

@@ -32,8 +32,8 @@ def doctor(
 ) -> None:
     """Check settings, database, key, Redis, disk and processes, and say what to do.
 
-    The embedded database is started, and made if there is none, because nothing less would show that it works. The
-    exit code is 1 if any check fails.
+    Nothing is created. An embedded database that exists is started for the checks, because nothing less would show
+    that it works. The exit code is 1 if any check fails.
     """
     if settings or markdown:
         _settings(as_page=markdown)
@@ -69,5 +69,5 @@ def _view(findings: list[Any], failed: int) -> RenderableType:
     if failed:
         verdict = Text(f"{failed} of {len(findings)} checks failed.", style="bold red")
     else:
-        verdict = Text("Nothing is in the way.", style="green")
+        verdict = Text("No problems found.", style="green")
     return stacked(table(("check", "state", "finding", "what to do"), rows), verdict)

@@ -17,6 +17,7 @@ from harvester.cli.job_views import database_now, find
 from harvester.cli.output import cell, count_text, pairs, span, stacked, table, when
 from harvester.feeds import files
 from harvester.feeds.advice import advice_for
+from harvester.feeds.findings import header_check
 from harvester.feeds.inspecting import FIGURES, difference_of, samples_of
 from harvester.feeds.models import Feed, FeedRun
 from harvester.feeds.notices import titled
@@ -78,6 +79,7 @@ def _for_consumers(figures: FeedRun) -> dict[str, Any]:
     run, source = figures.run, figures.feed.source
     is_last = run.no == source.last_promoted_run_no
     return {
+        "header_check": [row._asdict() for row in header_check(run, figures.dialect)],
         "choices": asdict(choices(source.pk, run.no)) if run.outcome == RunOutcome.HELD else None,
         "disappearing": asdict(missed_by(source.pk, run.no)) if run.outcome in PROMOTED else None,
         "not_visible_because": exposure_of(source.pk).not_visible_because if is_last else None,
@@ -232,7 +234,12 @@ def notices_table(stored: list[dict[str, Any]]) -> RenderableType | None:
 
 def _trouble(run: dict[str, Any]) -> RenderableType | None:
     if run["error"]:
-        error = Text.assemble((f"{run['error_code']}: ", "bold red"), cell(run["error"]))
+        rows = [(row["field"], row["wanted"], row["found"], row["last_good"]) for row in run.get("header_check") or ()]
+        said = (
+            "The first line of the file lacks columns that are needed. Nothing was changed." if rows else run["error"]
+        )
+        columns = table(("field", "wanted", "found", "in the last good file"), rows) if rows else None
+        error = stacked(Text.assemble((f"{run['error_code']}: ", "bold red"), cell(said)), columns)
         advice = Text(f"What to do: {run['advice']}") if run.get("advice") else None
         again = Text(f"The file: harvester feed file {run['no']}") if run.get("file_kept") else None
         return stacked(error, advice, again)

@@ -16,7 +16,7 @@ from harvester.engine.enqueue import enqueue
 from harvester.engine.errors import JobCancelled
 from harvester.feeds import notices, telling
 from harvester.feeds.errors import Abandoned, Superseded
-from harvester.feeds.findings import summary_of
+from harvester.feeds.findings import header_of, summary_of
 from harvester.feeds.jobs import RUN
 from harvester.feeds.memory import INGESTED, forget_if_corrected, remember_ingested
 from harvester.feeds.models import Feed, FeedRun
@@ -28,6 +28,7 @@ from harvester.kernel.errors import HarvesterError
 from harvester.ops import audit
 from harvester.pipeline.baseline import Baseline, look
 from harvester.pipeline.gates import Verdict
+from harvester.pipeline.parse.errors import HeaderUnreadable
 from harvester.pipeline.promote import Promoted
 
 log = structlog.get_logger(__name__)
@@ -113,7 +114,7 @@ def end_failed(work: Work, error: BaseException) -> None:
     with work.job.transaction(), connection.cursor() as cursor:
         feed, _ = lock_feed_and_source(cursor, work.feed)
         settle_failed(feed, work.run, code_of(error), message_of(error), stage=work.stage)
-        work.note()
+        work.note(**({"dialect": header_of(error)} if isinstance(error, HeaderUnreadable) and error.missing else {}))
 
 
 def settle_failed(feed: Feed, run: Run, code: str, message: str, *, stage: str | None) -> None:

@@ -99,8 +99,7 @@ def end_rule(feed: Feed, facts: FileFacts, run: Run | None = None) -> EndRule:
         return _LEFT_OUT
     if whatever_end:
         raise TruncatedFile(
-            f"{suspicion} Nothing was changed. The file is fetched again; if it is still the same at the next "
-            "scheduled run, it is taken as it is."
+            f"{suspicion} Nothing was changed. If it is still the same at the next scheduled run, it is taken as it is."
         )
     return EndRule(open_end=OpenEnd.REFUSE, meaning=FileEnd.TAKEN, suspicion=suspicion)
 
@@ -119,7 +118,7 @@ def prove_whole(report: ParseReport, manifest_rows: int | None) -> None:
     if manifest_rows is not None and report.rows_read != manifest_rows:
         raise CountMismatch(
             f"The file has {report.rows_read:,} rows, but the partner's manifest says {manifest_rows:,}. Nothing was "
-            "changed. It is fetched again; if this stays, ask the partner, or switch the feed's manifest check off."
+            "changed. If this stays, ask the partner, or switch the feed's manifest check off."
         )
     if report.left_out is not None and report.rows_read == 1:
         raise TruncatedFile(

@@ -1,16 +1,20 @@
 """What a run found in its file, kept with the run: counts by code, and the first rows of each."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from harvester.catalog.models import Run
+from harvester.catalog.states import RunStatus
 from harvester.feeds import notices
 from harvester.feeds.models import FeedRun, FeedRunSample
+from harvester.feeds.networks import networks
 from harvester.feeds.work import Work
 from harvester.guards.redaction import redact_text
+from harvester.kernel.network import Field
 from harvester.kernel.rejects import RejectCode, WarningCode
 from harvester.pipeline.parse import ParseReport
+from harvester.pipeline.parse.errors import HeaderUnreadable
 from harvester.pipeline.parse.findings import SAMPLE_CHARACTERS, storable
 
 #: What people want to know of a run in one line.
@@ -19,9 +23,21 @@ SUMMARY = (
     *("products_missing", "products_expired", "products_rejected", "prices_written", "error_count"),
     *("duplicate_key_count", "skipped_reason"),
 )
+#: Characters of a column's name that are kept of a header that could not be read.
+_NAME_CHARACTERS = 100
 UPGRADE = "IDENTITY_UPGRADE_DETECTED"
 URL_ONLY = "URL_HASH_FALLBACK"
 DUPLICATE = "DUPLICATE_ROW_SAME_IDENTITY"
+
+
+class HeaderRow(NamedTuple):
+    """One field of a header that could not be read: the names that are wanted, and the columns for it."""
+
+    field: str
+    wanted: str
+    found: str
+    last_good: str
+    is_missing: bool
 
 
 class MoreSample(NamedTuple):
@@ -66,6 +82,50 @@ def dialect_of(report: ParseReport) -> dict[str, Any]:
         "encoding": report.encoding,
         "header": [storable(name) for name in report.binding.header[:200]],
     }
+
+
+def header_of(error: HeaderUnreadable) -> dict[str, Any]:
+    """Return what a header lacks and has, in the form of a run's dialect."""
+
+    def clean(name: str) -> str:
+        return storable(redact_text(name))[:_NAME_CHARACTERS]
+
+    return {
+        "header": [clean(name) for name in error.header[:200]],
+        "columns": {field: [clean(name) for name in names] for field, names in error.names.items()},
+        "missing": [[field.value for field in group] for group in error.missing],
+    }
+
+
+def last_good_columns(run: Run) -> dict[str, list[str]]:
+    """Return field -> its columns in the last file before this run that could be read; empty if there is none."""
+    before = FeedRun.objects.filter(run__source=run.source, run__no__lt=run.no, run__status=RunStatus.SUCCEEDED)
+    with_columns = before.filter(dialect__columns__isnull=False).order_by("-run__no")
+    found = with_columns.values_list("dialect", flat=True).first()
+    return dict(found["columns"]) if found else {}
+
+
+def header_check(run: Run, dialect: Mapping[str, Any]) -> list[HeaderRow]:
+    """Return the columns that a file needs or had: wanted, found, and in the last good file."""
+    if not dialect.get("missing"):
+        return []
+    found, good = dialect.get("columns") or {}, last_good_columns(run)
+    groups = [tuple(group) for group in dialect["missing"]]
+    lacking = {field for group in groups for field in group}
+    network = networks().get(FeedRun.objects.values_list("feed__network", flat=True).get(pk=run.pk))
+
+    def row(fields: Sequence[str], *, is_missing: bool) -> HeaderRow:
+        aliases = [name for field in fields for name in (network.aliases.get(Field(field), ()) if network else ())]
+        return HeaderRow(
+            field=" or ".join(field.replace("_", " ") for field in fields),
+            wanted=", ".join(aliases[:4]) if is_missing else "",
+            found=", ".join(name for field in fields for name in found.get(field, ())),
+            last_good=", ".join(name for field in fields for name in good.get(field, ())),
+            is_missing=is_missing,
+        )
+
+    others = [field.value for field in Field if field.value in {*found, *good} - lacking]
+    return [*(row(group, is_missing=True) for group in groups), *(row([field], is_missing=False) for field in others)]
 
 
 def _binding_of(report: ParseReport) -> dict[str, Any]:

@@ -57,7 +57,7 @@ def read_expected(feed: Feed, remote: RemoteFiles, log: FilteringBoundLogger) ->
         return expected_of(network.read_manifest(document), feed.path)
     except UnreadableXml as problem:
         raise ManifestUnreadable(
-            f"The partner's manifest {path} cannot be read: {problem} Nothing was changed. It is fetched again; if "
+            f"The partner's manifest {path} cannot be read: {problem} Nothing was changed. If "
             "this stays, ask the partner, or switch the feed's manifest check off."
         ) from None
 

@@ -4,7 +4,9 @@ Nothing else in Harvester looks at the environment. `docs/settings.md` is printe
 """
 
 import difflib
+import hashlib
 import ipaddress
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -197,6 +199,11 @@ class Config:
         "feeds may be fetched by plain FTP, which sends credentials and files readable to anybody on the way",
         False,
     )
+
+    @property
+    def installation(self) -> str:
+        """A short name for the installation with this home, which says nothing about where that is."""
+        return hashlib.sha256(os.fsencode(os.path.realpath(self.home))).hexdigest()[:16]
 
     @property
     def embedded(self) -> bool:

@@ -4,6 +4,9 @@ Patterns in this layer are read by two engines, Python's and the one behind the 
 anchored (they are matched whole), none looks around, and none says \d, \s or \w, which the two understand differently.
 """
 
+import html
+import re
+
 #: The blanks of a line, as they are seen between two words.
 SPACES = " \xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
 #: Those, the ends of lines, and the two marks of no width that copying out of web pages leaves behind.
@@ -30,3 +33,12 @@ def is_encodable(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+#: Tags and comments of HTML; a lone `<`, as in "a < b", is not one.
+_MARKUP = re.compile(r"<!--.*?-->|</?[a-zA-Z][^<>]*>", re.DOTALL)
+
+
+def without_markup(text: str) -> str:
+    """Return a text as people read it: HTML tags and entities resolved, blanks collapsed."""
+    return " ".join(html.unescape(_MARKUP.sub(" ", html.unescape(text))).split())

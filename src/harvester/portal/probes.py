@@ -18,6 +18,8 @@ log = structlog.get_logger(__name__)
 
 View = Callable[[HttpRequest], HttpResponse]
 DATABASE_AWAY = (DatabaseError, InterfaceError)
+#: Which installation answers, for `harvester doctor`.
+INSTALLATION = "Harvester-Installation"
 NO_ANSWER = "The database does not answer."
 #: A request with one of these came through a proxy, so its peer says nothing about who asks.
 PROXY_HEADERS = ("HTTP_X_FORWARDED_FOR", "HTTP_FORWARDED", "HTTP_X_REAL_IP", "HTTP_X_FORWARDED_HOST")
@@ -26,7 +28,7 @@ PROXY_HEADERS = ("HTTP_X_FORWARDED_FOR", "HTTP_FORWARDED", "HTTP_X_REAL_IP", "HT
 @require_safe
 def healthz(_request: HttpRequest) -> HttpResponse:
     """The process is alive. It says nothing about the database: a restart would not bring that back."""
-    return JsonResponse({"status": "alive"})
+    return JsonResponse({"status": "alive"}, headers={INSTALLATION: settings.CONFIG.installation})
 
 
 @require_safe

@@ -6,6 +6,7 @@ from harvester.cli.checks import machine
 from harvester.cli.checks.finding import Finding, fail, fine, skip
 from harvester.cli.exits import failure_of
 from harvester.cli.session import close_connections, database_of, prepare, read_config, set_up_django
+from harvester.engine.embedded import Cluster
 from harvester.kernel.config import Config
 from harvester.kernel.errors import ConfigError
 
@@ -47,6 +48,9 @@ def _careful(name: str, check: Callable[[], Finding]) -> Finding:
 
 
 def _database(config: Config) -> Iterator[Finding]:
+    if config.embedded and not config.home.is_file() and not Cluster(config.home).exists:
+        yield skip("database", "there is none yet; `harvester up` or `harvester demo` creates it")
+        return
     try:
         hold = database_of(config)
     except Exception as error:  # noqa: BLE001 - the finding says what happened

@@ -82,13 +82,18 @@ def portal(config: Config) -> Finding:
     try:
         bind(config.listen).close()
     except HarvesterError as error:
-        if _is_ours(config.listen):
+        answering = _installation_at(config.listen)
+        if answering == config.installation:
             return fine("portal", f"answers on {config.listen}")
+        if answering is not None:
+            told = f"another Harvester installation answers on {config.listen}, not the one in {config.home}"
+            return fail("portal", told, "Set HARVESTER_HOME to its home, or HARVESTER_LISTEN to a free port.")
         return fail("portal", one_line(error))
     return fine("portal", f"not running; {config.listen} is free")
 
 
-def _is_ours(listen: str) -> bool:
+def _installation_at(listen: str) -> str | None:
+    """Return the name of the Harvester installation that answers there; None if none does."""
     from harvester.cli.up import local_address
 
     host, _, port = local_address(listen).rpartition(":")
@@ -96,9 +101,10 @@ def _is_ours(listen: str) -> bool:
     try:
         asked.request("GET", "/healthz")
         answer = asked.getresponse()
-        return bool(json.loads(answer.read(1000)).get("status") == "alive")
+        is_alive = json.loads(answer.read(1000)).get("status") == "alive"
+        return answer.getheader("Harvester-Installation", "") if is_alive else None
     except (OSError, ValueError, AttributeError, http.client.HTTPException):
-        return False
+        return None
     finally:
         asked.close()
 

@@ -10,6 +10,7 @@ from typing import Any, Self
 
 import psycopg
 
+from harvester.engine.embedded.datadir import has_data
 from harvester.engine.embedded.layout import DATABASE, Layout
 from harvester.engine.embedded.locks import FileLock
 from harvester.engine.embedded.places import make_home
@@ -29,6 +30,14 @@ class Cluster:
         self.layout = Layout.of(home)
         self._os_user = os_user
         self._options = dict(options or {})
+
+    @property
+    def exists(self) -> bool:
+        """Whether there is a data directory, also one that this user may not look into."""
+        try:
+            return has_data(self.layout.data)
+        except OSError:
+            return True
 
     @property
     def socket_dir(self) -> Path:

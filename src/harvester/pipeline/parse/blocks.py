@@ -186,7 +186,7 @@ class RecordCutter:
         if self._shape.open_end is OpenEnd.REFUSE:
             raise TruncatedFile(
                 f"No line feed ends the last row of the file, in line {self._line_of_last(records, b'')}. "
-                f"{self._shape.suspicion} Nothing was changed. The file is fetched again; if it is still the "
+                f"{self._shape.suspicion} Nothing was changed. If it is still the "
                 "same at the next scheduled run, it is taken as it is."
             )
         if self._shape.open_end is OpenEnd.TAKE or records.refused or not len(records.ends):

@@ -11,7 +11,7 @@ TerminalError
 └── UniqueProductLimitExceeded  more products than the feed may have
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 
 from harvester.kernel.errors import TerminalError, TransientError
 from harvester.kernel.network import Field
@@ -40,13 +40,23 @@ class HeaderUnreadable(TerminalError):
 
     Attributes:
         missing: the groups of fields of which each needs a column and has none, if that is why.
+        header: the names in the first line, by the separator that fits best.
+        names: field -> the columns of the file that were recognized for it.
     """
 
     code = "HEADER_UNREADABLE"
 
-    def __init__(self, message: str, missing: Iterable[tuple[Field, ...]] = ()) -> None:
+    def __init__(
+        self,
+        message: str,
+        missing: Iterable[tuple[Field, ...]] = (),
+        header: Iterable[str] = (),
+        names: Mapping[str, Sequence[str]] | None = None,
+    ) -> None:
         super().__init__(message)
         self.missing = tuple(missing)
+        self.header = tuple(header)
+        self.names = dict(names or {})
 
 
 class EncodingUnreadable(TerminalError):

@@ -74,7 +74,8 @@ def unreadable(head: bytes, best: Binding | None, delimiter: str, network: Netwo
             f"The file is no text in UTF-8, Windows-1252 or UTF-16: its first line has zeros in it. It begins with "
             f"{shown(head)}. {_WANTED} Nothing of it is used; check the path of the feed, or ask the partner for UTF-8."
         )
-    return HeaderUnreadable(_why(head, best, delimiter, network), lacking)
+    header, names = (best.header, best.names) if best else ((), {})
+    return HeaderUnreadable(_why(head, best, delimiter, network), lacking, header, names)
 
 
 def _why(head: bytes, best: Binding | None, delimiter: str, network: Network) -> str:

@@ -18,6 +18,7 @@ from harvester.engine.states import OPEN, JobState
 from harvester.feeds import files, inspecting
 from harvester.feeds.advice import advice_for
 from harvester.feeds.decide import REJUDGING, SEEN
+from harvester.feeds.findings import header_check
 from harvester.feeds.models import FeedRun
 from harvester.feeds.notices import titled
 from harvester.feeds.states import FeedStatus
@@ -102,6 +103,7 @@ def _facts(seen: Seen) -> dict[str, Any]:
             "notices": titled(figures.notices),
             "stages": words.stages(figures.timings),
             "binding": words.binding(figures.dialect),
+            "header_rows": header_check(run, figures.dialect),
             "delimiter": words.delimiter(figures.dialect),
         }
     return {

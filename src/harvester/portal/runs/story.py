@@ -26,7 +26,7 @@ def of(run: Run) -> list[dict[str, Any]]:
     told = [_decided(event) for event in decided]
     if run.job_id is not None:
         events = JobEvent.objects.filter(job_id=run.job_id).order_by("-at", "-id")[:MOST]
-        told += [_worked(event) for event in events]
+        told += [_worked(event, run.error or "") for event in events]
     return sorted(told, key=lambda event: event["at"], reverse=True)
 
 
@@ -43,13 +43,15 @@ def _decided(event: AuditEvent) -> dict[str, Any]:
     }
 
 
-def _worked(event: JobEvent) -> dict[str, Any]:
+def _worked(event: JobEvent, error: str) -> dict[str, Any]:
+    """The run's own error stands above already, and is not repeated."""
+    is_told = bool(error and event.detail and error[:100] in event.detail)
     attempt = f", attempt {event.attempt}" if event.attempt else ""
     return {
         "at": event.at,
         "title": f"Job {event.state}{attempt}",
         "who": event.worker or "",
         "tone": event.state,
-        "text": event.detail or "",
+        "text": "" if is_told else event.detail or "",
         "event_id": None,
     }

@@ -12,6 +12,7 @@ from harvester.feeds.inspecting import FIGURES
 from harvester.feeds.models import FeedRun
 from harvester.kernel.network import Field
 from harvester.kernel.rejects import RejectCode
+from harvester.kernel.text import without_markup
 from harvester.pipeline.difference import KINDS
 from harvester.pipeline.gates.words import rule_of, title_of
 from harvester.portal.display import span, verb
@@ -166,7 +167,10 @@ def _product(item: Mapping[str, Any]) -> dict[str, Any]:
     return {
         **item,
         "move": f"{item['factor'] - 1:+.0%}".replace("-", "\u2212") if item["factor"] is not None else "other currency",
-        "fields": [(code(name), before, after) for name, (before, after) in item["changed"].items()],
+        "fields": [
+            (code(name), before and without_markup(before), after and without_markup(after))
+            for name, (before, after) in item["changed"].items()
+        ],
     }
 
 

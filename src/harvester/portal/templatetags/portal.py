@@ -11,6 +11,7 @@ from django.utils.safestring import SafeString, mark_safe
 from django.utils.text import capfirst
 
 from harvester.engine.models import Job
+from harvester.kernel.text import without_markup as text_without_markup
 from harvester.portal import display, links
 from harvester.portal.filters import Pill
 from harvester.portal.listing import KeysetChangeList
@@ -108,3 +109,8 @@ def code(text: str) -> SafeString:
     parts = [conditional_escape(part) for part in text.split("`")]
     marked = (f"<code>{part}</code>" if place % 2 else part for place, part in enumerate(parts))
     return mark_safe("".join(marked))  # noqa: S308 - each part is escaped
+
+
+@register.filter
+def without_markup(text: str) -> str:
+    return text_without_markup(text)

@@ -106,7 +106,19 @@ document.addEventListener("htmx:afterRequest", (event) => {
   }
 });
 
+// A message about something in progress goes when that has ended.
+let moving = false;
+
+function dropEndedMessages() {
+  const now = Boolean(document.querySelector("[data-moving]"));
+  if (moving && !now) {
+    for (const message of document.querySelectorAll(".hv-messages .hv-success")) message.remove();
+  }
+  moving = now;
+}
+
 document.addEventListener("htmx:afterSettle", () => {
+  dropEndedMessages();
   refreshTimes();
   drawChart();
 });
@@ -170,6 +182,7 @@ new MutationObserver(() => {
 }).observe(document.documentElement, { attributes: true, attributeFilter: ["class"] });
 
 document.addEventListener("DOMContentLoaded", () => {
+  moving = Boolean(document.querySelector("[data-moving]"));
   clockOffset = Date.parse(document.body.dataset.now) - Date.now();
   if (Math.abs(clockOffset) < 2000) clockOffset = 0;
   refreshTimes();
