@@ -361,9 +361,10 @@ def test_a_row_that_is_locked_after_the_look_costs_no_writer_its_session(databas
     with mine.transaction(), connect("test") as session, connect("holder") as holder:
         rescuer.look(session)
         [silence] = rescuer._suspects
+        found = session.execute(sql.STUCK, {"stuck": 0}).fetchone()
         with holder.transaction():
             holder.execute("SELECT FROM jobs WHERE id = %s FOR NO KEY UPDATE", [mine.id])
-            assert not rescuer._take(session, silence, "me")
+            assert not rescuer._take(session, silence, found)
         note("x", "written")
         mine.finish()
     assert (state(mine.id), notes("x")) == ("succeeded", ["written"])

@@ -1,8 +1,10 @@
 """What becomes of a job that failed."""
 
 import itertools
+from datetime import datetime
 
 import pytest
+from structlog.testing import capture_logs
 from tests.support.jobs import change, history, insert_raw, job, state, wait_for_state
 from tests.support.tables import rows
 from tests.support.workers import run_until_idle, worker_thread
@@ -99,6 +101,28 @@ def test_a_known_error_is_told_only_when_the_job_failed_for_good(database, told)
     failing = enqueue("test.fail_steadily", max_attempts=2).job_id
     waits(failing)
     assert [(event.name, event.job_id) for event in told] == [("JOB_FAILED", failing)]
+
+
+@job_kind("test.fail_with_secret", retry=STEADY)
+def fail_with_secret(job: RunningJob) -> None:
+    raise TransientError("cannot log in to ftp://shop:hunter2@files.example/catalog")
+
+
+def test_the_log_tells_attempt_maximum_next_time_and_the_redacted_error(database):
+    failing = enqueue("test.fail_with_secret", max_attempts=2).job_id
+    with capture_logs() as logs:
+        run_until_idle()
+        [planned] = rows("SELECT run_at FROM jobs")[0]
+        change(failing, "run_at = clock_timestamp()")
+        run_until_idle()
+    again, failed = [line for line in logs if line["event"] in ("JOB_RETRYABLE", "JOB_FAILED")]
+    assert (again["event"], again["attempt"], again["max_attempts"]) == ("JOB_RETRYABLE", 1, 2)
+    assert (failed["event"], failed["attempt"], failed["max_attempts"]) == ("JOB_FAILED", 2, 2)
+    assert abs((datetime.fromisoformat(again["next_run_at"]) - planned).total_seconds()) < 30
+    for line in (again, failed):
+        assert line["job_kind"] == "test.fail_with_secret"
+        assert line["error"].startswith("cannot log in to")
+        assert "hunter2" not in str(line)
 
 
 def test_a_listener_that_fails_stops_nothing(database, monkeypatch):
@@ -238,11 +262,13 @@ def test_a_lost_job_is_rescued_at_the_second_look_and_keeps_its_attempt(database
 def test_a_rescue_at_the_last_attempt_ends_as_failed(database, told):
     job_id = lost(max_attempts=2, attempt=1)
     rescuer = looks(60)
-    with connect("test") as session:
+    with connect("test") as session, capture_logs() as logs:
         rescuer.look(session)
         rescuer.look(session)
     assert (state(job_id), job(job_id).attempt) == ("failed", 2)
     assert [(event.name, event.job_id) for event in told] == [("JOB_FAILED", job_id)]
+    [failed] = [line for line in logs if line["event"] == "JOB_FAILED"]
+    assert (failed["job_kind"], failed["attempt"], failed["max_attempts"]) == ("test.note", 2, 2)
     run_until_idle()
     assert state(job_id) == "failed"
 

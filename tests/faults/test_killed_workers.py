@@ -9,6 +9,7 @@ from tests.support.signals import say, wait_to_hear
 from tests.support.waiting import wait_for
 from tests.support.workers import worker_processes
 
+from harvester.engine import sql
 from harvester.engine.connect import connect
 from harvester.engine.enqueue import enqueue
 from harvester.engine.rescue import Rescuer
@@ -75,11 +76,12 @@ def test_the_rescuer_never_overwrites_a_job_that_ended_after_it_was_suspected(da
     with connect("test") as session:
         assert rescuer.look(session) == []
         [suspect] = rescuer._suspects
+        found = session.execute(sql.STUCK, {"stuck": 0}).fetchone()
         ending = Ending(job_id=silent, lease=suspect.lease, state=JobState.SUCCEEDED, result='"in time"')
         with session.cursor() as cursor:
             settle_in(cursor, [ending])
         assert rescuer.look(session) == []
-        assert not rescuer._take(session, suspect, "gone")
+        assert not rescuer._take(session, suspect, found)
     assert (job(silent).state, job(silent).result, job(silent).error) == ("succeeded", "in time", None)
 
 
@@ -89,8 +91,9 @@ def test_the_rescuer_passes_by_a_job_that_beat_after_it_was_suspected(database):
     with connect("test") as session:
         assert rescuer.look(session) == []
         [suspect] = rescuer._suspects
+        found = session.execute(sql.STUCK, {"stuck": 0}).fetchone()
         session.execute("UPDATE jobs SET heartbeat_at = clock_timestamp()")
-        assert not rescuer._take(session, suspect, "gone")
+        assert not rescuer._take(session, suspect, found)
     assert job(silent).state == "running"
 
 

@@ -15,10 +15,11 @@ from tests.support.tables import rows
 from tests.support.workers import run_until_idle
 
 from harvester.engine.enqueue import enqueue
+from harvester.engine.events import EngineEvent
 from harvester.engine.models import Job
 from harvester.guards.http import HttpLimits
 from harvester.guards.redaction import forget_all, remember
-from harvester.ops import job_errors, slack
+from harvester.ops import alerts, job_errors, slack
 from harvester.ops.alerts import DELIVER, raise_alert, resolve_alert
 from harvester.ops.models import Alert
 
@@ -265,3 +266,25 @@ def test_an_alert_that_is_gone_is_not_delivered(database, slack_at):
         enqueue(DELIVER, {"alert_id": 999, "phase": "opened"})
         run_until_idle()
     assert server.heard == []
+
+
+def test_a_feed_that_fails_three_times_makes_one_line_for_each_condition(world):
+    """A run raises alerts of its own; that its job failed is no further news."""
+    world.change(path="/nowhere.csv")
+    with capture_logs() as logs:
+        for _ in range(3):
+            world.run()
+    told = [(line["event"], line["about"]) for line in logs if line["event"].startswith("ALERT")]
+    assert told == [("ALERT", "RUN_FAILED"), ("ALERT", "FEED_AUTO_DISABLED")]
+    assert len([line for line in logs if line["event"] == "JOB_FAILED"]) == 3
+
+
+@pytest.mark.parametrize("name", ["JOB_FAILED", "JOB_ERROR_UNKNOWN", "JOB_RESCUED"])
+def test_what_the_engine_notices_about_other_kinds_is_logged(name):
+    with capture_logs() as logs:
+        for kind in ("feeds.run", "ops.clean_up", None):
+            alerts._tell(EngineEvent(name=name, job_id=7, fields={"kind": kind}))
+    assert [(line["event"], line["about"], line["kind"]) for line in logs] == [
+        ("ALERT", name, "ops.clean_up"),
+        ("ALERT", name, None),
+    ]

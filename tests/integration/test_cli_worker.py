@@ -6,8 +6,10 @@ import sys
 
 import pytest
 from tests.support.command import environment, harvester, running
+from tests.support.jobs import change
 from tests.support.waiting import wait_for
 
+from harvester.engine import lanes
 from harvester.engine.enqueue import enqueue
 from harvester.engine.models import Job, PeriodicJob
 
@@ -53,6 +55,16 @@ def test_a_dry_run_shows_what_would_run_and_claims_nothing():
     assert [job["id"] for job in ran.json["would_run"]] == [first, second]
     assert "A worker would run now" in harvester("worker", "--dry-run").out
     assert states() == ["pending"] * 4
+
+
+def test_a_dry_run_shows_no_more_jobs_of_a_lane_than_it_has_room_for():
+    narrow, wide = put(3, lane="narrow"), put(3, lane="wide")
+    full = put(2, lane="full")
+    free = put(1)
+    lanes.set_concurrency("maintenance", "wide", 2)
+    change(full[0], "state = 'running', lease = gen_random_uuid(), attempt = 1, heartbeat_at = now()")
+    ran = harvester("worker", "--dry-run", "--threads", 8, "--json")
+    assert [job["id"] for job in ran.json["would_run"]] == [narrow[0], *wide[:2], *free]
 
 
 def test_a_dry_run_with_nothing_due_says_so():

@@ -1,10 +1,10 @@
 """Taking jobs from workers that are dead or frozen."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
 
 import psycopg
@@ -64,7 +64,7 @@ class Rescuer:
                 continue
             if row in ending:
                 end_writers(connection, silence.job_id, silence.lease)
-            if self._take(connection, silence, row[5]):
+            if self._take(connection, silence, row):
                 taken.append(silence.job_id)
         return taken
 
@@ -73,12 +73,13 @@ class Rescuer:
             self._suspects.clear()
             self._session = connection
 
-    def _take(self, connection: Connection, silence: Silence, worker: str) -> bool:
+    def _take(self, connection: Connection, silence: Silence, found: Sequence[Any]) -> bool:
         """Lock the row, end what is left of the old attempt, then take the job; all or nothing.
 
         The row comes first, so that no writer of a living job is ended. Whatever a writer that thaws does afterwards,
         it either holds a fence, and the job stays with it, or finds the lease gone.
         """
+        kind, worker, attempt, max_attempts = found[3], *found[5:8]
         error = f"Worker {worker} was not heard of for {self.stuck_seconds:g} s and lost the job."
         values = {**silence._asdict(), "id": silence.job_id, "error": error}
         try:
@@ -94,6 +95,11 @@ class Rescuer:
             return False
         self._suspects.pop(silence, None)
         log.warning("JOB_RESCUED", job_id=silence.job_id, lost_by=worker, state=row[0])
-        name = "JOB_FAILED" if row[0] == JobState.FAILED else "JOB_RESCUED"
-        emit(EngineEvent(name=name, job_id=silence.job_id, fields={"worker": worker, "error": error}))
+        fields = {"kind": kind, "worker": worker, "error": error}
+        name = "JOB_RESCUED"
+        if row[0] == JobState.FAILED:
+            name = "JOB_FAILED"
+            told = {"attempt": attempt, "max_attempts": max_attempts, "error_type": "WORKER_LOST", "error": error}
+            log.warning(name, job_id=silence.job_id, job_kind=kind, **told)
+        emit(EngineEvent(name=name, job_id=silence.job_id, fields=fields))
         return True

@@ -261,11 +261,22 @@ CLAIMED_UNDER = """
 SELECT id, lease FROM jobs WHERE state = 'running' AND lease = ANY (%(leases)s::uuid[])
 """
 
-# What a claim would take, for `worker --dry-run`; locks nothing.
+# What a claim would take, for `worker --dry-run`; locks nothing. A lane gives no more than it has room for; how much
+# that is may still wait in the inbox.
 PREVIEW = f"""
-SELECT id, kind, queue, lane, priority, run_at, attempt, max_attempts FROM jobs
-WHERE {READY} AND run_at <= statement_timestamp()
-  AND (cardinality(%(queues)s::text[]) = 0 OR queue = ANY (%(queues)s::text[]))
+WITH due AS (
+    SELECT id, kind, queue, lane, priority, run_at, attempt, max_attempts,
+           row_number() OVER (PARTITION BY queue, lane ORDER BY priority DESC, run_at, id) AS place
+    FROM jobs
+    WHERE {READY} AND run_at <= statement_timestamp()
+      AND (cardinality(%(queues)s::text[]) = 0 OR queue = ANY (%(queues)s::text[]))
+)
+SELECT id, kind, queue, lane, priority, run_at, attempt, max_attempts FROM due d
+WHERE lane IS NULL OR place <= coalesce(
+    (SELECT concurrency FROM job_lane_wakeups w
+     WHERE w.queue = d.queue AND w.lane = d.lane AND w.concurrency IS NOT NULL ORDER BY w.id DESC LIMIT 1),
+    (SELECT concurrency FROM job_lanes l WHERE l.queue = d.queue AND l.lane = d.lane), 1)
+    - (SELECT count(*) FROM jobs r WHERE r.queue = d.queue AND r.lane = d.lane AND r.state = 'running')
 ORDER BY priority DESC, run_at, id LIMIT %(most)s
 """
 

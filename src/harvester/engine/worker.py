@@ -7,6 +7,8 @@ import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
 from uuid import uuid4
 
 import psycopg
@@ -409,9 +411,14 @@ def _report(ending: Ending, state: str | None, job: RunningJob | None) -> None:
         log.debug("JOB_SUCCEEDED", job_id=ending.job_id)
         return
     kind = job.kind if job else None
-    tell = log.warning if state == JobState.FAILED else log.info
-    tell(_ENDED_EVENTS[JobState(state)], job_id=ending.job_id, job_kind=kind, error_type=ending.error_type)
     fields = {"kind": kind, "error_type": ending.error_type, "error": ending.error}
+    told: dict[str, Any] = {"job_kind": kind, "error_type": ending.error_type}
+    if state in (JobState.FAILED, JobState.RETRYABLE):
+        told |= {"attempt": job and job.attempt, "max_attempts": job and job.max_attempts, "error": ending.error}
+    if state == JobState.RETRYABLE:
+        told["next_run_at"] = (datetime.now(UTC) + timedelta(seconds=ending.delay or 0)).isoformat()
+    tell = log.warning if state == JobState.FAILED else log.info
+    tell(_ENDED_EVENTS[JobState(state)], job_id=ending.job_id, **told)
     if state == JobState.FAILED:
         emit(EngineEvent(name="JOB_FAILED", job_id=ending.job_id, fields=fields))
     if ending.unknown:

@@ -15,7 +15,7 @@ from django.db import connection, transaction
 from harvester.engine.enqueue import enqueue
 from harvester.engine.events import EngineEvent, subscribe
 from harvester.engine.plain import check_name, to_json
-from harvester.engine.registry import Later, job_kind
+from harvester.engine.registry import Later, all_kinds, job_kind
 from harvester.guards.redaction import redact, redact_text
 from harvester.kernel.retry import RetryPolicy
 from harvester.ops.models import Alert
@@ -129,5 +129,11 @@ def _clean(text: str, longest: int) -> str:
 
 
 def _tell(event: EngineEvent) -> None:
-    """Log what the engine noticed; it speaks from threads that must not wait for the database."""
+    """Log what the engine noticed; it speaks from threads that must not wait for the database.
+
+    A kind that raises alerts of its own tells of its failures itself: one condition, one message.
+    """
+    kind = all_kinds().get(event.fields.get("kind") or "")
+    if kind is not None and kind.own_alerts:
+        return
     log.warning("ALERT", about=event.name, job_id=event.job_id, **event.fields)
