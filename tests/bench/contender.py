@@ -5,7 +5,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from types import ModuleType
@@ -42,6 +42,9 @@ class Contender:
         beside: what else `prepare` is told.
         processes: how many worker processes share the work.
         how: what else `start` is told.
+        jobs_of: the contender whose enqueued jobs it works on; its own by default.
+        rounds: how many rounds it takes part in; all by default.
+        pinned: whether another session keeps a snapshot open from before the first job.
     """
 
     name: str
@@ -50,6 +53,9 @@ class Contender:
     beside: dict[str, Any] = field(default_factory=dict)
     processes: int = 1
     how: dict[str, Any] = field(default_factory=dict)
+    jobs_of: str = ""
+    rounds: int | None = None
+    pinned: bool = False
 
     def code(self) -> ModuleType:
         return importlib.import_module(f"tests.bench.{self.module}")
@@ -91,6 +97,11 @@ class Child:
 
 def measure(contender: Contender, address: dict[str, Any], connection: psycopg.Connection) -> float:
     """Jobs per second of one round; every job must have run exactly once."""
+    if contender.pinned:
+        with psycopg.connect(**address) as old:
+            old.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+            old.execute("SELECT count(*) FROM pg_class")
+            return measure(replace(contender, pinned=False), address, connection)
     children: list[Child] = []
     try:
         children += [Child(contender, address) for _ in range(contender.processes)]

@@ -1,6 +1,7 @@
 """`python -m tests.bench.engine`: jobs per second of the engine beside a bare loop, procrastinate and pgqueuer."""
 
 import argparse
+from dataclasses import replace
 from statistics import median
 
 from rich.progress import Progress
@@ -15,6 +16,8 @@ from tests.bench.server import Server, own_server
 YOUNGER, OLDER = "ours_younger_backlog", "ours_older_backlog"
 #: Shown beside the others; it is no bar.
 BATCHES = "bare_batches"
+#: How many times the jobs of a round are done beside an old snapshot, once: what it costs grows with them.
+MANY = 25
 
 
 def main() -> int:
@@ -55,7 +58,15 @@ def _contenders(jobs: int) -> list[Contender]:
         Contender(name=BATCHES, module="bare", jobs=jobs, how={"concurrency": 1, "batch": 50}),
         Contender(name="pgqueuer_50x1", module="peer_pgqueuer", jobs=jobs, how={"batch": 50}),
         Contender(name="procrastinate_50x1", module="peer_procrastinate", jobs=few, how={"concurrency": 50}),
+        *_beside_a_snapshot("ours", "ours", jobs * MANY, {"threads": 50}),
+        *_beside_a_snapshot("pgqueuer", "peer_pgqueuer", jobs * MANY, {"batch": 50}),
     ]
+
+
+def _beside_a_snapshot(name: str, module: str, jobs: int, how: dict[str, int]) -> list[Contender]:
+    """The same many jobs, without and with an old snapshot."""
+    clean = Contender(name=f"{name}_many", module=module, jobs=jobs, how=how, rounds=1)
+    return [clean, replace(clean, name=f"{name}_pinned", jobs_of=clean.name, pinned=True)]
 
 
 def _ours(name: str, jobs: int, beside: dict[str, int] | None = None, processes: int = 1, **how: int) -> Contender:
@@ -65,7 +76,7 @@ def _ours(name: str, jobs: int, beside: dict[str, int] | None = None, processes:
 def _prepare(server: Server, contenders: list[Contender], progress: Progress) -> None:
     """Enqueue every contender's jobs and keep the database."""
     server.keep("empty")
-    for contender in progress.track(contenders, description="enqueue"):
+    for contender in progress.track([one for one in contenders if not one.jobs_of], description="enqueue"):
         server.restore("empty" if contender.module == "ours" else "template0")
         contender.code().prepare(server.address, jobs=contender.jobs, **contender.beside)
         server.keep(contender.name)
@@ -73,9 +84,9 @@ def _prepare(server: Server, contenders: list[Contender], progress: Progress) ->
 
 def _rounds(server: Server, contenders: list[Contender], count: int, progress: Progress) -> dict[str, list[float]]:
     rates: dict[str, list[float]] = {contender.name: [] for contender in contenders}
-    turns = [contender for _ in range(count) for contender in contenders]
+    turns = [one for number in range(count) for one in contenders if one.rounds is None or number < one.rounds]
     for contender in progress.track(turns, description="work"):
-        server.restore(contender.name)
+        server.restore(contender.jobs_of or contender.name)
         with server.connect() as connection:
             rates[contender.name].append(measure(contender, server.address, connection))
     return rates
@@ -86,7 +97,8 @@ def _report(rounds: dict[str, list[float]], pickup: Pickup, version: str, *, wri
     medians = {key: median(rates) for key, rates in rounds.items()}
     speed, bars = report.speed_rows(medians, rounds), report.bars(medians, pickup)
     report.show(speed, bars)
-    report.write_json({key: medians[key] for key in report.KEYS} | {"pickup_ms_p50": pickup.p50})
+    figures = {key: medians[key] for key in report.KEYS} | report.pinned_of_clean(medians)
+    report.write_json(figures | {"pickup_ms_p50": pickup.p50})
     if write_page:
         report.write_page(speed, bars, version)
     return 0 if all(bar.reached for bar in bars) else 1

@@ -31,7 +31,13 @@ WHAT = {
     "bare_batches": "bare loop, batches of 50",
     "procrastinate_50x1": "procrastinate, 50 at once",
     "pgqueuer_50x1": "pgqueuer, 50 at once",
+    "ours_many": "Harvester, 50 threads, many jobs",
+    "ours_pinned": "Harvester, 50 threads, many jobs, old snapshot",
+    "pgqueuer_many": "pgqueuer, 50 at once, many jobs",
+    "pgqueuer_pinned": "pgqueuer, 50 at once, many jobs, old snapshot",
 }
+#: Who is measured beside an old snapshot.
+OLD_SNAPSHOT = ("ours", "pgqueuer")
 #: What the JSON object holds besides the pick-up time.
 KEYS = [key for key in WHAT if key != "bare_batches"]
 
@@ -58,6 +64,8 @@ NOTES = f"""
 - **Backlog**: {BACKLOG:,} waiting jobs of the same queue, of which one lane owns {HOT_SHARE:.0%} and {COOL_LANES}
   lanes the rest. Only the jobs without a lane count, enqueued before or after the backlog, whichever is slower; the
   jobs of lanes that run meanwhile do not.
+- **Old snapshot**: another session keeps a snapshot open from before the first job, as a dump or a long report does.
+  Nothing that the jobs leave behind can be cleaned up meanwhile. 25 times as many jobs, one round each.
 - **Pick-up**: from just before the enqueuer sends its COMMIT to the first line of the handler, in another process, of
   a worker with nothing else to do.
 """
@@ -94,10 +102,17 @@ def bars(figures: dict[str, float], pickup: Pickup) -> list[Bar]:
     """What the engine must reach, from figures of one run."""
     ours = figures["ours_50x1"]
     backlog = figures["ours_50x1_backlog_hot_lane"]
+    pinned = pinned_of_clean(figures)
     return [
         Bar(what="against procrastinate", figure=ours / figures["procrastinate_50x1"], limit=7, unit=" times"),
         Bar(what="against the bare loop", figure=100 * ours / figures["bare_50x1"], limit=20, unit=" %"),
         Bar(what="with the backlog, of without", figure=100 * backlog / ours, limit=80, unit=" %"),
+        Bar(
+            what=f"with an old snapshot, of without (pgqueuer: {100 * pinned['pgqueuer_pinned_of_clean']:.0f} %)",
+            figure=100 * pinned["ours_pinned_of_clean"],
+            limit=80,
+            unit=" %",
+        ),
         Bar(
             what=f"pick-up by an idle worker, p50 (p95: {pickup.p95:.1f} ms)",
             figure=pickup.p50,
@@ -106,6 +121,11 @@ def bars(figures: dict[str, float], pickup: Pickup) -> list[Bar]:
             at_most=True,
         ),
     ]
+
+
+def pinned_of_clean(figures: dict[str, float]) -> dict[str, float]:
+    """What is left of the speed while an old snapshot is open."""
+    return {f"{name}_pinned_of_clean": figures[f"{name}_pinned"] / figures[f"{name}_many"] for name in OLD_SNAPSHOT}
 
 
 def speed_rows(figures: dict[str, float], rounds: dict[str, list[float]]) -> list[tuple[str, ...]]:

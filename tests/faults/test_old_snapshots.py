@@ -31,6 +31,30 @@ def test_a_claim_beside_an_old_snapshot_reads_as_little_as_the_first_one(databas
     assert forgotten > 5 * remembered
 
 
+def test_beside_an_old_snapshot_no_ending_and_no_heartbeat_goes_through_all_jobs_that_ever_ran(database):
+    """Counted in index entries: the running jobs are few, but what ran since the snapshot stays in their index."""
+    enqueue_many([NewJob(kind="test.noop")] * JOBS)
+    with old_snapshot(), connect("test") as session:
+        session.execute("ANALYZE jobs")
+        claimer = Claimer(worker="w", queues=[])
+        before = entries_read(session)
+        for _ in range(JOBS // BATCH):
+            jobs = claimer.claim(session, BATCH)
+            keys = {"ids": [job.id for job in jobs], "leases": [job.lease for job in jobs]}
+            assert len(session.execute(sql.HEARTBEAT, {**keys, "progress": [None] * BATCH}).fetchall()) == BATCH
+            assert len(session.execute(sql.STILL_HELD, keys).fetchall()) == BATCH
+            with session.cursor() as cursor:
+                settled = settle_in(cursor, [succeeded(job, None) for job in jobs])
+            assert len(settled) == BATCH
+        assert entries_read(session) - before < JOBS
+
+
+def entries_read(session):
+    session.execute("SELECT pg_stat_force_next_flush()")
+    read = "SELECT idx_tup_read FROM pg_stat_user_indexes WHERE indexrelname = 'jobs_running'"
+    return session.execute(read).fetchone()[0]
+
+
 class Watched:
     """A session that remembers with which values jobs were claimed last."""
 

@@ -12,6 +12,10 @@ Locks, by strength, and why:
   that of the attempt's own writer, which has ended the job in its transaction and froze before it committed;
 * claimers alone lock rows of job_lanes, and never wait for one.
 
+A statement that names a lease names a running job: only those have one. It leaves the state out on purpose. With it,
+the planner may go through the index of all running jobs, in which an old snapshot elsewhere (a dump, a report) keeps
+every job that ever ran (measured: 288 million entries read for 250,000 jobs).
+
 `statement_timestamp()` is used where an index must be searched with it, because it is stable within a
 statement; `clock_timestamp()` where the moment itself is recorded.
 """
@@ -287,7 +291,7 @@ WITH held AS (
     SELECT * FROM unnest(%(ids)s::bigint[], %(leases)s::uuid[], %(progress)s::jsonb[]) AS h(id, lease, progress)
 ), alive AS (
     SELECT j.id FROM jobs j JOIN held h ON h.id = j.id AND h.lease = j.lease
-    WHERE j.state = 'running' ORDER BY j.id FOR NO KEY UPDATE OF j SKIP LOCKED
+    ORDER BY j.id FOR NO KEY UPDATE OF j SKIP LOCKED
 )
 UPDATE jobs j SET heartbeat_at = clock_timestamp(), progress = coalesce(h.progress, j.progress)
 FROM held h
@@ -299,14 +303,13 @@ RETURNING j.id, j.lease, j.cancel_requested_at IS NOT NULL
 STILL_HELD = """
 SELECT j.id, j.lease FROM jobs j
 JOIN unnest(%(ids)s::bigint[], %(leases)s::uuid[]) AS h(id, lease) ON h.id = j.id AND h.lease = j.lease
-WHERE j.state = 'running'
 """
 
 # The first statement of a fenced transaction. FOR KEY SHARE is the one strength that lets heartbeats through and
 # still keeps the rescuer out until this transaction ends.
 FENCE = """
 SELECT cancel_requested_at IS NOT NULL FROM jobs
-WHERE id = %(id)s AND lease = %(lease)s AND state = 'running' FOR KEY SHARE
+WHERE id = %(id)s AND lease = %(lease)s FOR KEY SHARE
 """
 
 # Sessions that write for an attempt bear its lease in their name, so that they can be ended if their process freezes.
@@ -325,7 +328,7 @@ WITH ending AS (
          error text, traceback text, detail text)
 ), held AS (
     SELECT j.id FROM jobs j JOIN ending e ON e.id = j.id AND e.lease = j.lease
-    WHERE j.state = 'running' ORDER BY j.id FOR {strength} OF j
+    ORDER BY j.id FOR {strength} OF j
 ), done AS (
     UPDATE jobs j SET
         state = CASE WHEN {stopped} THEN 'cancelled' ELSE e.state END,
