@@ -15,9 +15,10 @@ PARTS = {
     "a browser": (("chromium", "chromium-browser"), ("chromium", "fonts-dejavu-core")),
     "a Redis server": (("redis-server",), ("redis-server",)),
     "a browser without a desktop": (("chromium-headless-shell",), ("chromium-headless-shell",)),
+    "network namespaces": (("ip",), ("iproute2",)),
 }
-#: The tests are faster with it; that is all.
-OPTIONAL = {"a browser without a desktop"}
+#: With the one the tests are faster; of the other, the one test that needs it says when it is skipped.
+OPTIONAL = {"a browser without a desktop", "network namespaces"}
 SKIPPED = {"a browser": "the browser tests", "a Redis server": "the tests that need Redis"}
 #: What Debian asks before it starts a service: 101 forbids it.
 POLICY = Path("/usr/sbin/policy-rc.d")

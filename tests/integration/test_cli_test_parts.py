@@ -67,9 +67,8 @@ def test_root_on_debian_gets_them_installed_without_any_service_being_started(ma
     assert machine.main() == 0
     notes = machine.log.read_text().splitlines()
     assert notes[0] == "-q update"
-    assert (
-        "-q install -y --no-install-recommends chromium fonts-dejavu-core redis-server chromium-headless-shell" in notes
-    )
+    packages = "chromium fonts-dejavu-core redis-server chromium-headless-shell iproute2"
+    assert f"-q install -y --no-install-recommends {packages}" in notes
     assert "services forbidden" in notes
     assert not machine.POLICY.exists()
 
