@@ -4,6 +4,7 @@ import html
 from datetime import timedelta
 
 import pytest
+from django.core.cache import cache
 from tests.support.feed_world import OLGA
 from tests.support.feeds import HEADER, row
 from tests.support.feeds import feed as written
@@ -16,6 +17,14 @@ from harvester.feeds.notices import NoticeCode
 from harvester.ops.models import Alert, Role
 
 pytestmark = pytest.mark.usefixtures("database")
+
+
+@pytest.fixture(autouse=True)
+def _fresh_dashboard():
+    """The dashboard shares what it found for some seconds, also with the next test of this process."""
+    cache.clear()
+    yield
+    cache.clear()
 
 
 def noticed(world, run, code):
