@@ -28,6 +28,7 @@ MATRIX = {
     "/api/v1/feeds/<feed_id>/run": ("POST", Scope.FEEDS_OPERATE),
     "/api/v1/feeds/<feed_id>/test": ("POST", Scope.FEEDS_OPERATE),
     "/api/v1/feeds/<feed_id>/pause": ("POST", Scope.FEEDS_OPERATE),
+    "/api/v1/feeds/<feed_id>/retire": ("POST", Scope.FEEDS_ADMIN),
     "/api/v1/feeds/<feed_id>/resume": ("POST", Scope.FEEDS_OPERATE),
     "/api/v1/runs": ("GET", Scope.FEEDS_READ),
     "/api/v1/runs/<run_id>": ("GET", Scope.FEEDS_READ),

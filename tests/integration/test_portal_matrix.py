@@ -76,6 +76,7 @@ MATRIX = {
     "/feeds/<uuid:feed_id>/re-enable/": ADMINS_ACT,
     "/feeds/<uuid:feed_id>/force/": ADMINS_ACT,
     "/feeds/<uuid:feed_id>/delete/": ADMINS_ACT,
+    "/feeds/<uuid:feed_id>/retire/": ADMINS_ACT,
     "/feeds/<uuid:feed_id>/host-key/": ADMINS_ACT,
     "/job-events/": SEEN_BY_ALL,
     "/periodic-jobs/": SEEN_BY_ALL,

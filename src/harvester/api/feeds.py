@@ -28,6 +28,7 @@ _SETTINGS = (
     "transport", "host", "path", "username", "compression", "encoding", "default_currency", "unknown_stock",
     "kept_parameters", "decimal_style", "use_manifest", "accepts_url_identity", "unchanged_means_seen",
     "max_file_bytes", "max_rows", "max_products", "thresholds", "created_at", "updated_at",
+    "retired_at",
 )  # fmt: skip
 
 
@@ -85,6 +86,21 @@ def pause_feed(request: HttpRequest, feed_id: UUID) -> HttpResponse:
 def resume_feed(request: HttpRequest, feed_id: UUID) -> HttpResponse:
     """Let a paused feed run again."""
     return _switch(request, verbs.resume, feed_id)
+
+
+@router.post(
+    "/feeds/{feed_id}/retire",
+    response=Feed,
+    operation_id="retire_feed",
+    summary="Retire a feed",
+    auth=BearerKey(Scope.FEEDS_ADMIN),
+)
+def retire_feed(request: HttpRequest, feed_id: UUID) -> HttpResponse:
+    """Retire a paused or disabled feed without a held run, for good.
+
+    It loses its credentials and leaves lists and schedules; its runs and prices stay, and its offers expire as usual.
+    """
+    return _switch(request, verbs.retire, feed_id)
 
 
 def feed_shape(feed: models.Feed) -> Feed:

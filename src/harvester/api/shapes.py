@@ -202,6 +202,7 @@ class Feed(FeedSummary):
     held_run_id: UUID | None = Field(description="the run that waits for a decision")
     lacks: list[str] = Field(description="what it needs before it can run")
     created_at: datetime
+    retired_at: datetime | None = Field(description="when it was retired for good")
     updated_at: datetime
 
 

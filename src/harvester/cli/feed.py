@@ -244,6 +244,20 @@ def delete(name: Name) -> None:
         OUT.show({"id": feed.id, "name": str(feed), "deleted": True}, lambda: f"{feed} was deleted.")
 
 
+@command(app, "retire", ('harvester feed retire "Acme by Impact" --yes',), data=True)
+def retire(
+    name: Name, *, yes: Annotated[bool, typer.Option("--yes", help="Retire it; it cannot be used again.")] = False
+) -> None:
+    """Retire a paused or disabled feed for good: its credentials are deleted; its runs and prices stay."""
+    if not yes:
+        raise InvalidInput("A retired feed cannot be used again. Nothing was changed; say --yes to retire it.")
+    with session():
+        from harvester.feeds import verbs
+
+        feed = verbs.retire(operator(), verbs.feed_named(name).id)
+        OUT.show({"id": feed.id, "name": str(feed), "retired_at": feed.retired_at}, lambda: f"{feed} is retired.")
+
+
 def read_pairs(pairs: list[str]) -> dict[str, Any]:
     """`name=value` as settings; `thresholds.name=value` goes with its kind."""
     read: dict[str, Any] = {}

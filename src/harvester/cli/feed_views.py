@@ -24,7 +24,7 @@ _PUBLIC = (
     "last_run_at", "transport", "host", "port", "path", "username", "secret_fields", "secret_version", "compression",
     "encoding", "default_currency", "decimal_style", "unknown_stock", "kept_parameters", "use_manifest",
     "max_file_bytes", "max_rows", "max_products", "thresholds", "accepts_url_identity", "unchanged_means_seen",
-    "created_by", "created_at", "updated_at",
+    "created_by", "created_at", "updated_at", "retired_at",
 )  # fmt: skip
 _STYLES = {"ENABLED": "green", "PAUSED": "yellow", "DISABLED": "bold red", "DRAFT": "cyan"}
 
@@ -46,6 +46,8 @@ def public(feed: Feed) -> dict[str, Any]:
 
 def plan_of(feed: Feed) -> str:
     """When it runs, for people."""
+    if feed.retired_at is not None:
+        return "it is retired"
     if feed.status != FeedStatus.ENABLED:
         return "it does not run"
     if feed.next_run_at is None:
@@ -62,7 +64,7 @@ def next_steps(feed: Feed) -> str:
 
 
 def all_feeds() -> list[dict[str, Any]]:
-    feeds = list(Feed.objects.select_related("source").order_by("source__name"))
+    feeds = list(Feed.objects.filter(retired_at=None).select_related("source").order_by("source__name"))
     seen = exposures([feed.source_id for feed in feeds])
     return [{**public(feed), "last_run": _last_run(feed), **visibility(seen[feed.source_id])} for feed in feeds]
 

@@ -12,6 +12,7 @@ TerminalError
 │   └── RunNotFound     there is no such run
 └── Conflict            what a person asked for is not possible now
     ├── FeedBusy        a run, or another decision, is at work
+    ├── FeedRetired     the feed was retired for good
     ├── RunNotSucceeded the run did not succeed
     ├── NotBlocked      the run does not wait for a decision
     ├── AlreadyApproved somebody approved it before
@@ -69,6 +70,12 @@ class FeedBusy(Conflict):
     """A run, or another decision, is at work."""
 
     code = "FEED_BUSY"
+
+
+class FeedRetired(Conflict):
+    """The feed was retired for good."""
+
+    code = "FEED_RETIRED"
 
 
 class RunNotSucceeded(Conflict):

@@ -11,7 +11,7 @@ from harvester.catalog.states import RunOutcome, RunStatus
 from harvester.feeds.states import FeedStatus
 from harvester.ops import metrics
 
-_BY_STATUS = "SELECT status, count(*) FROM feeds GROUP BY status"
+_BY_STATUS = "SELECT status, count(*) FROM feeds WHERE retired_at IS NULL GROUP BY status"
 #: What became of a run: how it ended if it succeeded, else its status.
 _OUTCOMES = (RunStatus.RUNNING, RunStatus.FAILED, *RunOutcome)
 _RUNS = """
@@ -21,7 +21,8 @@ WHERE kind = 'AFFILIATE_FEED' AND started_at > clock_timestamp() - interval '24 
 _HELD = "SELECT count(*) FROM feeds f JOIN sources s ON s.id = f.source_id WHERE s.held_run_no IS NOT NULL"
 _AGES = """
 SELECT f.id::text, s.name, extract(epoch FROM clock_timestamp() - s.last_promoted_at)::float8
-FROM feeds f JOIN sources s ON s.id = f.source_id WHERE s.last_promoted_at IS NOT NULL ORDER BY f.id
+FROM feeds f JOIN sources s ON s.id = f.source_id
+WHERE s.last_promoted_at IS NOT NULL AND f.retired_at IS NULL ORDER BY f.id
 """
 
 

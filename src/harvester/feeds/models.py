@@ -51,6 +51,7 @@ class Feed(models.Model):
     last_content_hash = models.TextField(null=True, editable=False)
     last_ingested_run_no = models.BigIntegerField(null=True, editable=False)
     last_parser_version = models.IntegerField(null=True, editable=False)
+    retired_at = models.DateTimeField(null=True, editable=False)
     created_by = models.TextField(editable=False)
     created_at = models.DateTimeField(db_default=Now(), editable=False)
     updated_at = models.DateTimeField(db_default=Now(), editable=False)

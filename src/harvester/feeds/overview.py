@@ -94,7 +94,7 @@ LEFT JOIN LATERAL (
     SELECT r.no, r.error, r.finished_at FROM runs r WHERE r.source_id = s.id AND r.status = 'FAILED'
     ORDER BY r.started_at DESC LIMIT 1
 ) last ON true
-WHERE f.status {{status}} AND f.consecutive_failures > 0 AND NOT ({_PENDING_KEY})
+WHERE f.status {{status}} AND f.retired_at IS NULL AND f.consecutive_failures > 0 AND NOT ({_PENDING_KEY})
 ORDER BY f.last_run_at DESC NULLS LAST, s.name LIMIT %(named)s
 """  # noqa: S608 - put together from constants
 # Whatever the feed does: consumers see nothing of a held, paused or failing one either.
@@ -103,7 +103,7 @@ SELECT f.id, s.name, s.last_promoted_run_no,
        'No run has confirmed its offers within ' || s.expiry_hours || ' h; consumers see none of them.',
        w.offers_expire_at, count(*) OVER ()
 FROM feeds f JOIN sources s ON s.id = f.source_id JOIN source_windows w ON w.source_id = s.id
-WHERE w.is_shown AND w.offers_expire_at < statement_timestamp()
+WHERE w.is_shown AND f.retired_at IS NULL AND w.offers_expire_at < statement_timestamp()
 ORDER BY w.offers_expire_at, s.name LIMIT %(named)s
 """
 _EXPIRES_SOON = f"""
@@ -116,7 +116,7 @@ ORDER BY e.offers_expire_at, e.source LIMIT %(named)s
 _NOT_VISIBLE = f"""
 SELECT f.id, s.name, s.last_promoted_run_no, s.id::text, s.last_promoted_at, count(*) OVER ()
 FROM feeds f JOIN sources s ON s.id = f.source_id JOIN source_windows w ON w.source_id = s.id
-WHERE s.last_promoted_at IS NOT NULL AND CASE
+WHERE s.last_promoted_at IS NOT NULL AND f.retired_at IS NULL AND CASE
     WHEN NOT w.is_shown THEN NOT EXISTS (
         SELECT FROM sources o WHERE o.retailer_id = s.retailer_id AND o.is_display_primary)
     ELSE {SHOWS_OFFERS} AND EXISTS (SELECT FROM hidden_offers h WHERE h.source_id = s.id) AND {VISIBLE_COUNT} <= 0 END
@@ -132,7 +132,8 @@ ORDER BY f.next_run_at, s.name LIMIT %(named)s
 _HOST_KEYS = f"""
 SELECT f.id, s.name, NULL::bigint, concat_ws(' ', f.status, CASE f.host_keys WHEN '' THEN 'FIRST' ELSE 'CHANGED' END,
        f.seen_host_key), NULL::timestamptz, count(*) OVER ()
-FROM feeds f JOIN sources s ON s.id = f.source_id WHERE {_PENDING_KEY} ORDER BY s.name LIMIT %(named)s
+FROM feeds f JOIN sources s ON s.id = f.source_id
+WHERE f.retired_at IS NULL AND {_PENDING_KEY} ORDER BY s.name LIMIT %(named)s
 """  # noqa: S608 - put together from constants
 # What a person agreed to lose, until it is gone.
 _DISAPPEARING = """
@@ -143,7 +144,7 @@ CROSS JOIN LATERAL (
     SELECT count(*) AS offers, max(o.seen_until) AS last
     FROM offers o WHERE o.source_id = s.id AND o.seen_until >= w.active_since AND o.absence_accepted
 ) m
-WHERE w.is_shown AND m.offers > 0 ORDER BY m.last, s.name LIMIT %(named)s
+WHERE w.is_shown AND f.retired_at IS NULL AND m.offers > 0 ORDER BY m.last, s.name LIMIT %(named)s
 """
 _NEEDS = {
     NeedKind.HELD: _HELD,
@@ -166,7 +167,7 @@ _ALL_NEEDS += " ORDER BY kind, place"
 
 def feeds_by_status() -> dict[str, int]:
     """Number of feeds in each status, zeros included."""
-    found = dict(_rows("SELECT status, count(*) FROM feeds GROUP BY status", {}))
+    found = dict(_rows("SELECT status, count(*) FROM feeds WHERE retired_at IS NULL GROUP BY status", {}))
     return {status.value: found.get(status.value, 0) for status in FeedStatus}
 
 

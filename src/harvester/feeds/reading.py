@@ -46,9 +46,9 @@ def feed(feed_id: UUID) -> Feed:
 
 
 def feeds(*, status: FeedStatus | None = None, after: str = "", most: int = 20) -> list[Feed]:
-    """Feeds in the order of their names; `after` is the name behind which the page begins."""
+    """Feeds that are not retired, in the order of their names; the page begins behind the name `after`."""
     _check_most(most)
-    found = Feed.objects.select_related("source").order_by("source__name")
+    found = Feed.objects.filter(retired_at=None).select_related("source").order_by("source__name")
     if status:
         found = found.filter(status=status)
     if after:

@@ -38,7 +38,8 @@ CROSS JOIN LATERAL (
     WHERE r.source_id = s.id AND r.kind = 'AFFILIATE_FEED' AND r.status <> 'RUNNING'
     ORDER BY r.started_at DESC, r.no DESC LIMIT 1
 ) last
-WHERE s.held_run_no IS NULL AND w.offers_expire_at < statement_timestamp() + %(hours)s * interval '1 hour'
+WHERE s.held_run_no IS NULL AND f.retired_at IS NULL
+  AND w.offers_expire_at < statement_timestamp() + %(hours)s * interval '1 hour'
   AND NOT (f.status = 'ENABLED' AND last.outcome IN ('PROMOTED', 'APPROVED', 'OVERTAKEN')
            AND f.next_run_at IS NOT NULL AND f.next_run_at < w.offers_expire_at)
 """

@@ -9,6 +9,7 @@ class Scope(StrEnum):
     OFFERS_READ = "offers:read"
     FEEDS_READ = "feeds:read"
     FEEDS_OPERATE = "feeds:operate"
+    FEEDS_ADMIN = "feeds:admin"
     JOBS_READ = "jobs:read"
     JOBS_OPERATE = "jobs:operate"
 
@@ -21,6 +22,7 @@ MEANINGS = {
     Scope.OFFERS_READ: "search offers that consumers see, and read their price histories",
     Scope.FEEDS_READ: "read feeds and their runs, without secrets",
     Scope.FEEDS_OPERATE: "run, test, pause and resume feeds; approve and reject held runs",
+    Scope.FEEDS_ADMIN: "retire feeds",
     Scope.JOBS_READ: "read how far a job is, and what came of it",
     Scope.JOBS_OPERATE: "retry and cancel jobs",
 }

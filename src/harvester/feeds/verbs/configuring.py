@@ -122,6 +122,8 @@ def _insert(actor: Actor, source: Source, values: dict[str, Any]) -> Feed:
         with transaction.atomic():
             return Feed.objects.create(source=source, created_by=actor.id, thresholds=thresholds, **values)
     except IntegrityError:
+        if Feed.objects.filter(source=source, retired_at__isnull=False).exists():
+            raise Conflict(f"The feed of the source {source} was retired; add a new source for a new feed.") from None
         raise Conflict(f"The source {source} has a feed already; change that one.") from None
 
 

@@ -10,6 +10,7 @@ import structlog
 from django.db import connection, transaction
 from django.db.models.functions import Now
 
+from harvester.feeds.errors import FeedRetired
 from harvester.feeds.models import Feed
 from harvester.kernel.actor import Actor
 from harvester.kernel.errors import NotFound
@@ -36,11 +37,21 @@ def name_of(feed_id: Any) -> str:
 
 
 def locked(feed_id: UUID) -> Feed:
-    """The feed, which nobody else changes until the transaction ends. Runs may still refer to it meanwhile."""
+    """The feed, which nobody else changes until the transaction ends. Runs may still refer to it meanwhile.
+
+    Raises:
+        NotFound: there is none.
+        FeedRetired: nothing can be done with it any more.
+    """
     found = Feed.objects.select_for_update(of=("self",), no_key=True).select_related("source")
     feed = found.filter(pk=feed_id).first()
     if feed is None:
         raise NotFound(f"There is no feed {feed_id}; it may have been deleted. `harvester feed list` shows them all.")
+    if feed.retired_at is not None:
+        raise FeedRetired(
+            f"The feed {feed} was retired on {feed.retired_at:%Y-%m-%d} and cannot be used again. Nothing was changed. "
+            "Its runs and prices are kept; for the same partner, add a new source and feed."
+        )
     return feed
 
 

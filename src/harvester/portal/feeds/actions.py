@@ -11,7 +11,7 @@ from django.utils.http import url_has_allowed_host_and_scheme
 
 from harvester.feeds import verbs
 from harvester.kernel.actor import Actor
-from harvester.kernel.errors import InvalidInput, NotFound
+from harvester.kernel.errors import Conflict, InvalidInput, NotFound
 from harvester.ops.models import Role
 from harvester.portal.feeds.buttons import NAMED
 from harvester.portal.requests import attempt, require
@@ -79,6 +79,16 @@ def delete(request: HttpRequest, feed_id: UUID) -> HttpResponse:
     return redirect("admin:feeds_feed_change", feed_id)
 
 
+def retire(request: HttpRequest, feed_id: UUID) -> HttpResponse:
+    actor = require(request, NAMED["retire"].role)
+
+    def verb() -> str:
+        return f"{verbs.retire(actor, feed_id)} is retired. Its credentials are deleted; its runs and prices stay."
+
+    attempt(request, verb)
+    return redirect("admin:feeds_feed_change", feed_id)
+
+
 def test(request: HttpRequest, feed_id: UUID) -> HttpResponse:
     """Have the feed tried, and go where the result will be."""
     actor = require(request, NAMED["test"].role)
@@ -105,7 +115,7 @@ def _test(request: HttpRequest, actor: Actor, feed_id: UUID) -> HttpResponse:
         job_id = verbs.test_run(actor, feed_id).job_id
     except NotFound as problem:
         raise Http404 from problem
-    except InvalidInput as problem:
+    except (InvalidInput, Conflict) as problem:
         messages.error(request, str(problem))
         return redirect("admin:feeds_feed_change", feed_id)
     return redirect("admin:feeds_feed_test_result", feed_id, job_id)

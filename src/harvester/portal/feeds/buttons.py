@@ -105,12 +105,25 @@ ACTIONS: Final = (
         title="Delete this draft?",
         text="Its settings and its credentials go. The source and the retailer stay.",
     ),
+    Action(
+        name="retire",
+        words="Retire feed",
+        role=Role.ADMIN,
+        states=(FeedStatus.PAUSED, FeedStatus.DISABLED),
+        look="danger",
+        is_rare=True,
+        title="Retire this feed for good?",
+        text="Its credentials are deleted, and it leaves the lists and schedules. This cannot be undone. Its runs and "
+        "prices are kept; its offers are shown until they expire.",
+    ),
 )
 NAMED: Final = {action.name: action for action in ACTIONS}
 
 
 def offered(request: HttpRequest, feed: Feed) -> list[Action]:
     """The buttons that whoever asks may press now."""
+    if feed.retired_at is not None:
+        return []
     return [action for action in allowed(request) if feed.status in action.states]
 
 

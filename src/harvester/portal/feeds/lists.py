@@ -101,7 +101,7 @@ class FeedAdmin(PortalAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Feed]:
         """With the columns that a row shows, and no others."""
-        return super().get_queryset(request).select_related("source").only(*SHOWN)
+        return super().get_queryset(request).filter(retired_at=None).select_related("source").only(*SHOWN)
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponseBase:
         add = reverse("admin:feeds_feed_add") if may(request, Role.ADMIN) else None
@@ -129,6 +129,7 @@ class FeedAdmin(PortalAdmin):
             "resume": actions.resume,
             "re-enable": actions.re_enable,
             "delete": actions.delete,
+            "retire": actions.retire,
             "host-key": actions.approve_host_key,
         }
         return [self.url(f"<uuid:feed_id>/{name}/", require_POST(view), name) for name, view in views.items()]

@@ -65,7 +65,7 @@ def headline(request: HttpRequest, feed: Feed) -> dict[str, Any]:
         "run_job": _job_at_work(run),
         "buttons": [action for action in offered if not action.is_rare],
         "rare": [action for action in offered if action.is_rare],
-        "may_edit": may(request, Role.ADMIN),
+        "may_edit": may(request, Role.ADMIN) and feed.retired_at is None,
     }
 
 

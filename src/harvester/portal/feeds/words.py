@@ -26,6 +26,8 @@ def schedule(feed: Feed) -> str:
 
 def about(feed: Feed) -> str:
     """What the status of a feed means, in a sentence; of one that runs, when it does."""
+    if feed.retired_at is not None:
+        return f"Retired on {feed.retired_at:%Y-%m-%d}. It cannot be used again; its runs and prices are kept."
     if feed.status != FeedStatus.ENABLED:
         return STATUS[FeedStatus(feed.status)]
     return f"Runs every {feed.schedule_hours} h." if feed.schedule_hours else "Runs when somebody asks for it."

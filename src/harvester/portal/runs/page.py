@@ -143,6 +143,7 @@ def _buttons(request: HttpRequest, seen: Seen) -> dict[str, Any]:
         "may_repair": is_feeds and run.status == RunStatus.FAILED,
         "may_run": operator and seen.figures is not None and seen.figures.feed.status == FeedStatus.ENABLED,
         "may_edit": admin,
+        "is_retired": seen.figures is not None and seen.figures.feed.retired_at is not None,
         "may_undo": admin and is_feeds and run.ignored_at is not None,
         "file_kept": is_feeds and files.is_kept(run),
         "expected": {name: getattr(seen.figures, name) or 0 for name in SEEN} if seen.waits and is_feeds else {},
