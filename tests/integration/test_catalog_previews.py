@@ -4,7 +4,8 @@ import pytest
 from tests.support import catalog
 from tests.support.catalog import fetch, hours
 
-from harvester.catalog import correction_previews, corrections, primary
+from harvester.catalog import correction_previews, corrections, primary, sources
+from harvester.feeds.models import Feed
 from harvester.kernel.actor import system
 from harvester.kernel.errors import Conflict, InvalidInput, NotFound
 
@@ -97,6 +98,38 @@ def test_the_preview_of_a_primary_is_what_consumers_get(start, target):
     assert {title for side in told.vanishing for title in side.samples} == before - seen()
     assert {title for side in told.appearing for title in side.samples} == seen() - before
     assert all(side.offers == 1 for side in [*told.vanishing, *told.appearing])
+
+
+@pytest.mark.parametrize("start", ["none", "feed", "shop"])
+@pytest.mark.parametrize(("name", "kind"), [("shop", "OTHER"), ("feed", "DIRECT"), ("feed", "OTHER")])
+def test_the_preview_of_another_kind_is_what_consumers_get(start, name, kind):
+    owner = catalog.retailer()
+    kinds = {"shop": "DIRECT", "second shop": "DIRECT", "feed": "AFFILIATE_FEED"}
+    made = {
+        key: catalog.source(owner, of, expiry_hours=48, is_display_primary=key == start) for key, of in kinds.items()
+    }
+    for key, source in made.items():
+        fetch("UPDATE source_products SET title = %s WHERE id = %s", key, catalog.offer(source))
+        catalog.offer(source, seen_until=catalog.now() - hours(99))
+    told, before = primary.preview_kind(made[name].pk, kind), seen()
+    sources.update(TEST, made[name].pk, kind=kind)
+    assert {title for side in told.vanishing for title in side.samples} == before - seen()
+    assert {title for side in told.appearing for title in side.samples} == seen() - before
+    assert bool(told.state) == (before != seen())
+
+
+def test_a_source_with_a_feed_cannot_become_direct():
+    source = catalog.source(expiry_hours=48)
+    catalog.offer(source)
+    Feed.objects.create(source=source, network="impact", created_by="test")
+    for act in (
+        lambda: sources.update(TEST, source.pk, kind="DIRECT"),
+        lambda: primary.preview_kind(source.pk, "DIRECT"),
+    ):
+        with pytest.raises(Conflict, match=r"^kind: .* has a feed, so it cannot become DIRECT"):
+            act()
+    assert seen() == set()
+    sources.update(TEST, source.pk, kind="AFFILIATE_FEED", upc_trusted=True)
 
 
 def test_to_unset_what_is_no_primary_changes_nothing():

@@ -10,6 +10,7 @@ from tests.support.command import harvester as process
 from tests.support.commands_inside import harvester
 
 from harvester.catalog import offers
+from harvester.feeds.models import Feed
 
 pytestmark = pytest.mark.usefixtures("database")
 
@@ -27,6 +28,26 @@ def hammer(shop):
     catalog.price(shop, number, "19.9", original_amount=30)
     offers.recompute(shop.pk, [number])
     return number
+
+
+def test_another_kind_shows_what_appears_before_it_is_saved():
+    source = catalog.source(catalog.retailer(), "OTHER", name="Website")
+    catalog.offer(source)
+    words = ("source", "set", "Website", "--kind", "DIRECT")
+    refused = harvester(*words)
+    assert (refused.code, "Look at it with --dry-run, then say --yes" in " ".join(refused.err.split())) == (2, True)
+    [side] = harvester(*words, "--dry-run", "--json").json["appearing"]
+    assert (side["source"], side["offers"]) == ("Website", 1)
+    assert harvester("source", "show", "Website", "--json").json["kind"] == "OTHER"
+    assert harvester(*words, "--yes").code == 0
+    assert harvester("source", "show", "Website", "--json").json["kind"] == "DIRECT"
+
+
+def test_a_source_with_a_feed_cannot_be_set_to_direct():
+    source = catalog.source(catalog.retailer(), "AFFILIATE_FEED", name="Feed source")
+    Feed.objects.create(source=source, network="impact", created_by="test")
+    refused = harvester("source", "set", "Feed source", "--kind", "DIRECT", "--yes")
+    assert (refused.code, "has a feed, so it cannot become DIRECT" in " ".join(refused.err.split())) == (4, True)
 
 
 def test_a_retailer_and_its_source_are_set_up_and_looked_at():

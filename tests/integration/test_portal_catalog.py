@@ -10,6 +10,7 @@ from tests.support.portal import person, verbs
 
 from harvester.catalog import corrections, offers
 from harvester.catalog.models import PriceCorrection, Retailer, Source
+from harvester.feeds.models import Feed
 from harvester.kernel.actor import system
 from harvester.ops.models import Role
 
@@ -137,6 +138,46 @@ def test_the_primary_is_switched_after_a_look_at_what_changes(client, shop, hamm
     client.post(f"/sources/{direct.pk}/primary/", {"primary": "False"})
     assert not Source.objects.filter(is_display_primary=True).exists()
     assert verbs(object_type="source") == ["DISPLAY_PRIMARY_SET", "DISPLAY_PRIMARY_UNSET"]
+
+
+def edited(source, **changed):
+    """What the form of a source sends."""
+    return {
+        "name": source.name, "kind": source.kind, "visibility": "ELIGIBLE", "price_heartbeat_hours": 24,
+        "max_hold_hours": 168, **changed,
+    }  # fmt: skip
+
+
+def test_another_kind_is_saved_after_a_look_at_what_appears_and_vanishes(client):
+    source = catalog.source(catalog.retailer(), "OTHER", name="Website")
+    catalog.product(source, title="Never offered")
+    catalog.offer(source)
+    address = f"/sources/{source.pk}/edit/"
+    page = text(client.post(address, edited(source, kind="DIRECT")))
+    assert "Nothing is saved yet" in page
+    assert "Will appear in search" in page[: page.index("<li>thing ")]
+    [seen] = re.findall(r'name="seen" value="([^"]+)"', page)
+    catalog.offer(source)
+    again = text(client.post(address, edited(source, kind="DIRECT", seen=seen)))
+    assert "Nothing is saved yet" in again, "there is one offer more than the preview showed"
+    source.refresh_from_db()
+    assert source.kind == "OTHER"
+    [seen] = re.findall(r'name="seen" value="([^"]+)"', again)
+    assert client.post(address, edited(source, kind="DIRECT", seen=seen)).status_code == 302
+    source.refresh_from_db()
+    assert source.kind == "DIRECT"
+    page = text(client.post(address, edited(source, kind="OTHER")))
+    assert page.index("Will vanish from search") < page.index("<li>thing ") < page.index("Will appear in search")
+    assert client.post(address, edited(source, name="The website")).status_code == 302, "nothing changes for consumers"
+
+
+def test_a_source_with_a_feed_does_not_become_direct(client, shop, hammer):
+    Feed.objects.create(source=shop, network="impact", created_by="test")
+    page = text(client.post(f"/sources/{shop.pk}/edit/", edited(shop, kind="DIRECT")))
+    assert "Shop feed has a feed, so it cannot become DIRECT" in page
+    assert "Nothing is saved yet" not in page
+    shop.refresh_from_db()
+    assert shop.kind == "AFFILIATE_FEED"
 
 
 def confirm(client, page, given):

@@ -8,7 +8,7 @@ from django.db import transaction
 
 from harvester.catalog.models import Retailer, Source
 from harvester.catalog.rows import fetch
-from harvester.catalog.sources import locked_of, unknown
+from harvester.catalog.sources import locked_of, refuse_direct_with_a_feed, unknown
 from harvester.catalog.states import SourceKind
 from harvester.kernel.actor import Actor
 from harvester.kernel.errors import Conflict
@@ -45,6 +45,12 @@ class Preview:
     vanishing: list[Side]
     appearing: list[Side]
 
+    @property
+    def state(self) -> str:
+        """What was looked at, as one short text; other sources or counts make it another text."""
+        sides = [("-", side) for side in self.vanishing] + [("+", side) for side in self.appearing]
+        return " ".join(f"{sign}{side.source.pk}:{side.offers}" for sign, side in sides)
+
 
 _ACTIVE = "SELECT a.source_id, a.product_id FROM active_offers a WHERE a.source_id = %(source)s LIMIT %(most)s"
 _COUNT = f"SELECT count(*) AS offers FROM ({_ACTIVE}) x"  # noqa: S608 - constants only
@@ -68,6 +74,26 @@ def preview(source_id: UUID, *, primary: bool) -> Preview:
     return Preview(
         vanishing=[_side(other) for other in siblings if other.pk in now - then],
         appearing=[_side(other) for other in siblings if other.pk in then - now],
+    )
+
+
+def preview_kind(source_id: UUID, kind: str) -> Preview:
+    """What consumers would no longer see, and see in addition, if this source were of another kind.
+
+    Raises:
+        Conflict: it cannot be of that kind.
+    """
+    source = Source.objects.filter(pk=source_id).first()
+    if source is None:
+        raise unknown(source_id)
+    refuse_direct_with_a_feed(source, kind)
+    siblings = list(Source.objects.filter(retailer_id=source.retailer_id))
+    has_primary = any(other.is_display_primary for other in siblings)
+    is_shown = bool({row["source_id"] for row in fetch(_SHOWN, {"source": source_id})} & {source_id})
+    would_be = source.is_display_primary or (kind == SourceKind.DIRECT and not has_primary)
+    return Preview(
+        vanishing=[_side(source)] if is_shown and not would_be else [],
+        appearing=[_side(source)] if would_be and not is_shown else [],
     )
 
 

@@ -69,6 +69,7 @@ def update(actor: Actor, source_id: UUID, **changes: Any) -> Source:
     try:
         with transaction.atomic():
             source = locked(source_id)
+            refuse_direct_with_a_feed(source, values.get("kind"))
             _keep_the_clock(source, values)
             before = change(actor, source, values, "SOURCE_UPDATED")
             if "visibility" in before:
@@ -129,6 +130,16 @@ def locked_of(retailer_id: UUID) -> list[Source]:
 
 def unknown(reference: object) -> NotFound:
     return NotFound(f"There is no source {reference}; `harvester source list` shows them all.")
+
+
+def refuse_direct_with_a_feed(source: Source, kind: str | None) -> None:
+    """A feed's offers are shown when its source is the display primary; as a direct source they would be at once."""
+    becomes_direct = kind == SourceKind.DIRECT and source.kind != SourceKind.DIRECT
+    if becomes_direct and Source.objects.filter(pk=source.pk, feed__isnull=False).exists():
+        raise Conflict(
+            f"kind: {source} has a feed, so it cannot become DIRECT: consumers would see its offers at once. Nothing "
+            "was changed. To show its offers, make it the display primary."
+        )
 
 
 def _keep_the_clock(source: Source, values: Mapping[str, Any]) -> None:

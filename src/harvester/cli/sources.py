@@ -1,5 +1,6 @@
 """`harvester source ...`: the ways in which a retailer's offers arrive."""
 
+import sys
 from enum import StrEnum
 from typing import Annotated, Any
 
@@ -7,6 +8,7 @@ import typer
 
 from harvester.cli.actor import operator
 from harvester.cli.commands import command, group
+from harvester.cli.exits import Exit
 from harvester.cli.output import OUT
 from harvester.cli.session import session
 from harvester.kernel.errors import InvalidInput
@@ -137,8 +139,15 @@ def change(
     visibility: Visibility = None,
     price_heartbeat_hours: Heartbeat = None,
     max_hold_hours: MaxHold = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only show what consumers would see differently with another --kind.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask before offers vanish or appear.")] = False,
 ) -> None:
-    """Change what a source is. The expiry of its offers is a setting of its feed."""
+    """Change what a source is. The expiry of its offers is a setting of its feed.
+
+    Another kind may change what consumers see. What vanishes and what appears is shown first.
+    """
     changes = _given(
         name=name, kind=kind, url=url, affiliate_network=network, affiliate_account_id=account_id,
         affiliate_account_name=account_name, tracking_template=tracking_template, upc_trusted=upc_trusted,
@@ -148,9 +157,17 @@ def change(
         raise InvalidInput("There is nothing to change; harvester source set --help lists what can be.")
     with session():
         from harvester.catalog import sources
+        from harvester.catalog.primary import preview_kind
         from harvester.cli import source_views
 
-        made = sources.update(operator(), sources.find(source).pk, **changes)
+        found = sources.find(source)
+        told = preview_kind(found.pk, changes.get("kind", found.kind))
+        if dry_run:
+            OUT.show(source_views.preview_data(told), lambda: source_views.preview_view(told))
+            return
+        if told.state and not yes:
+            _ask(source_views.preview_view(told))
+        made = sources.update(operator(), found.pk, **changes)
         OUT.show(source_views.public(made), lambda: f"{made.name} was changed: {', '.join(sorted(changes))}.")
 
 
@@ -187,6 +204,18 @@ def primary(
         made = verb(operator(), found.pk)
         state = "no longer the display primary" if unset else "the display primary"
         OUT.show(source_views.public(made), lambda: f"{made.name} is {state} of {made.retailer.name}.")
+
+
+def _ask(preview: Any) -> None:
+    if not sys.stdin.isatty() or OUT.as_json:
+        raise InvalidInput(
+            "Another kind changes what consumers see, and there is no terminal to ask on. Nothing was changed. Look at "
+            "it with --dry-run, then say --yes."
+        )
+    OUT.say(preview)
+    if not typer.confirm("Continue?", err=True):
+        OUT.hint("Nothing was changed.")
+        raise typer.Exit(Exit.FAILED)
 
 
 def _given(**values: Any) -> dict[str, Any]:

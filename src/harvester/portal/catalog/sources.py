@@ -17,7 +17,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from harvester.catalog import retailers, sources
 from harvester.catalog.holds import hold_of, offers_expire_at
 from harvester.catalog.models import Run, Source
-from harvester.catalog.primary import preview, set_display_primary, unset_display_primary
+from harvester.catalog.primary import Preview, preview, preview_kind, set_display_primary, unset_display_primary
 from harvester.catalog.states import SourceKind
 from harvester.feeds.models import Feed
 from harvester.kernel.errors import Conflict
@@ -100,13 +100,16 @@ class SourceAdmin(PortalAdmin):
         actor, source = require(request, Role.ADMIN), _one(source_id)
         known = {name: getattr(source, name) for name in SourceForm.base_fields}
         form = SourceForm(request.POST or None, initial=known)
+        told = None
         if request.method == "POST" and form.is_valid():
-            made = attempted(form, lambda: sources.update(actor, source_id, **form.cleaned_data))
-            if made is not None:
-                messages.success(request, f"{made.name} is saved.")
-                return redirect("admin:catalog_source_change", source_id)
+            told = attempted(form, lambda: preview_kind(source_id, form.cleaned_data["kind"]))
+            if told is not None and request.POST.get("seen", "") == told.state:
+                made = attempted(form, lambda: sources.update(actor, source_id, **form.cleaned_data))
+                if made is not None:
+                    messages.success(request, f"{made.name} is saved.")
+                    return redirect("admin:catalog_source_change", source_id)
         back = reverse("admin:catalog_source_change", args=[source_id])
-        return self._form(request, form, f"Edit {source.name}", back)
+        return self._form(request, form, f"Edit {source.name}", back, told)
 
     def primary(self, request: HttpRequest, source_id: UUID) -> HttpResponse:
         """Says what will vanish from and appear in search; a POST does it."""
@@ -123,9 +126,13 @@ class SourceAdmin(PortalAdmin):
         context = {"title": "Display primary", "source": source, "wanted": wanted, "preview": told}
         return self._render(request, "portal/catalog/primary.html", context)
 
-    def _form(self, request: HttpRequest, form: SourceForm, title: str, back: str) -> HttpResponse:
-        context = {"title": title, "form": form, "submit": "Save", "back": back}
-        return self._render(request, "portal/form.html", context)
+    def _form(
+        self, request: HttpRequest, form: SourceForm, title: str, back: str, told: Preview | None = None
+    ) -> HttpResponse:
+        """The form, with what consumers would see differently if that has to be confirmed first."""
+        shown = told if told is not None and told.state else None
+        context = {"title": title, "form": form, "submit": "Save", "back": back, "preview": shown}
+        return self._render(request, "portal/catalog/source_form.html", context)
 
     def _render(self, request: HttpRequest, template: str, context: dict[str, Any]) -> HttpResponse:
         return TemplateResponse(request, template, {**self.admin_site.each_context(request), **context})
