@@ -12,6 +12,7 @@ from tests.support.api import BASE, Application
 from tests.support.catalog import now
 from tests.support.commands_inside import harvester
 from tests.support.feed_world import OLGA, CallsBack, World, allow_loopback
+from tests.support.jobs import change
 from tests.support.portal import person
 from tests.support.sftp_server import SftpServer
 from tests.support.together import together
@@ -22,7 +23,7 @@ from harvester.catalog.models import Run
 from harvester.engine.models import Job
 from harvester.feeds import files, ingest, verbs
 from harvester.feeds import run as running
-from harvester.feeds.jobs import CLEAN_UP, CLOSE_ORPHANS
+from harvester.feeds.jobs import CLEAN_UP, CLOSE_ORPHANS, TEST, TICK
 from harvester.feeds.locking import FEED_LOCK
 from harvester.feeds.models import Feed
 from harvester.feeds.store import artifact_store
@@ -390,3 +391,46 @@ def test_a_disabled_feed_logs_that_its_status_changed(world):
     [line] = [line for line in lines if line["event"] == "FEED_STATUS_CHANGED"]
     assert (line["old_status"], line["new_status"], line["by"]) == ("ENABLED", "DISABLED", "feeds")
     assert (line["feed_id"], line["source_id"]) == (str(world.feed.id), str(world.source.id))
+
+
+def test_events_outside_of_runs_carry_their_base_fields(world):
+    lost = world.running()
+    lose_worker(lost.job_id)
+    with capture_logs() as lines:
+        look_after(world)
+        for kind, args in ((TICK, {}), (CLEAN_UP, {}), (TEST, {"feed_id": str(world.feed.id)})):
+            world.work(world.job(kind, args))
+    found = {line["event"]: line for line in lines}
+    base = {"feed_id": str(world.feed.id), "source_id": str(world.source.id), "network": "impact"}
+    assert base.items() <= found["FEED_TESTED"].items()
+    run = {**base, "run_id": str(lost.id), "run_no": lost.no, "stage": "scheduler", "job_id": lost.job_id}
+    assert run.items() <= found["RUN_ABANDONED"].items()
+    assert found["SCHEDULER_TICK"]["stage"] == "scheduler"
+    assert found["CLEANUP_COMPLETE"]["stage"] == "cleanup"
+
+
+def test_the_account_at_the_partner_is_not_written_to_audit_details(world):
+    verbs.update(OLGA, world.feed.id, {"username": "secret-agent", "path": "/other.csv"})
+    event = AuditEvent.objects.get(verb="FEED_UPDATED")
+    assert event.changed == ["path", "username"]
+    assert set(event.detail["after"]) == set(event.detail["before"]) == {"path"}
+    assert not AuditEvent.objects.filter(detail__icontains="secret-agent").exists()
+
+
+# (41) A slow clean-up.
+
+
+def test_a_slow_clean_up_raises_its_alert_while_it_runs(world):
+    job = world.job(CLEAN_UP, {})
+    alive = "heartbeat_at = now() + interval '1 hour', lease = gen_random_uuid()"
+    change(job, f"state = 'running', started_at = now() - interval '9 minutes', {alive}")
+    look_after(world)
+    assert open_alerts() == []
+    change(job, "started_at = now() - interval '601 seconds'")
+    look_after(world)
+    look_after(world)
+    [alert] = Alert.objects.filter(resolved_at=None)
+    assert (alert.kind, alert.times) == ("CLEANUP_SLOW", 1)
+    change(job, "state = 'succeeded', finished_at = now(), lease = NULL")
+    world.work(world.job(CLEAN_UP, {}))
+    assert open_alerts() == [], "the next one was fast"

@@ -14,13 +14,18 @@ from uuid import UUID
 import structlog
 from django.conf import settings
 from django.db import connection
+from django.db.models.functions import Now
 
 from harvester.catalog.words import lock_words
 from harvester.engine.job import RunningJob
+from harvester.engine.models import Job
+from harvester.engine.states import JobState
+from harvester.feeds.jobs import CLEAN_UP
 from harvester.feeds.known import forget_all_but
 from harvester.feeds.locking import FEED_LOCK
 from harvester.feeds.store import artifact_store
 from harvester.ops.alerts import raise_alert, resolve_alert
+from harvester.ops.models import Alert
 
 log = structlog.get_logger(__name__)
 
@@ -84,7 +89,7 @@ def clean_up(job: RunningJob, *, clock: Callable[[], float] = time.monotonic) ->
     totals["known"] = forget_all_but(set(_column(_SOURCES)))
     totals |= {"files": pruned.files, "file_bytes": pruned.bytes, "parts": artifact_store().sweep()}
     _judge_time(job, clock() - began)
-    log.info("CLEANUP_COMPLETE", cutoff=before.isoformat(), **totals)
+    log.info("CLEANUP_COMPLETE", stage="cleanup", cutoff=before.isoformat(), **totals)
     return totals
 
 
@@ -98,7 +103,14 @@ def _in_batches(job: RunningJob, what: str, before: datetime, batches: Iterator[
     for deleted in batches:
         total += deleted
         job.progress(total, note=f"{what} deleted")
-        log.info("CLEANUP_BATCH_COMPLETE", what=what, deleted=deleted, total=total, cutoff=before.isoformat())
+        log.info(
+            "CLEANUP_BATCH_COMPLETE",
+            stage="cleanup",
+            what=what,
+            deleted=deleted,
+            total=total,
+            cutoff=before.isoformat(),
+        )
         job.check()
     return total
 
@@ -131,6 +143,22 @@ def _delete_products(job: RunningJob, source_id: UUID, after: int) -> list[int]:
             # Words of a product that goes must not be written at the same time.
             lock_words(cursor, source_id)
         return _column(_DELETE_PRODUCTS, values)
+
+
+def watch_time() -> int:
+    """Raise the alert while a slow clean-up still runs, once; return how many do. The transaction is the caller's."""
+    late = Job.objects.filter(
+        kind=CLEAN_UP, state=JobState.RUNNING, started_at__lt=Now() - timedelta(seconds=SLOW_SECONDS)
+    ).count()
+    if late and not Alert.objects.filter(key=CLEANUP_SLOW, resolved_at=None).exists():
+        raise_alert(
+            CLEANUP_SLOW,
+            CLEANUP_SLOW,
+            "The daily clean-up of feeds is slow",
+            f"It has been running for more than {SLOW_SECONDS / 60:.0f} minutes and goes on. Look for bloated tables "
+            "and for old transactions (docs/operations.md, Clean-up).",
+        )
+    return late
 
 
 def _judge_time(job: RunningJob, seconds: float) -> None:

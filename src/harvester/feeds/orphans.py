@@ -15,6 +15,7 @@ from harvester.engine.errors import JobCancelled
 from harvester.engine.job import RunningJob
 from harvester.engine.models import Job
 from harvester.engine.states import OPEN, JobState
+from harvester.feeds.cleanup import watch_time
 from harvester.feeds.ending import lock_feed_and_source, settle_failed
 from harvester.feeds.errors import Abandoned
 from harvester.feeds.jobs import RUN
@@ -61,11 +62,14 @@ WHERE NOT EXISTS (SELECT FROM alerts a WHERE a.detail ->> 'feed_id' = found.feed
 
 
 def close_all(job: RunningJob) -> dict[str, int]:
-    """End runs without a job, show errors that a run could not be told, and alert of jobs that failed without a run."""
+    """End runs without a job, show errors that a run could not be told, and alert of jobs that failed without a run.
+
+    A clean-up that is slow is noticed here too: this job comes every minute, whatever the clean-up is waiting for.
+    """
     with job.transaction():
         noted = note_job_errors()
         closed = close_orphans()
-        return {"closed": closed, "noted": noted, "failed_early": _tell_failed_early()}
+        return {"closed": closed, "noted": noted, "failed_early": _tell_failed_early(), "slow_clean_ups": watch_time()}
 
 
 def close_orphans(feed: Feed | None = None) -> int:

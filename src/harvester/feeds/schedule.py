@@ -41,7 +41,8 @@ def tick(job: RunningJob) -> dict[str, int]:
                 next_run_at=next_run_at.isoformat(), trigger=Trigger.SCHEDULED.value, enqueued_job_id=job_id,
             )  # fmt: skip
         job.check()
-    log.debug("SCHEDULER_TICK", eligible_feeds=enqueued, tick_duration_ms=round((time.monotonic() - began) * 1000))
+    took = round((time.monotonic() - began) * 1000)
+    log.debug("SCHEDULER_TICK", stage="scheduler", eligible_feeds=enqueued, tick_duration_ms=took)
     return {"enqueued": enqueued}
 
 

@@ -28,6 +28,7 @@ from harvester.feeds.networks import network_named
 from harvester.feeds.notices import Notice, of_report
 from harvester.feeds.states import Compression, Transport
 from harvester.feeds.verbs.finding import database_now
+from harvester.feeds.work import fields_of
 from harvester.guards.host_keys import HostKey, HostKeyChanged, HostKeyUnknown
 from harvester.guards.inflate import InflateLimitExceeded, InflateLimits, inflate, is_gzip
 from harvester.guards.redaction import redact_text
@@ -69,7 +70,8 @@ def test_feed(job: RunningJob, feed_id: str) -> dict[str, Any]:
         raise
     except HarvesterError as problem:
         found |= _refusal(job, feed, problem)
-    log.info("FEED_TESTED", feed_id=feed_id, success=found["success"], error=(found.get("error") or {}).get("code"))
+    error = (found.get("error") or {}).get("code")
+    log.info("FEED_TESTED", **fields_of(feed), stage="test", success=found["success"], error=error)
     return found
 
 

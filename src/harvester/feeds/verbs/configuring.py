@@ -78,10 +78,12 @@ def update(actor: Actor, feed_id: UUID, settings: Mapping[str, Any], *, accept_i
         return feed
     if changed.get("transport") == Transport.FTP:
         _require_acceptance(accept_insecure)
-    before = {name: getattr(feed, name) for name in changed}
+    # The account at the partner's server belongs to the credentials, whose values the audit trail does not keep.
+    told = changed.keys() - {"username"}
+    before = {name: getattr(feed, name) for name in told}
     save(feed, *_apply(feed, changed))
     _require_ready(feed)
-    tell(actor, feed, "FEED_UPDATED", changed=changed, before=before, after=changed)
+    tell(actor, feed, "FEED_UPDATED", changed=changed, before=before, after={name: changed[name] for name in told})
     if "username" in changed:
         tell(actor, feed, "CREDENTIAL_CHANGED", changed=["username"])
     _tell_if_insecure(actor, feed, changed)
