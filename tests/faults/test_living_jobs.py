@@ -123,6 +123,19 @@ def test_a_beat_that_skipped_a_locked_row_is_made_up_for_at_once(held, strength)
     heart._drop_connection()
 
 
+def test_progress_that_a_skipped_beat_did_not_write_is_left_to_the_next_one_and_to_the_end(held):
+    heart = Heart(lambda: [held], interval=3600, on_cancel=lambda _: None)
+    with connect("holder") as holder, holder.transaction():
+        holder.execute("SELECT FROM jobs WHERE id = %s FOR UPDATE", [held.id])
+        held.progress(7, 10)
+        heart.beat_if_due()
+        assert (held.look_at_progress()[0], job(held.id).progress) == ({"done": 7, "total": 10, "note": ""}, None)
+    heart.beat_if_due()
+    assert job(held.id).progress["done"] == 7
+    assert held.take_progress() is None
+    heart._drop_connection()
+
+
 def test_news_that_could_not_be_fetched_are_fetched_as_soon_as_the_database_is_back(held, monkeypatch):
     """A request to stop hurries the heart; a beat that fails must not leave it to the next interval."""
     told = []

@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Callable
+from typing import Any
 
 import structlog
 
@@ -14,6 +15,9 @@ from harvester.engine.settle import AttemptKey
 from harvester.engine.watchdog import is_answer
 
 log = structlog.get_logger(__name__)
+
+#: What handlers said of how far they are, and the same as JSON.
+Said = dict[RunningJob, tuple[dict[str, Any] | None, str | None]]
 
 #: How often progress that a handler reported is written.
 PROGRESS_SECONDS = 0.5
@@ -100,13 +104,13 @@ class Heart:
         self._hurried = False
         if due:
             self._beat_at = float("-inf")
-        said = {job: job.take_progress() for job in jobs}
-        speaking = jobs if due else [job for job in jobs if said[job] is not None or job.key in self._skipped]
+        said = {job: job.look_at_progress() for job in jobs}
+        speaking = jobs if due else [job for job in jobs if said[job][1] is not None or job.key in self._skipped]
         self._skipped = self._beat(speaking, said) if speaking else set()
         if due:
             self._beat_at = now
 
-    def _beat(self, jobs: list[RunningJob], said: dict[RunningJob, str | None]) -> set[AttemptKey]:
+    def _beat(self, jobs: list[RunningJob], said: Said) -> set[AttemptKey]:
         """Beat for these jobs; answers those that are still held but were not reached."""
         self._asked_at = time.monotonic()
         self.waits_since = self.waits_since or self._asked_at
@@ -115,11 +119,14 @@ class Heart:
         values = {
             "ids": [job.id for job in jobs],
             "leases": [job.lease for job in jobs],
-            "progress": [said[job] for job in jobs],
+            "progress": [said[job][1] for job in jobs],
         }
         rows = self._connection.execute(sql.HEARTBEAT, values).fetchall()
         reached = {(job_id, lease): stop for job_id, lease, stop in rows}
         for job in jobs:
+            if job.key in reached:
+                # Only now: a row that was skipped may be locked by the end of the job, which writes it then.
+                job.progress_written(said[job][0])
             if reached.get(job.key) and not job.cancel_requested:
                 job.request_cancel()
                 self._on_cancel(job)

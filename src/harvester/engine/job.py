@@ -137,8 +137,22 @@ class RunningJob:
         return self.deadline is not None and time.monotonic() >= self.deadline
 
     def take_progress(self) -> str | None:
-        """What the handler said since the last call, as JSON."""
+        """What the handler said and nobody has written yet, as JSON; whoever takes it has to write it."""
         said, self._progress = self._progress, None
+        return self._encode(said)
+
+    def look_at_progress(self) -> tuple[dict[str, Any] | None, str | None]:
+        """The same, without taking it: what was said, to be given to `progress_written`, and as JSON."""
+        said = self._progress
+        return said, self._encode(said)
+
+    def progress_written(self, said: dict[str, Any] | None) -> None:
+        """Forget what was written, unless the handler has said something newer."""
+        if self._progress is said:
+            self._progress = None
+
+    @staticmethod
+    def _encode(said: dict[str, Any] | None) -> str | None:
         try:
             return to_json(redact(said), "The progress", longest=LONGEST_PROGRESS) if said is not None else None
         except BaseException:  # noqa: BLE001 - encoding calls the handler's objects, in the thread that beats for all
