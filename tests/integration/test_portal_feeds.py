@@ -2,6 +2,7 @@
 
 import json
 import re
+from pathlib import Path
 from uuid import UUID
 
 import pytest
@@ -13,9 +14,12 @@ from tests.support.portal_feeds import COMPLETE, FOUND, KEY, READY, SCRIPT, UNKN
 
 from harvester.catalog.models import Source
 from harvester.feeds.models import Feed
+from harvester.feeds.networks import networks
 from harvester.guards.host_keys import HostKey
 from harvester.ops.models import Role
 from harvester.portal.display import distance
+
+ROOT = Path(__file__).parents[2]
 
 pytestmark = pytest.mark.django_db
 
@@ -339,6 +343,28 @@ def test_the_steps_of_a_draft_lead_to_its_first_run(admin):
     assert f'href="/sources/{one.source_id}/primary/"' in admin.get(path).content.decode()
     Source.objects.update(is_display_primary=True)
     assert "hv-next" not in admin.get(path).content.decode()
+
+
+def test_a_feed_opens_with_visible_offers_freshness_and_last_runs(admin):
+    one = feed(status="ENABLED", **READY)
+    ran = run(one)
+    page = text(admin.get(f"/feeds/{one.pk}/"))
+    parts = ("Visible offers and freshness", "Last runs", f" {ran.no} ", "Transport", "Credentials")
+    places = [page.index(part, page.index(parts[0])) for part in parts]
+    assert places == sorted(places), "settings of the server come last"
+
+
+def test_the_documents_and_the_form_name_columns_networks_and_how_to_allow_a_local_server(admin):
+    form = text(admin.get("/feeds/add/"))
+    guide = (ROOT / "docs/how-to/set-up-a-feed.md").read_text()
+    readme = (ROOT / "README.md").read_text()
+    for network, known in networks().items():
+        assert known.label in form
+        assert f"`{network}`" in guide
+        assert f"`{network}`" in readme
+    for told in (form, guide, readme):
+        assert "HARVESTER_EGRESS_ALLOW" in told
+        assert all(word in told for word in ("title", "link", "price", "currency"))
 
 
 def test_what_a_run_made_of_the_catalog_is_told_without_a_reload(admin):

@@ -82,7 +82,10 @@ WHOSE: Final = Section(
 COMMON: Final = (
     Section(
         "Where the file is",
-        "As the partner told you.",
+        f"Networks: {', '.join(network.label for network in networks().values())}. The file is CSV with a header line; "
+        "it needs a title, a link and a price (or sale price), and a currency: in its own column, with the price, or "
+        "as the default below. A server on this machine or in a private network has to be allowed with "
+        "HARVESTER_EGRESS_ALLOW.",
         ("network", "transport", "accept_insecure", "host", "port", "path"),
     ),
     Section(

@@ -12,7 +12,7 @@ from harvester.catalog.models import Run
 from harvester.catalog.states import RunStatus
 from harvester.engine.models import Job
 from harvester.feeds.latest import latest_runs, latest_test
-from harvester.feeds.models import Feed
+from harvester.feeds.models import Feed, FeedRun
 from harvester.feeds.readiness import missing_for_a_run
 from harvester.ops.models import AuditEvent, Role
 from harvester.portal.feeds import buttons, facts, words
@@ -20,7 +20,7 @@ from harvester.portal.feeds.steps import steps
 from harvester.portal.navigation import feed_tabs
 from harvester.portal.requests import is_fragment, may
 
-LATEST = 6
+LATEST, LAST_RUNS = 6, 5
 
 
 def find(feed_id: UUID) -> Feed:
@@ -88,12 +88,20 @@ def _facts(request: HttpRequest, feed: Feed) -> dict[str, Any]:
         "steps": steps(request, feed, problems, test),
         "test": test,
         "events": _events(feed),
+        "last_runs": _last_runs(feed),
     }
 
 
 def _catalog(feed: Feed) -> dict[str, Any]:
     """What its runs made of the catalog, which changes while somebody looks."""
     return {"network": words.network(feed.network), "exposure": exposure_of(feed.source_id)}
+
+
+def _last_runs(feed: Feed) -> list[Any]:
+    found: list[Any] = list(FeedRun.objects.filter(feed=feed).select_related("run").order_by("-run__no")[:LAST_RUNS])
+    for figures in found:
+        figures.word = words.outcome(figures.run)
+    return found
 
 
 def _events(feed: Feed) -> list[AuditEvent]:
