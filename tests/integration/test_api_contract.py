@@ -91,4 +91,5 @@ def test_every_known_thing_is_answered(client, known, headers):
         if "get" in paths[path]
     }
     assert {path: answer.status_code for path, answer in asked.items()} == dict.fromkeys(asked, 200)
+    asked["/api/v1/runs/{run_id}/file"].close()
     assert UUID(asked["/api/v1/feeds/{feed_id}"].json()["held_run_id"]) == UUID(known["run_id"])
