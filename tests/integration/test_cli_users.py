@@ -14,7 +14,7 @@ from tests.support.waiting import wait_for
 from harvester.kernel.actor import system
 from harvester.kernel.errors import Conflict
 from harvester.ops import users
-from harvester.ops.models import Role, User
+from harvester.ops.models import AuditEvent, Role, User
 
 pytestmark = pytest.mark.usefixtures("database")
 
@@ -49,6 +49,17 @@ def test_a_person_gets_a_login_and_the_trail_says_who_gave_it():
     assert ran.out == "ann may log in as admin.\n"
     assert User.objects.get(username="ann").check_password(PASSWORD)
     assert audited() == [("USER_CREATED", "person", [])]
+
+
+def test_the_trail_keeps_the_id_of_a_new_user_and_shows_the_name():
+    assert add("ann", "admin").code == 0
+    ann = User.objects.get(username="ann")
+    event = AuditEvent.objects.get(verb="USER_CREATED")
+    assert (event.object_id, event.detail) == (str(ann.pk), {"role": "admin"})
+    listed = harvester("audit", "list", "--verb", "USER_CREATED").out
+    assert "user ann" in listed
+    assert "role: admin" in listed
+    assert harvester("audit", "show", str(event.pk), "--json").json["object_name"] == "ann"
 
 
 def test_everything_that_can_be_done_to_a_person_is_audited():

@@ -46,6 +46,7 @@ def test_an_admin_adds_a_user_who_may_then_log_in(admin):
     answer = admin.post("/users/add/", NEW, follow=True)
     assert "nina may log in now." in words(answer)
     assert done() == ["USER_CREATED"]
+    assert "user nina role: operator" in words(admin.get("/audit/?verb=USER_CREATED"))
     assert LogEntry.objects.count() == 0
     nina = User.objects.get(username="nina")
     assert (nina.role, nina.email) == ("operator", "nina@example.org")

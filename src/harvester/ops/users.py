@@ -43,7 +43,7 @@ def create(actor: Actor, username: str, password: str, role: Role, *, email: str
         with transaction.atomic():
             _require_free(user.username)
             user.save(force_insert=True)
-            audit.record(actor, "USER_CREATED", "user", user.pk, detail={"username": user.username, "role": role})
+            audit.record(actor, "USER_CREATED", "user", user.pk, detail={"role": role})
     except IntegrityError:
         raise _taken(user.username) from None
     return user
