@@ -159,6 +159,32 @@ def test_two_currency_columns_that_contradict_each_other_refuse_the_row(network)
     assert report.findings.counts == {RejectCode.INVALID_CURRENCY: 1}
 
 
+#: Codes, and signs beside them as shops write them; those in the table of signs and those that are not.
+BESIDE = [
+    *(("USD", "$"), ("EUR", "\u20ac"), ("EUR", "&#8364;"), ("EUR", "?"), ("ZAR", "R"), ("AED", "\u062f.\u0625")),
+    *(("BGN", "\u043b\u0432"), ("PEN", "S/"), ("GTQ", "Q"), ("SAR", "SR"), ("CHF", "CHF"), ("SEK", "kr"), ("CAD", "$")),
+]
+
+
+@every_network
+@pytest.mark.parametrize("name", ["currency", "currency_code"])
+def test_a_sign_beside_a_code_neither_refuses_nor_changes_it(network, name):
+    data = priced(network, f"currency symbol\t{name}", *(("12.99", f"{sign}\t{code}") for code, sign in BESIDE))
+    frames, report = parsed(data, network, default_currency="USD")
+    assert [row["currency"] for frame in frames for row in frame.to_dicts()] == [code for code, _ in BESIDE]
+    assert report.findings.counts == {}
+
+
+@every_network
+def test_a_sign_counts_where_no_code_is_given_and_before_the_default_of_the_feed(network):
+    rows = [(" \t", "\u20ac"), ("\t", "R"), ("\t", ""), ("\tEUR", "$"), ("EUR\tUSD", "\u20ac"), ("\t", "US$")]
+    header = "currency\tprice_currency\tcurrency symbol"
+    data = priced(network, header, *(("12.99", f"{codes}\t{sign}") for codes, sign in rows))
+    frames, report = parsed(data, network, default_currency="USD")
+    assert [row["currency"] for frame in frames for row in frame.to_dicts()] == ["EUR", "USD", "EUR", "USD"]
+    assert [sample.line for sample in report.findings.samples[RejectCode.INVALID_CURRENCY]] == [3, 6]
+
+
 @every_network
 @pytest.mark.parametrize(
     ("name", "looks_like"),
@@ -228,6 +254,7 @@ CELLS = {
     Field.ORIGINAL_PRICE: "19.99 USD",
     Field.SALE_PERIOD: "2025-01-01T00:00Z/2025-12-31T00:00Z",
     Field.CURRENCY: "USD",
+    Field.CURRENCY_SYMBOL: "$",
     Field.STOCK: "in stock",
     Field.GTIN: "036000291452",
     Field.MPN: "M-1",

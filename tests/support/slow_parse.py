@@ -223,11 +223,12 @@ def slow_prices(one, all_of, charged, settings):
     sale = charged(Field.SALE_PRICE)
     if sale and not holds_at(one(Field.SALE_PERIOD), settings.moment):
         sale = ""
+    currency = " ".join(trim(text) for text in all_of(Field.CURRENCY))
     return offered_prices(
         sale,
         charged(Field.LIST_PRICE),
         charged(Field.ORIGINAL_PRICE),
-        currency=" ".join(trim(text) for text in all_of(Field.CURRENCY)),
+        currency=currency if trim(currency) else trim(one(Field.CURRENCY_SYMBOL)),
         default_currency=settings.default_currency,
         decimal_style=settings.decimal_style,
     )

@@ -24,6 +24,7 @@ COLUMNS = {
     Field.DESCRIPTION: [["Description"], ["ProductDescription", "Product Description"]],
     Field.CATEGORY: [["Category", "category"], ["ProductCategory"], ["Product Type"]],
     Field.CURRENCY: [["Currency", "currency"], ["CurrencyCode"]],
+    Field.CURRENCY_SYMBOL: [["CurrencySymbol", "Currency Symbol", "currency_symbol"]],
     Field.STOCK: [["StockAvailability", "Stock Availability"], ["Availability"], ["InStock"]],
     Field.GTIN: [["Gtin", "GTIN", "gtin"], ["UPC", "upc"], ["EAN", "ean"]],
     Field.ISBN: [["ISBN"]],

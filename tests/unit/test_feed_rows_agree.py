@@ -1,5 +1,6 @@
 """What is computed in columns equals what the kernel says about each row."""
 
+import itertools
 import json
 from datetime import UTC, datetime
 from ipaddress import ip_network
@@ -87,6 +88,28 @@ def test_dirty_feeds_come_to_what_the_kernel_says_row_by_row(seed):
     last = {(one["identity_type"], one["identity_value"]): one["line"] for one in slow.rows}
     assert report.duplicates.products == len(last)
     assert report.duplicates.superseded.to_list() == sorted({one["line"] for one in slow.rows} - set(last.values()))
+
+
+@pytest.mark.parametrize("default", [None, "USD", "EUR"])
+@pytest.mark.parametrize("name", ["impact", "google_merchant"])
+def test_signs_beside_codes_come_to_what_the_kernel_says(name, default):
+    network = networks()[name]
+    header = [network.aliases[field][0] for field in (Field.SKU, Field.TITLE, Field.URL, Field.LIST_PRICE)]
+    header += ["Currency", "Currency Symbol", "Currency Code"]
+    codes = ["", " ", "EUR", "usd", "$", "\u20ac", "R", "?"]
+    prices = ["12.99", "12.99 EUR", "$12.99", "EUR"]
+    lines = [header]
+    for one, sign, other in itertools.product(codes, [*codes, "x" * 100_001], codes):
+        start = [f"S-{len(lines)}", "Thing", f"https://shop.example/{len(lines)}"]
+        lines.append([*start, prices[len(lines) % 4], one, sign, other])
+    data = "".join("\t".join(line) + "\n" for line in lines).encode()
+    said = ParseSettings(moment=MOMENT, default_currency=default)
+    parsing = Parsing([data], network, said, encoding="utf-8")
+    fast = pl.concat([pl.DataFrame(schema=SCHEMA), *parsing]).to_dicts()
+    slow = slow_parse(data, network, said, delimiter="\t", quoted=parsing.report.dialect.quoted)
+    assert {row["currency"] for row in fast} == {"EUR", "USD"}
+    assert fast == slow.rows
+    assert parsing.report.findings.counts == slow.counts
 
 
 WRAPPING = network_named("impact").links

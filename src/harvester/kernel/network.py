@@ -39,6 +39,8 @@ class Field(StrEnum):
     #: When the sale price holds: two moments of ISO 8601 with a slash between them.
     SALE_PERIOD = "sale_period"
     CURRENCY = "currency"
+    #: A sign that is shown to people, in the shop's own way of writing: it counts only where nothing else is given.
+    CURRENCY_SYMBOL = "currency_symbol"
     STOCK = "stock"
     GTIN = "gtin"
     ISBN = "isbn"
@@ -50,14 +52,17 @@ class Field(StrEnum):
 
 
 #: Names of currency columns that every network knows, besides its own.
-CURRENCY_NAMES = ("Currency", "Currency Code", "Price Currency", "Currency ISO Code", "ISO Currency", "Currency Symbol")
+CURRENCY_NAMES = ("Currency", "Currency Code", "Price Currency", "Currency ISO Code", "ISO Currency")
+#: The same for columns of signs.
+CURRENCY_SYMBOL_NAMES = ("Currency Symbol",)
 #: A header is understood when it has a column for at least one of each.
 REQUIRED = ((Field.TITLE,), (Field.URL, Field.LANDING_URL), (Field.SALE_PRICE, Field.LIST_PRICE))
 #: Two columns of one of these names cannot be told apart, and taking either would be a guess that matters.
 UNIQUE = frozenset(
     {
         *(Field.ITEM_ID, Field.SKU, Field.TITLE, Field.URL, Field.LANDING_URL, Field.SALE_PRICE, Field.LIST_PRICE),
-        *(Field.ORIGINAL_PRICE, Field.SALE_PERIOD, Field.CURRENCY, Field.STOCK),
+        *(Field.ORIGINAL_PRICE, Field.SALE_PERIOD, Field.CURRENCY, Field.CURRENCY_SYMBOL),
+        Field.STOCK,
     }
 )
 #: Only the best column counts: a product whose number came from another column would be taken for another product.

@@ -3,7 +3,7 @@
 An item that a feed leaves out is gone from the catalog. The shop's `id` is what Google knows an item by.
 """
 
-from harvester.kernel.network import CURRENCY_NAMES, Family, Field, Network
+from harvester.kernel.network import CURRENCY_NAMES, CURRENCY_SYMBOL_NAMES, Family, Field, Network
 
 NETWORK = Network(
     name="google_merchant",
@@ -20,6 +20,7 @@ NETWORK = Network(
         Field.SALE_PERIOD: ("sale price effective date",),
         # Google wants the code in the price; files made for several channels have it in a column.
         Field.CURRENCY: CURRENCY_NAMES,
+        Field.CURRENCY_SYMBOL: CURRENCY_SYMBOL_NAMES,
         Field.STOCK: ("availability",),
         Field.GTIN: ("gtin", "ean", "upc"),
         Field.ISBN: ("isbn",),

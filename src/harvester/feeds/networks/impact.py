@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from harvester.kernel.link_rules import LinkRules
-from harvester.kernel.network import CURRENCY_NAMES, Family, Field, ManifestEntry, Network
+from harvester.kernel.network import CURRENCY_NAMES, CURRENCY_SYMBOL_NAMES, Family, Field, ManifestEntry, Network
 from harvester.kernel.xml_records import read_records
 
 #: Far more than any file has; what is longer is not a count.
@@ -63,6 +63,7 @@ NETWORK = Network(
         Field.ORIGINAL_PRICE: ("Original Price", "MSRP", "Retail Price", "Regular Price"),
         Field.SALE_PERIOD: ("Sale Price Effective Date",),
         Field.CURRENCY: CURRENCY_NAMES,
+        Field.CURRENCY_SYMBOL: CURRENCY_SYMBOL_NAMES,
         Field.STOCK: ("Stock Availability", "Availability", "In Stock"),
         Field.GTIN: ("Gtin", "UPC", "EAN"),
         Field.ISBN: ("ISBN",),

@@ -163,7 +163,12 @@ class RowReader:
                 yield first(texts[field]).alias(field.value)
         # Together, so that two columns which contradict each other are seen to do so.
         currencies = [trimmed(text) for text in texts.get(Field.CURRENCY, ())]
-        yield (pl.concat_str(currencies, separator=" ") if currencies else pl.lit("")).alias(COLUMN)
+        currency = pl.concat_str(currencies, separator=" ") if currencies else pl.lit("")
+        if symbols := texts.get(Field.CURRENCY_SYMBOL):
+            symbol = trimmed(first_given(symbols))
+            yield symbol.alias(Field.CURRENCY_SYMBOL.value)
+            currency = pl.when(trimmed(currency) == "").then(symbol).otherwise(currency)
+        yield currency.alias(COLUMN)
 
     def _worked(self, looked: pl.DataFrame, block: Block) -> pl.DataFrame:
         """The results of what is plain."""
