@@ -70,3 +70,27 @@ def test_the_product_of_a_record_that_is_left_out_is_known_even_if_its_price_is_
 def test_a_file_that_is_known_to_be_whole_may_end_without_a_line_feed():
     frame, report = parse(ordered(feed, ORDERS[0])[:-1])
     assert (frame.height, report.is_open_ended, report.left_out) == (len(ROWS), True, None)
+
+
+def test_a_quote_that_an_earlier_row_never_closes_does_not_have_a_cut_last_record_taken():
+    order = ORDERS[1]
+
+    def line(number, name):
+        return f"S-{number},{name},https://shop.example/p/{number},USD,in stock,1299.99\n"
+
+    rows = [line(number, f'"Thing {number}, x"') for number in range(100, 107)]
+    # Only the quotes of the last row show that the quote of S-107 is a mistake, so all three are looked at together.
+    rows += [line(107, '"Thing 107'), line(108, "Thing 108"), line(109, '"Thing 109, x"')]
+    data = (",".join(order) + "\n" + "".join(rows)).encode()
+    whole, _ = parse(data)
+    assert "S-109" in whole["sku"].to_list()
+    left_out = 0
+    for cut in range(data.rindex(b"S-109") + 1, len(data)):
+        try:
+            frame, report = parse(data[:cut], open_end=OpenEnd.LEAVE_OUT)
+        except TruncatedFile:
+            continue
+        assert frame.select("sku", "amount").rows() == whole.head(8).select("sku", "amount").rows(), data[:cut]
+        assert (report.rows_read, report.left_out, report.left_out_identity[1]) == (10, 11, "S-109")
+        left_out += 1
+    assert left_out >= len("1299.99")

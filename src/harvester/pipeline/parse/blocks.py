@@ -189,8 +189,9 @@ class RecordCutter:
                 f"{self._shape.suspicion} Nothing was changed. If it is still the "
                 "same at the next scheduled run, it is taken as it is."
             )
-        if self._shape.open_end is OpenEnd.TAKE or records.refused or not len(records.ends):
+        if self._shape.open_end is OpenEnd.TAKE or not len(records.ends):
             return records
+        # If the last one itself was refused, a whole record is left out in its place, for one run.
         start = int(records.ends[-2]) + 1 if len(records.ends) > 1 else 0
         alone = _Records(
             records.data[start:], records.ends[-1:] - start, records.lines[-1:], records.delimiters[-1:], 0, Findings()
