@@ -8,6 +8,7 @@ import sys
 import threading
 from contextlib import contextmanager
 
+import psycopg
 import pytest
 from structlog.testing import capture_logs
 from tests.support.outcomes import history, job, wait_until_ended
@@ -17,12 +18,15 @@ from tests.support.tables import database_hosts, use_database_hosts
 from tests.support.waiting import wait_for
 from tests.support.workers import ended_at_last, external_url, start_process, worker_processes
 
+from harvester.engine import maintain
 from harvester.engine.claim import Claimer
 from harvester.engine.connect import connect
 from harvester.engine.embedded.layout import DATABASE, OWNER_ROLE
 from harvester.engine.enqueue import enqueue
 from harvester.engine.heart import Heart
-from harvester.engine.watchdog import EXIT_CODE
+from harvester.engine.settle import handed_back
+from harvester.engine.watchdog import EXIT_CODE, is_answer
+from harvester.engine.worker import Worker, WorkerOptions
 
 WAYS = {"to the server": (TO_SERVER,), "to the client": (TO_CLIENT,), "both ways": BOTH}
 
@@ -76,6 +80,43 @@ def test_a_server_that_is_not_there_is_waited_for(database):
         use_database_hosts(before)
     assert [line["event"] for line in logs] == ["HEARTBEAT_FAILED"]
     assert heart.waits_since is None
+
+
+def test_a_server_that_refuses_a_session_has_answered(database):
+    """As one does that is starting up or has no session left; libpq gives no code for that."""
+    with pytest.raises(psycopg.OperationalError) as caught:
+        connect("test", dbname="nobody made this one")
+    assert caught.value.sqlstate is None
+    assert is_answer(caught.value)
+
+
+def test_a_forced_ending_that_is_not_answered_is_given_up(database):
+    enqueue("test.noop")
+    worker = Worker(WorkerOptions())
+    worker._silence_limit = 0
+    with SilentProxy() as proxy:
+        with leading_through(proxy):
+            [held] = worker._claimer.claim(worker._connected(), 1)
+        proxy.swallow(*BOTH)
+        ended = []
+        forcing = threading.Thread(target=lambda: ended.append(worker._force(held, handed_back(held))), daemon=True)
+        forcing.start()
+        wait_for(lambda: worker._unblock() or not forcing.is_alive(), "the forced ending to be given up")
+    assert ended == [False]
+    assert job(held.id).state == "running"
+
+
+def test_a_look_for_stuck_jobs_that_is_not_answered_is_given_up(database, monkeypatch):
+    monkeypatch.setattr(maintain, "LONGEST_LOOK_SECONDS", 0)
+    looking = maintain.Maintenance(stuck_seconds=600, interval=0.01)
+    with SilentProxy() as proxy, capture_logs() as logs, leading_through(proxy):
+        looking.once()
+        proxy.swallow(*BOTH)
+        looking.start()
+        wait_for(lambda: looking.break_off_when_silent() or logs, "the look to be given up")
+        looking.stop()
+        wait_for(lambda: looking.break_off_when_silent() or not looking._thread.is_alive(), "the end")
+    assert {line["event"] for line in logs} == {"MAINTENANCE_FAILED"}
 
 
 @pytest.mark.parametrize("way", [(TO_CLIENT,), BOTH], ids=["to the client", "both ways"])

@@ -13,11 +13,13 @@ from tests.support.catalog import now
 from tests.support.commands_inside import harvester
 from tests.support.feed_world import OLGA, CallsBack, World, allow_loopback
 from tests.support.jobs import change
+from tests.support.outcomes import wait_until_ended
 from tests.support.portal import person
 from tests.support.sftp_server import SftpServer
+from tests.support.tables import rows
 from tests.support.together import together
 from tests.support.waiting import wait_for
-from tests.support.workers import run_until_idle
+from tests.support.workers import run_until_idle, worker_thread
 
 from harvester.catalog.models import Run
 from harvester.engine.models import Job
@@ -130,6 +132,25 @@ def test_the_next_attempt_shows_what_the_job_alone_knew(world, monkeypatch):
     assert seen == [("DATABASE_UNAVAILABLE", 2)]
     run = Run.objects.get(job_id=job)
     assert (run.outcome, run.error_code) == ("PROMOTED", None)
+
+
+def test_a_run_that_begins_locks_the_feed_before_its_runs(world, monkeypatch):
+    """A cancel of a waiting job locks them in that order too; the other way round one of the two would be ended."""
+    ends_its_session(monkeypatch)
+    stays_away(monkeypatch)
+    waiting = world.ask()
+    assert world.attempt(waiting).state == "retryable"
+    monkeypatch.undo()
+    later = world.ask()
+    with connections["owner"].cursor() as owner:
+        owner.execute("BEGIN")
+        owner.execute("SELECT FROM feeds FOR UPDATE")
+        with worker_thread(threads=1):
+            blocked = "SELECT FROM pg_locks WHERE NOT granted"
+            wait_for(lambda: rows(blocked), "the run to wait for the feed")
+            owner.execute("SELECT no FROM runs WHERE job_id = %s FOR UPDATE NOWAIT", [waiting])
+            owner.execute("COMMIT")
+            wait_until_ended(later)
 
 
 @pytest.mark.parametrize("recorded", [None, "REMOTE_BUSY"])

@@ -11,6 +11,7 @@ from uuid import UUID
 import pytest
 from django.db import connection, connections, transaction
 from tests.support.tables import rows
+from tests.support.waiting import wait_for
 
 from harvester.guards.models import SealedSecret
 from harvester.guards.redaction import forget_all, redact_text
@@ -226,6 +227,25 @@ def test_a_document_of_an_earlier_version_is_split_when_it_is_opened():
     assert names_of_rows() == ["password", "private_key"]
     assert open_document("feed", FEED, ring=OLD) == {"password": "p", "private_key": "k"}
     assert merge("feed", FEED, {"password": "q"}, keep=["private_key"], ring=OLD) == 4
+
+
+def test_credentials_that_are_forgotten_while_they_are_split_are_gone():
+    put_old_document({"password": "p", "private_key": "k"})
+    answers = []
+
+    def forget_them():
+        try:
+            answers.append(forget("feed", FEED))
+        finally:
+            connections.close_all()
+
+    forgetting = threading.Thread(target=forget_them)
+    with transaction.atomic():
+        open_document("feed", FEED, ring=OLD)
+        forgetting.start()
+        wait_for(lambda: rows("SELECT FROM pg_locks WHERE NOT granted"), "the other one to wait")
+    forgetting.join()
+    assert (answers, names_of_rows()) == ([True], [])
 
 
 def test_a_document_of_an_earlier_version_is_changed_without_being_opened(monkeypatch):

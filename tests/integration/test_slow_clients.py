@@ -327,6 +327,23 @@ def test_a_request_that_does_not_arrive_in_time_is_dropped_and_so_is_one_whose_e
         assert (worker.nr_conns, worker._arriving, worker._arriving_bytes) == (0, {}, 0)
 
 
+def test_a_connection_that_was_closed_to_make_room_is_counted_once(pair):
+    connection, _theirs, _clock = pair
+    worker = portal_worker.PortalWorker.__new__(portal_worker.PortalWorker)
+    worker.poller, worker.alive, worker.nr_conns = selectors.DefaultSelector(), True, 2
+    worker._arriving, worker._lingering, worker._arriving_bytes = {}, {}, 0
+    ours, other = socket.socketpair()
+    with worker.poller, other:
+        arriving = TConn(None, connection, ("192.0.2.1", 1), None)
+        ending = TConn(None, portal_worker.ClientSocket(fileno=ours.detach()), ("192.0.2.1", 2), None)
+        worker._arrive(arriving, b"GET")
+        worker._linger(ending)
+        for conn, late in ((arriving, worker._read), (ending, worker._drain)):
+            worker._close(conn)
+            late(conn)
+        assert worker.nr_conns == 0
+
+
 def test_the_portal_is_served_by_this_worker():
     from harvester.cli.portal_server import PortalServer
     from harvester.cli.signals import StopRequest

@@ -213,6 +213,8 @@ class PortalWorker(ThreadWorker):
             self._close(next(iter(self._arriving)))
 
     def _read(self, conn: TConn) -> None:
+        if conn not in self._arriving:
+            return  # closed by an earlier event of the same look
         try:
             data = conn.sock.take(256 * 1024)
         except BlockingIOError:
@@ -321,6 +323,8 @@ class PortalWorker(ThreadWorker):
             self._close(next(iter(self._lingering)))
 
     def _drain(self, conn: TConn) -> None:
+        if conn not in self._lingering:
+            return
         try:
             if conn.sock.take(256 * 1024):
                 return

@@ -1,11 +1,12 @@
 """The look-after loop that every worker and the scheduler run; never a job, so it cannot be the stuck one."""
 
 import threading
+import time
 
 import structlog
 
 from harvester.engine import sql
-from harvester.engine.connect import Connection, connect
+from harvester.engine.connect import Connection, break_off, connect
 from harvester.engine.events import EngineEvent, emit
 from harvester.engine.rescue import Rescuer
 from harvester.engine.writers import end_frozen_dispatch
@@ -14,6 +15,9 @@ log = structlog.get_logger(__name__)
 
 #: A transaction open for longer than this slows every claim and keeps dead rows from being cleaned up.
 OLD_SNAPSHOT_SECONDS = 300
+
+#: No look takes as long as this; a session that has not answered by then is given up.
+LONGEST_LOOK_SECONDS = 120.0
 
 #: Between the two looks that make a job stuck lies at least this part of the silence that makes it suspicious, also
 #: when an operator has the looks done more often: hearts need that long to beat again after an outage.
@@ -30,6 +34,7 @@ class Maintenance:
         self._rescuer = Rescuer(stuck_seconds=stuck_seconds, between=between)
         self._stop = threading.Event()
         self._connection: Connection | None = None
+        self._asked_at: float | None = None
         self._told_of_old_snapshot = False
         self._thread = threading.Thread(target=self._run, name="harvester-maintenance", daemon=True)
 
@@ -42,13 +47,22 @@ class Maintenance:
     def join(self, seconds: float) -> None:
         self._thread.join(seconds)
 
+    def break_off_when_silent(self) -> None:
+        """Give up a look whose session does not answer; the next one gets a session of its own."""
+        asked_at = self._asked_at
+        if asked_at is not None and time.monotonic() - asked_at > LONGEST_LOOK_SECONDS:
+            break_off(self._connection)
+
     def _run(self) -> None:
         while True:
+            self._asked_at = time.monotonic()
             try:
                 self.once()
             except Exception as problem:  # noqa: BLE001 - who never looks again rescues nothing any more
                 log.warning("MAINTENANCE_FAILED", error=str(problem).strip())
                 self._drop_connection()
+            finally:
+                self._asked_at = None
             if self._stop.wait(self._interval):
                 break
         self._drop_connection()

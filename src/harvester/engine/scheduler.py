@@ -110,6 +110,7 @@ class Scheduler:
             limit=silence_limit(stuck_seconds),
             stopping=lambda: self._bell.stopping,
             stop_seconds=WIND_DOWN_SECONDS,
+            unblock=self._maintenance.break_off_when_silent,
             end=end_process,
         )
 

@@ -24,7 +24,9 @@ LONGEST_STEP_SECONDS = 1.0
 EXIT_CODE = 1
 #: What the host of a server that was stopped lets its clients know; everything else may be a dead link, "server closed
 #: the connection" too: that is how libpq reads some of its own timeouts.
-_ANSWERS = ("Connection refused", "No such file")
+#: A server that refuses a session ("starting up", "too many clients") says so with its severity, and libpq gives no
+#: code for it.
+_ANSWERS = ("Connection refused", "No such file", "FATAL:")
 
 
 def silence_limit(stuck_seconds: float) -> float:

@@ -5,7 +5,8 @@ import secrets
 import socket
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -219,9 +220,19 @@ class Worker:
     def _unblock(self) -> None:
         """Break off what waits for too long on one session: a new one may be answered."""
         self._heart.break_off_after(self._silence_limit / 2)
+        self._maintenance.break_off_when_silent()
         asked_at = self._asked_at
         if asked_at is not None and time.monotonic() - asked_at > self._silence_limit:
             break_off(self._connection)
+
+    @contextmanager
+    def _asking(self) -> Iterator[None]:
+        """Note that the dispatch session waits for an answer, so that `_unblock` can break it off."""
+        self._asked_at = time.monotonic()
+        try:
+            yield
+        finally:
+            self._asked_at = None
 
     def _exchange(self, room: int, urgent_room: int = 0) -> list[RunningJob]:
         """Write endings and claim, in one transaction.
@@ -231,18 +242,18 @@ class Worker:
         """
         endings = [self._endings.popleft() for _ in range(len(self._endings))]
         lease = uuid4()
-        self._asked_at = time.monotonic()
         try:
-            connection = self._connected()
-            # A pipeline is one transaction, which its end commits. To wait for the answer to every statement would
-            # each time hand the interpreter to all handlers that are ready to run, with the database idle.
-            with connection.pipeline(), connection.cursor() as settling:
-                endings += self._unanswered.endings(connection)
-                write_endings(settling, endings)
-                claimed = self._claimer.claim(connection, room, lease) if room else []
-                if urgent_room and len(claimed) == room:
-                    claimed += self._claimer.claim_urgent(connection, urgent_room, lease)
-                settled = read_settled(settling) if endings else {}
+            with self._asking():
+                connection = self._connected()
+                # A pipeline is one transaction, which its end commits. To wait for the answer to every statement would
+                # each time hand the interpreter to all handlers that are ready to run, with the database idle.
+                with connection.pipeline(), connection.cursor() as settling:
+                    endings += self._unanswered.endings(connection)
+                    write_endings(settling, endings)
+                    claimed = self._claimer.claim(connection, room, lease) if room else []
+                    if urgent_room and len(claimed) == room:
+                        claimed += self._claimer.claim_urgent(connection, urgent_room, lease)
+                    settled = read_settled(settling) if endings else {}
         except psycopg.DataError as problem:
             if not endings:
                 self._database_lost(problem)
@@ -254,8 +265,6 @@ class Worker:
                 self._unanswered.add(lease)
             self._database_lost(problem)
             return []
-        finally:
-            self._asked_at = None
         self._failures = 0
         self._settled(endings, settled)
         self.claimed += len(claimed)
@@ -267,7 +276,7 @@ class Worker:
         log.error("ENDING_NOT_STORED", error=str(problem).strip())
         for ending in endings:
             try:
-                with self._connected().cursor() as cursor:
+                with self._asking(), self._connected().cursor() as cursor:
                     self._settled([ending], settle_in(cursor, [ending]))
             except psycopg.DataError as reason:
                 self._endings.append(unwritable(ending, reason))
@@ -354,11 +363,12 @@ class Worker:
 
     def _force(self, job: RunningJob, ending: Ending) -> bool:
         try:
-            connection = self._connected()
-            end_writers(connection, job.id, job.lease)
-            with connection.transaction(), connection.cursor() as cursor:
-                cursor.execute(f"SET LOCAL lock_timeout = {FORCE_LOCK_TIMEOUT_MS}")
-                settled = settle_in(cursor, [ending], by_force=True)
+            with self._asking():
+                connection = self._connected()
+                end_writers(connection, job.id, job.lease)
+                with connection.transaction(), connection.cursor() as cursor:
+                    cursor.execute(f"SET LOCAL lock_timeout = {FORCE_LOCK_TIMEOUT_MS}")
+                    settled = settle_in(cursor, [ending], by_force=True)
         except psycopg.errors.LockNotAvailable:
             log.warning("JOB_HELD_BY_ITS_TRANSACTION", job_id=job.id)
             return False

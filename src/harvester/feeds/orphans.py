@@ -68,6 +68,8 @@ def close_all(job: RunningJob) -> dict[str, int]:
     """
     with job.transaction():
         noted = note_job_errors()
+    # A transaction of its own: it locks feeds, and whoever locks a feed's runs has locked the feed first.
+    with job.transaction():
         closed = close_orphans()
         return {"closed": closed, "noted": noted, "failed_early": _tell_failed_early(), "slow_clean_ups": watch_time()}
 

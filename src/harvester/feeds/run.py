@@ -88,9 +88,11 @@ def _tell_busy(feed: Feed, trigger: Trigger) -> None:
 def _begin(job: RunningJob, feed: Feed, trigger: Trigger) -> Work | None:
     """The run of this job, made before anything outside is asked; none if there is nothing to do."""
     with job.transaction():
+        # The feed before its runs, as everybody locks them; and once more, as ending a lost run may change it.
+        feed = Feed.objects.select_for_update(of=("self",)).get(pk=feed.pk)
         note_job_errors(feed)
         close_orphans(feed)
-        feed = Feed.objects.select_for_update(of=("self",)).select_related("source").get(pk=feed.pk)
+        feed = Feed.objects.select_related("source").get(pk=feed.pk)
         own = Run.objects.filter(job_id=job.id).first()
         if own is not None:
             return _resume(job, feed, own)

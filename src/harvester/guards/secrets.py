@@ -98,7 +98,10 @@ def open_document(owner_kind: str, owner_id: UUID, *, ring: KeyRing | None = Non
 
 def forget(owner_kind: str, owner_id: UUID) -> bool:
     """Delete an owner's credentials; tell whether there were any."""
-    deleted, _ = _rows(owner_kind, owner_id).delete()
+    with transaction.atomic():
+        # Without it, an old document that is split at this moment would leave its secrets behind.
+        _lock_owner(owner_kind, owner_id)
+        deleted, _ = _rows(owner_kind, owner_id).delete()
     return deleted > 0
 
 
