@@ -23,6 +23,7 @@ from django.db import connection, connections  # noqa: E402
 from harvester.guards.models import SealedSecret  # noqa: E402
 from harvester.guards.secrets import open_document, rotate  # noqa: E402
 from harvester.guards.vault import KeyRing, VaultError  # noqa: E402
+from tests.support.waiting import wait_for  # noqa: E402
 
 
 class KilledAt:
@@ -60,7 +61,18 @@ def rotate_killed_at(ring: KeyRing, point: int) -> bool:
             list(rotate(ring, batch=2))
         os._exit(0)
     _, status = os.waitpid(child, 0)
+    # Its session outlives it for a moment, and what it has locked counts as in use until then.
+    wait_for(_is_alone, "the end of the dead child's session")
     return os.WIFSIGNALED(status)
+
+
+def _is_alone() -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT count(*) FROM pg_locks WHERE pid <> pg_backend_pid() "
+            "AND (locktype = 'advisory' OR relation = 'sealed_secrets'::regclass)"
+        )
+        return bool(cursor.fetchone()[0] == 0)
 
 
 def readable(ring: KeyRing) -> int:
