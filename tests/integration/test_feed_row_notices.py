@@ -6,15 +6,16 @@ from datetime import timedelta
 import pytest
 from django.core.cache import cache
 from tests.support.feed_world import OLGA
-from tests.support.feeds import HEADER, row
+from tests.support.feeds import HEADER, parse, row
 from tests.support.feeds import feed as written
 from tests.support.portal import person
 from tests.support.tables import rows
 
 from harvester.catalog import browsing_sql
 from harvester.feeds import verbs
-from harvester.feeds.notices import NoticeCode
+from harvester.feeds.notices import NoticeCode, of_report
 from harvester.ops.models import Alert, Role
+from harvester.pipeline.parse.findings import MOST_STOCK_TEXTS
 
 pytestmark = pytest.mark.usefixtures("database")
 
@@ -52,6 +53,17 @@ def test_many_unknown_stock_texts_are_listed_on_the_run_and_the_dashboard_until_
     world.put(*range(100, 140))
     world.run()
     assert not Alert.objects.filter(kind="UNKNOWN_STOCK_TEXTS", resolved_at=None).exists()
+
+
+def test_unknown_stock_texts_are_counted_exactly_however_many_different_ones_there_are():
+    cells = [f"week {number}" for number in range(1_500)] + ["ask us"] * 500 + ["in stock"] * 28_000
+    texts = [row(number, Availability=cell) for number, cell in enumerate(cells, 1)]
+    _, report = parse(written(*texts), block_bytes=100_000)
+    assert len(report.findings.unknown_stock) == MOST_STOCK_TEXTS
+    (notice,) = (one for one in of_report(report) if one.code is NoticeCode.UNKNOWN_STOCK_TEXTS)
+    assert notice.count == 2_000
+    assert notice.message.startswith("2,000 of 30,000 stock texts (6.7%) are not understood: 'ask us' (500), ")
+    assert notice.message.endswith(" and at least 995 others.")
 
 
 def test_a_feed_may_reject_rows_whose_stock_is_not_understood(world):

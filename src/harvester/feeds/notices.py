@@ -194,12 +194,13 @@ def _of_columns(report: ParseReport) -> list[Notice]:
 
 def _of_stock(report: ParseReport) -> list[Notice]:
     texts = report.findings.unknown_stock
-    count, cells = texts.total(), report.stock_cells
+    count, cells = report.findings.unknown_stock_cells, report.stock_cells
     if count <= UNKNOWN_STOCK_SHARE * cells:
         return []
     # The dashboard shows the message alone, so it names the most frequent ones.
     named = ", ".join(f"{text[:30]!r} ({number:,})" for text, number in texts.most_common(NAMED_STOCK_TEXTS))
-    others = f" and {len(texts) - NAMED_STOCK_TEXTS:,} others" if len(texts) > NAMED_STOCK_TEXTS else ""
+    least = "at least " if count > texts.total() else ""
+    others = f" and {least}{len(texts) - NAMED_STOCK_TEXTS:,} others" if len(texts) > NAMED_STOCK_TEXTS else ""
     message = f"{count:,} of {cells:,} stock texts ({count / cells:.1%}) are not understood: {named}{others}."
     examples = tuple(f"{text!r}: {number:,}" for text, number in texts.most_common(MOST_EXAMPLES))
     return [Notice(code=NoticeCode.UNKNOWN_STOCK_TEXTS, message=message, count=count, examples=examples)]

@@ -15,7 +15,7 @@ MOST_SAMPLES = 50
 SAMPLE_CHARACTERS = 300
 #: What is secret is known by how it ends, which may stand behind what is shown: an address with a password in it.
 LOOKED_AT_CHARACTERS = SAMPLE_CHARACTERS + LONGEST_URL
-#: Different stock texts that are counted. Words for stock are few; more of them belong to another column.
+#: Different stock texts that are kept to be named. Words for stock are few; more of them belong to another column.
 MOST_STOCK_TEXTS = 1_000
 
 Code: TypeAlias = RejectCode | WarningCode
@@ -44,13 +44,15 @@ class Findings:
         counts: how often each code occurs.
         samples: the first rows of each code.
         stock_cells: cells of the stock column that are not empty, of rows that are valid but for their stock.
-        unknown_stock: those of them that cannot be read, and how often each occurs.
+        unknown_stock_cells: those of them that cannot be read.
+        unknown_stock: the most frequent texts of these, and how often each occurs; not all of them if there are many.
         spared: valid rows in which an identifier is missing that another column has.
     """
 
     counts: Counter[Code] = field(default_factory=Counter)
     samples: dict[Code, list[Sample]] = field(default_factory=dict)
     stock_cells: int = 0
+    unknown_stock_cells: int = 0
     unknown_stock: Counter[str] = field(default_factory=Counter)
     spared: Counter[Field] = field(default_factory=Counter)
 
@@ -70,6 +72,7 @@ class Findings:
         for other in others:
             self.counts.update(other.counts)
             self.stock_cells += other.stock_cells
+            self.unknown_stock_cells += other.unknown_stock_cells
             self.unknown_stock.update(other.unknown_stock)
             self.spared.update(other.spared)
         if len(self.unknown_stock) > MOST_STOCK_TEXTS:

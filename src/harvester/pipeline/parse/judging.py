@@ -101,4 +101,5 @@ def _note_stock(findings: Findings, rows: pl.DataFrame, is_asked: pl.Series) -> 
         texts = rows.filter(unknown).select(trimmed(pl.col(Field.STOCK.value))).to_series()
         findings.stock_cells -= int((texts == "").sum())
         for text, count in texts.filter(texts != "").value_counts().iter_rows():
+            findings.unknown_stock_cells += count
             findings.unknown_stock[storable(text[:SHOWN_STOCK])] += count
