@@ -1,6 +1,7 @@
 """Corrections change how prices are read, at once and only there; the facts stay."""
 
 import datetime as dt
+import re
 from decimal import Decimal
 
 import pytest
@@ -333,6 +334,27 @@ def test_a_price_that_cannot_be_set_is_refused_with_its_field(feed, field):
     named = {"scope": "PRODUCT", "source_id": feed.pk, "product_id": catalog.offer(feed, "10")}
     with pytest.raises(InvalidInput, match=f"^{field.strip()}: "):
         corrections.create(ANN, **{"action": "SET", "reason": "x", **named, **SET_BADLY[field]})
+
+
+@pytest.mark.parametrize(
+    ("amount", "currency", "told"),
+    [
+        ("5.5555", "USD", "an amount in USD has at most 2 decimals; 5.5555 is no price in USD."),
+        ("5.555", "EUR", "an amount in EUR has at most 2 decimals; 5.555 is no price in EUR."),
+        ("12.5", "JPY", "an amount in JPY has no decimals; 12.5 is no price in JPY."),
+        ("1.2345", "KWD", "an amount in KWD has at most 3 decimals; 1.2345 is no price in KWD."),
+    ],
+)
+def test_a_price_is_set_to_an_amount_that_its_currency_can_have(feed, amount, currency, told):
+    product = catalog.product(feed)
+    price(feed, product, "135", 8, currency=currency)
+    named = {"scope": "PRODUCT", "source_id": feed.pk, "product_id": product, "set_currency": currency}
+    with pytest.raises(InvalidInput, match=f"^set_amount: {re.escape(told)}$"):
+        correct("SET", set_amount=amount, **named)
+    assert shown(feed) == {product: "135.00"}
+    fits = {"JPY": "12.000", "KWD": "1.2340"}.get(currency, "5.5500")
+    correct("SET", set_amount=fits, **named)
+    assert fetch("SELECT amount, currency FROM offers") == [(Decimal(fits), currency)]
 
 
 def test_a_product_without_a_shown_price_has_none_to_correct(feed):

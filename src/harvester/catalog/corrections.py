@@ -187,6 +187,7 @@ def _built(created_by: str, given: Mapping[str, Any], named: Mapping[str, Any]) 
         created_by=created_by,
         **_named(scope, named),
     )
+    _refuse_finer_than_the_currency(correction)
     if action == CorrectionAction.SET and scope != CorrectionScope.PRODUCT:
         raise InvalidInput("scope: a price is set for one product; choose PRODUCT.")
     _refuse_empty_window(correction)
@@ -341,6 +342,14 @@ def _set_amount(action: str, given: Any) -> Decimal | None:
     if not (value.is_finite() and 0 < value < MOST_SET and value == round(value, 4)):
         raise InvalidInput(f"set_amount: allowed is an amount above 0 and below {MOST_SET:,} with at most 4 decimals.")
     return value
+
+
+def _refuse_finer_than_the_currency(correction: PriceCorrection) -> None:
+    amount, currency = correction.set_amount, correction.set_currency
+    if amount is None or currency is None or amount == round(amount, MINOR_UNITS[currency]):
+        return
+    decimals = {0: "no decimals", 2: "at most 2 decimals", 3: "at most 3 decimals"}[MINOR_UNITS[currency]]
+    raise InvalidInput(f"set_amount: an amount in {currency} has {decimals}; {amount:f} is no price in {currency}.")
 
 
 def _set_currency(action: str, given: Any) -> str | None:
