@@ -10,10 +10,12 @@ from tests.support.jobs import change
 from tests.support.sftp_server import SftpServer
 from tests.support.workers import run_until_idle
 
+from harvester.catalog.models import Run
 from harvester.engine.models import Job
 from harvester.feeds import verbs
 from harvester.feeds.models import Feed
 from harvester.kernel.actor import Actor
+from harvester.ops import jobs
 from harvester.ops.models import Alert
 
 pytestmark = pytest.mark.usefixtures("database")
@@ -193,10 +195,63 @@ def test_a_forced_run_takes_the_file_of_a_partner_who_never_ends_it(world):
     world.run()
     world.put_bytes(file_of(*NUMBERS, Price="9.99"))
     assert world.run().error_code == "TRUNCATED"
-    world.work(verbs.run_now(OLGA, world.feed.id, force=True).job_id)
+    job = verbs.run_now(OLGA, world.feed.id, force=True).job_id
+    world.work(job)
     assert world.shown()["S-109"][1] == 9.99
+    run = Run.objects.get(job_id=job)
+    [message] = [told["message"] for told in world.figures(run).notices if told["code"] == "FILE_TAKEN_AS_IS"]
+    assert "ended with a line feed and this one does not" in message
+    assert "The run was forced" in message
     assert Feed.objects.get().takes_file_as_is is False, "for one file only"
     assert world.run().outcome == "SKIPPED"
+
+
+def refuses_a_cut_file(world):
+    """Whether the next scheduled run judges a file that looks cut as if nobody had ever forced one."""
+    before = world.shown()
+    world.put_bytes(file_of(*NUMBERS, Price="1.0"))
+    return world.run().error_code == "TRUNCATED" and world.shown() == before
+
+
+def test_force_ends_with_its_run_also_if_that_fails(world):
+    world.put(*NUMBERS)
+    world.run()
+    world.file.unlink()
+    job = verbs.run_now(OLGA, world.feed.id, force=True).job_id
+    world.work(job)
+    assert Run.objects.get(job_id=job).error_code == "REMOTE_FILE_NOT_FOUND"
+    assert Feed.objects.get().takes_file_as_is is False
+    assert refuses_a_cut_file(world)
+
+
+def test_force_ends_when_the_feed_is_paused_or_its_job_is_cancelled(world):
+    world.put(*NUMBERS)
+    world.run()
+    verbs.run_now(OLGA, world.feed.id, force=True)
+    verbs.pause(OLGA, world.feed.id)
+    assert Feed.objects.get().takes_file_as_is is False
+    verbs.resume(OLGA, world.feed.id)
+    run_until_idle()
+    job = verbs.run_now(OLGA, world.feed.id, force=True).job_id
+    jobs.cancel(OLGA, job)
+    assert Feed.objects.get().takes_file_as_is is False
+
+
+def test_a_scheduled_run_does_not_use_up_the_force_that_a_person_asked_for(world):
+    world.put(*NUMBERS)
+    world.run()
+    world.put_bytes(file_of(*NUMBERS, Price="9.99"))
+    scheduled = world.ask()
+    verbs.run_now(OLGA, world.feed.id, force=True)
+    world.work(scheduled)
+    assert Run.objects.get(job_id=scheduled).error_code == "TRUNCATED"
+    world.hurry()
+    assert world.shown()["S-109"][1] == 9.99
+    feed = Feed.objects.get()
+    assert (feed.takes_file_as_is, feed.manual_run_requested_at) == (False, None)
+    runs = Run.objects.count()
+    run_until_idle()
+    assert Run.objects.count() == runs, "nothing is left to be done"
 
 
 def test_a_file_with_nothing_but_an_open_record_is_refused_and_taken_if_it_stays(world):

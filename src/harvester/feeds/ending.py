@@ -1,6 +1,6 @@
 """How a run of a feed ends: each way is one transaction over run, figures, feed, audit and the job itself."""
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import structlog
@@ -168,12 +168,17 @@ def go_on_with_products(feed: Feed, run: Run, promoted: Promoted) -> None:
     ask_for_links(feed.source_id, run.no)
 
 
-def follow_up(feed: Feed, started_at: datetime) -> None:
-    """A request from before the run was honoured by it; a newer one gets a run of its own, if the feed still runs."""
+def follow_up(feed: Feed, run: Run) -> None:
+    """A request from before the run was honored by it; a newer one gets a run of its own, if the feed still runs.
+
+    A forced request is not honored by a scheduled run. However the run ended, the force ends with its request.
+    """
     asked = feed.manual_run_requested_at
-    pending = asked is not None and asked > started_at
-    if asked is not None and not pending:
+    is_unheeded = feed.takes_file_as_is and run.trigger == Trigger.SCHEDULED
+    pending = asked is not None and (asked > run.started_at or is_unheeded)
+    if not pending:
         feed.manual_run_requested_at = None
+        feed.takes_file_as_is = False
     enqueuing = pending and feed.status == FeedStatus.ENABLED
     log.debug("MANUAL_RUN_PENDING_CHECK", **fields_of(feed), pending=pending, enqueuing_follow_up=enqueuing)
     if enqueuing:
@@ -202,7 +207,7 @@ def _end_run(run: Run, status: RunStatus, **fields: Any) -> None:
 def _settle_feed(feed: Feed, run: Run, *, failures: int) -> None:
     feed.consecutive_failures = failures
     feed.last_run_at = run.finished_at
-    follow_up(feed, run.started_at)
+    follow_up(feed, run)
     feed.save(update_fields=_SETTLED)
     Source.objects.filter(pk=feed.source_id).update(failure_streak=failures)
 
@@ -218,6 +223,7 @@ def _disable(feed: Feed, failures: int, error: str) -> None:
     """Stop the feed; nobody's request waits for a feed that does not run. Saved by the caller."""
     before, feed.status = feed.status, FeedStatus.DISABLED
     feed.next_run_at = feed.manual_run_requested_at = None
+    feed.takes_file_as_is = False
     audit.record(
         ACTOR,
         "FEED_AUTO_DISABLED",

@@ -49,12 +49,14 @@ class EndRule:
         meaning: how the file ends then.
         suspicion: why it is refused or was before, as a sentence.
         whatever_end: the suspicion holds for a file that ends with a line feed too.
+        reason: why the file is taken in spite of the suspicion, as a sentence.
     """
 
     open_end: OpenEnd
     meaning: FileEnd
     suspicion: str = ""
     whatever_end: bool = False
+    reason: str = "The file was still the same at a later run, so it was taken as it is."
 
     def end_of(self, report: ParseReport) -> FileEnd:
         """Return how a file ended that was read by this rule."""
@@ -69,8 +71,7 @@ class EndRule:
             )
             return [Notice(code=NoticeCode.LAST_RECORD_LEFT_OUT, message=message)]
         if self.suspicion and (report.is_open_ended or self.whatever_end):
-            message = f"{self.suspicion} The file was still the same at a later run, so it was taken as it is."
-            return [Notice(code=NoticeCode.FILE_TAKEN_AS_IS, message=message)]
+            return [Notice(code=NoticeCode.FILE_TAKEN_AS_IS, message=f"{self.suspicion} {self.reason}")]
         return []
 
 
@@ -88,10 +89,18 @@ def end_rule(feed: Feed, facts: FileFacts, run: Run | None = None) -> EndRule:
     size = facts.expected.size
     if facts.is_gzip or size == facts.size:
         return _PROVEN
-    if feed.takes_file_as_is or (facts.sha256 == feed.last_content_hash and leaves_record_to_take(feed)):
+    if facts.sha256 == feed.last_content_hash and leaves_record_to_take(feed):
         return _TAKEN
     suspicion = _suspicion(feed, facts)
     whatever_end = size is not None and facts.expected.rows is None
+    if feed.takes_file_as_is and run is not None and run.trigger != Trigger.SCHEDULED:
+        return EndRule(
+            open_end=OpenEnd.TAKE,
+            meaning=FileEnd.TAKEN,
+            suspicion=suspicion or "No line feed ends the last row of the file, so it may be cut.",
+            whatever_end=whatever_end,
+            reason="The run was forced, so the file was taken as it is.",
+        )
     if _was_refused_before(feed, facts.sha256, run):
         suspicion = suspicion or "No line feed ends the only row of the file, so it may be cut."
         return EndRule(open_end=OpenEnd.TAKE, meaning=FileEnd.TAKEN, suspicion=suspicion, whatever_end=whatever_end)

@@ -36,7 +36,6 @@ def remember_ingested(feed: Feed, run: Run) -> None:
         figures = FeedRun.objects.get(pk=run.pk)
         feed.last_remote_mtime, feed.last_remote_size = figures.remote_mtime, figures.remote_size
         feed.last_content_hash = run.artifact_hash
-        feed.takes_file_as_is = False
 
 
 def forget_if_corrected(feed: Feed, run: Run) -> None:

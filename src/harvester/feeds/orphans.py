@@ -135,9 +135,10 @@ def _tell_failed_early() -> int:
 
 
 def drop_lost_request(feed: Feed) -> None:
-    """Take back a request for a run that no job will honor. The feed is locked by the caller."""
+    """Take back a request for a run that no job will honor, and any force. The feed is locked by the caller."""
     is_coming = Job.objects.filter(kind=RUN, state__in=OPEN, args__feed_id=str(feed.id)).exists()
     is_running = Run.objects.filter(source_id=feed.source_id, status=RunStatus.RUNNING).exists()
     if feed.manual_run_requested_at is not None and not is_coming and not is_running:
         feed.manual_run_requested_at = None
-        feed.save(update_fields=["manual_run_requested_at"])
+    feed.takes_file_as_is = False
+    feed.save(update_fields=["manual_run_requested_at", "takes_file_as_is"])

@@ -75,12 +75,12 @@ def _switch(actor: Actor, feed_id: UUID, before: FeedStatus, after: FeedStatus, 
     feed.next_run_at = next_run(feed) if after is FeedStatus.ENABLED else None
     if after is not FeedStatus.ENABLED:
         # Its job will not run it, and nobody should wait for a run that would come after a later resume.
-        feed.manual_run_requested_at = None
+        feed.manual_run_requested_at, feed.takes_file_as_is = None, False
     changed = ["status"]
     if before is FeedStatus.DISABLED:
         feed.consecutive_failures = 0
         changed.append("consecutive_failures")
         feed_runs_again(feed)
-    save(feed, "next_run_at", "manual_run_requested_at", *changed)
+    save(feed, "next_run_at", "manual_run_requested_at", "takes_file_as_is", *changed)
     tell(actor, feed, "FEED_STATUS_CHANGED", changed=changed, old_status=before, new_status=after, reason=done)
     return feed
