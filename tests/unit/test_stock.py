@@ -81,7 +81,8 @@ def test_normalizing_a_header_again_changes_nothing(text):
 def test_case_blanks_marks_and_hyphens_between_words_never_matter(word, data):
     noise = st.text(st.sampled_from(" _-.,!\t\u00a0"), max_size=2)
     spelled = "".join(data.draw(noise) + data.draw(st.sampled_from([c, c.upper()])) for c in word) + data.draw(noise)
-    assert read_stock(spelled.strip("-")) is STOCK_WORDS[word]
+    # A hyphen at either end may be a minus or a dash without the rest of the sentence.
+    assert read_stock(spelled.strip("- \t\u00a0")) is STOCK_WORDS[word]
 
 
 @given(st.text())
