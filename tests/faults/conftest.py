@@ -25,6 +25,9 @@ def standing_twins(cluster, django_db_blocker, tmp_path_factory):
     with django_db_blocker.unblock(), loopback_allowed(), SftpServer(tmp_path_factory.mktemp("partner")) as server:
         empty_all()
         yield Twins(server)
+        # Tests that roll back what they do, and empty nothing, may come next.
+        empty_all()
+        connections.close_all()
 
 
 @pytest.fixture

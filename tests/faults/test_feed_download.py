@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from django.conf import settings
+from django.db import connections
 from tests.support.feed_twins import Twins
 from tests.support.feed_world import loopback_allowed
 from tests.support.sftp_server import DropsWhenTold, SftpServer, changes_file_while_read
@@ -22,6 +23,8 @@ def standing_twins(cluster, django_db_blocker, tmp_path_factory):
     with django_db_blocker.unblock(), loopback_allowed(), SftpServer(root, behaviour=DropsWhenTold) as server:
         empty_all()
         yield Twins(server)
+        empty_all()
+        connections.close_all()
 
 
 @pytest.mark.parametrize("percent", range(0, 100, 10))
