@@ -677,6 +677,31 @@ def test_the_last_valid_row_of_a_product_wins(world):
     assert (figures.duplicate_key_count, figures.products_upserted, count("prices")) == (2, 2, 2)
 
 
+def test_rows_that_lost_are_shown_with_their_identity_and_without_secrets(world):
+    secret = "https://shop:hunter2hunter2@shop.example/p/101"
+    world.put(100, row(101, SKU=secret), row(100, Price="2.00"), row(101, SKU=secret), 102)
+    run = world.run()
+    first, second = FeedRunSample.objects.filter(run_id=run.pk, code="DUPLICATE_ROW_SAME_IDENTITY").order_by("place")
+    assert (first.line, first.reason) == (2, "replaced by line 4: SKU S-100")
+    assert first.row == "SKU S-100 | 1.00 USD"
+    assert (second.line, second.reason[:22]) == (3, "replaced by line 5: SK")
+    assert "hunter2" not in second.reason + second.row
+
+
+def test_the_first_fifty_rows_that_lost_are_shown_also_where_they_were_known(world):
+    world.put(*[row(number) for number in range(100, 200)])
+    world.run()
+    twice = [row(number) for number in range(100, 160)]
+    world.put(*twice, *[row(number) for number in range(100, 200)])
+    run = world.run()
+    kept = FeedRunSample.objects.filter(run_id=run.pk, code="DUPLICATE_ROW_SAME_IDENTITY").order_by("place")
+    assert [(sample.line, sample.reason) for sample in kept] == [
+        (line, f"replaced by line {line + 60}: SKU S-{line + 98}") for line in range(2, 52)
+    ]
+    assert all(sample.row.startswith(f"SKU S-{sample.line + 98} | ") for sample in kept)
+    assert world.figures(run).duplicate_key_count == 60
+
+
 def test_rows_of_one_product_are_removed_by_a_hashed_list_of_lines(world, monkeypatch):
     """A list of another type than the column is compared entry by entry: 172,000 rows of one product took 44 s."""
     plans = []
@@ -709,7 +734,10 @@ def test_better_identities_are_counted_sampled_and_shown_on_a_held_run(world):
     assert (run.outcome, figures.identity_upgrades, figures.products_new) == ("HELD", 20, 20)
     kept = FeedRunSample.objects.filter(run_id=run.pk, code="IDENTITY_UPGRADE_DETECTED")
     assert kept.count() == 20
-    assert "known as SKU S-100" in {sample.reason for sample in kept}
+    first = kept.get(line=2)
+    assert first.reason == "known as SKU S-100, now NETWORK_ITEM_ID I-100"
+    assert first.row == "NETWORK_ITEM_ID I-100 | Thing 100 | 10.00 USD | https://shop.example/p/100"
+    assert len({sample.reason for sample in kept}) == 20
     held = rows("SELECT identity_type, identity_value FROM held_changes WHERE is_new ORDER BY line LIMIT 1")
     assert held == [(1, "I-100")], "the item id counts, although there is a SKU"
 

@@ -1,7 +1,7 @@
 """What a run found in its file, kept with the run: counts by code, and the first rows of each."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from harvester.catalog.models import Run
@@ -143,17 +143,22 @@ def _samples(work: Work, report: ParseReport, more: Sequence[MoreSample]) -> lis
         for code, kept in report.findings.samples.items()
         for place, item in enumerate(kept)
     ]
-    duplicates = report.duplicates.samples if report.duplicates else []
-    for place, lost in enumerate(duplicates):
-        reason = f"replaced by line {lost.by_line}"
-        found.append(
-            FeedRunSample(run_id=work.run.pk, code=DUPLICATE, place=place, line=lost.line, row="", reason=reason)
-        )
     places: Counter[str] = Counter()
-    for item in more:
-        row = redact_text(item.row)[:SAMPLE_CHARACTERS]
+    for item in (*_duplicates(report), *more):
+        row, reason = redact_text(item.row)[:SAMPLE_CHARACTERS], redact_text(item.reason)
         place, places[item.code] = places[item.code], places[item.code] + 1
         found.append(
-            FeedRunSample(run_id=work.run.pk, code=item.code, place=place, line=item.line, row=row, reason=item.reason)
+            FeedRunSample(run_id=work.run.pk, code=item.code, place=place, line=item.line, row=row, reason=reason)
         )
     return found
+
+
+def _duplicates(report: ParseReport) -> Iterator[MoreSample]:
+    """Yield the first rows that a later row replaced, with identity and row if they were staged."""
+    duplicates = report.duplicates
+    if duplicates is None:
+        return
+    for line, by_line in duplicates.samples:
+        shown = duplicates.shown.get(line)
+        reason = f"replaced by line {by_line}" + (f": {shown.identity}" if shown else "")
+        yield MoreSample(DUPLICATE, line, shown.row if shown else "", reason)

@@ -251,7 +251,7 @@ def _judge(work: Work, slot: Slot, spool: Spool, report: ParseReport) -> Judged 
             *notices.of_upgrades(upgrades, found.products),
             *notices.of_tenfold(found.tenfold, found.known, moved),
         ]
-        samples = [MoreSample(UPGRADE, line, "", reason) for line, reason in shown]
+        samples = [MoreSample(UPGRADE, *upgrade) for upgrade in shown]
         verdict = judge(_facts(found, report, baseline, repeats), thresholds)
         judged = Judged(baseline=baseline, match=found, report=report, verdict=verdict, upgrades=upgrades)
         with work.job.transaction():

@@ -1,9 +1,9 @@
 """From parsed rows to tables: into staging, and the rows that matter into products or beside the difference."""
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, BinaryIO, TypeAlias
+from typing import Any, BinaryIO, NamedTuple, TypeAlias
 from uuid import UUID
 
 import numpy as np
@@ -18,6 +18,7 @@ from harvester.pipeline.ahead import ahead
 from harvester.pipeline.baseline import Baseline
 from harvester.pipeline.match import Match
 from harvester.pipeline.parse import ROW_COLUMNS, Parsing
+from harvester.pipeline.parse.duplicates import ShownRow
 from harvester.pipeline.spool import Spool
 from harvester.pipeline.staging import (
     Slot,
@@ -36,6 +37,8 @@ _IS_EITHER = "is_new OR is_content"
 _IS_UNSHOWN = "NOT has_offer AND NOT is_missing"
 #: Rows of a kind that are shown to people.
 MOST_SHOWN = 50
+_CONTENTS = ("line", "title", "url")
+_TYPE_NAMES = {number: kind.value for kind, number in NUMBERS.items()}
 
 
 class Position:
@@ -70,12 +73,13 @@ def stage(
         prepare_session(cursor)
         cursor.execute("SELECT clear_staging(%s)", [slot.number])
         copy_in(cursor, slot.rows, ROW_COLUMNS, _spooled(job, parsing, spool, position, on_block))
-        superseded = (
-            parsing.report.duplicates.superseded if parsing.report.duplicates else pl.Series([], dtype=pl.Int64)
-        )
-        if len(superseded):
+        duplicates = parsing.report.duplicates
+        if duplicates and duplicates.count:
+            # Without title and address: known rows are not in the spool, and samples must not depend on what was known.
+            duplicates.shown.update(_shown(cursor, slot, [sample.line for sample in duplicates.samples], {}))
+            lost = duplicates.superseded.to_list()
             # With the type of the column PostgreSQL hashes the list; otherwise it compares each row with each entry.
-            cursor.execute(f"DELETE FROM {slot.rows} WHERE line = ANY (%s::bigint[])", [superseded.to_list()])  # noqa: S608
+            cursor.execute(f"DELETE FROM {slot.rows} WHERE line = ANY (%s::bigint[])", [lost])  # noqa: S608
 
 
 def _spooled(
@@ -91,6 +95,23 @@ def _spooled(
         spool.leaves_out |= part.known > 0
         if part.rows.height:
             yield part.rows
+
+
+def _shown(cursor: Any, slot: Slot, lines: list[int], contents: Mapping[int, tuple[str, str]]) -> dict[int, ShownRow]:
+    """Return line -> identity and row of these few staged rows; `contents` has title and address by line."""
+    cursor.execute(
+        "SELECT line, identity_type, identity_value, "  # noqa: S608 - a constant
+        "round(amount, greatest(2, min_scale(amount))), currency "
+        f"FROM {slot.rows} WHERE line = ANY (%s::bigint[]) LIMIT %s",
+        [lines, len(lines)],
+    )
+    found = {}
+    for line, kind, value, amount, currency in cursor.fetchall():
+        identity = f"{_TYPE_NAMES[kind]} {value}"
+        title, url = contents.get(line, ("", ""))
+        parts = (identity, title, f"{amount} {currency}", url)
+        found[line] = ShownRow(identity, " | ".join(part for part in parts if part))
+    return found
 
 
 def add_new_products(
@@ -173,21 +194,36 @@ CROSS JOIN LATERAL (
 _LESSER = "SELECT EXISTS (SELECT FROM source_products WHERE source_id = %s AND identity_type > %s)"
 
 
-def find_upgrades(slot: Slot, spool: Spool, source_id: UUID) -> tuple[int, list[tuple[int, str]]]:
-    """How many products got a better identity than they are known by, and the first of them: line and old identity."""
+class Upgrade(NamedTuple):
+    """A row with a better identity than its product is known by."""
+
+    line: int
+    row: str
+    reason: str
+
+
+def find_upgrades(slot: Slot, spool: Spool, source_id: UUID) -> tuple[int, list[Upgrade]]:
+    """Return how many products got a better identity than they are known by, and the first of them."""
     with connection.cursor() as cursor:
         cursor.execute(_LESSER, [source_id, NUMBERS[IdentityType.NETWORK_ITEM_ID]])
         if not cursor.fetchone()[0]:
             return 0, []
         lines, _ = lines_and_ids(cursor, slot, _IS_UNSHOWN)
-        return _upgrades(cursor, spool, source_id, lines)
+        count, known_as = _upgrades(cursor, spool, source_id, lines)
+        blocks = spool.rows(np.array(sorted(known_as), np.int64), ["title", "url"])
+        contents = {line: (title, url) for block in blocks for line, title, url in block.select(_CONTENTS).iter_rows()}
+        shown = _shown(cursor, slot, list(known_as), contents) if known_as else {}
+    samples = [
+        Upgrade(line, shown[line].row, f"known as {lesser}, now {shown[line].identity}")
+        for line, lesser in known_as.items()
+        if line in shown
+    ]
+    return count, samples
 
 
-def _upgrades(
-    cursor: Any, spool: Spool, source_id: UUID, lines: NDArray[np.int64]
-) -> tuple[int, list[tuple[int, str]]]:
-    count, samples = 0, list[tuple[int, str]]()
-    names = {number: kind.value for kind, number in NUMBERS.items()}
+def _upgrades(cursor: Any, spool: Spool, source_id: UUID, lines: NDArray[np.int64]) -> tuple[int, dict[int, str]]:
+    """Return how many there are, and line -> old identity of the first of them."""
+    count, samples = 0, dict[int, str]()
     for block in spool.rows(lines, ["identity_type", "sku", "url_hash"]):
         cursor.execute(
             _UPGRADES,
@@ -204,5 +240,5 @@ def _upgrades(
         found = cursor.fetchall()
         count += len(found)
         room = MOST_SHOWN - len(samples)
-        samples += [(line, f"known as {names[kind]} {value}") for line, kind, value in found[:room]]
+        samples |= {line: f"{_TYPE_NAMES[kind]} {value}" for line, kind, value in found[:room]}
     return count, samples

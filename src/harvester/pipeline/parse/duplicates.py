@@ -3,7 +3,7 @@
 Rows are passed on as they are read, so what is superseded is known only at the end: the lines that lost.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from mmap import mmap
 from typing import Any, NamedTuple
 
@@ -35,6 +35,18 @@ class Superseded(NamedTuple):
     by_line: int
 
 
+class ShownRow(NamedTuple):
+    """A valid row as a sample shows it, before redaction.
+
+    Attributes:
+        identity: type and value.
+        row: identity, price and what else is known, in one line.
+    """
+
+    identity: str
+    row: str
+
+
 @dataclass(frozen=True, kw_only=True)
 class Duplicates:
     """What the whole file says about its products.
@@ -44,6 +56,7 @@ class Duplicates:
         url_hash_products: how many of them are known by their address only.
         superseded: lines of the rows that lost, ascending.
         samples: the first of them.
+        shown: line -> identity and row of a sample, filled in when the rows are staged.
         collapsed: how many products that are known by their address have links that differ in parameters that are
             shown: those may be several products.
         collapsed_links: such links, without their scheme, of some of them.
@@ -53,6 +66,7 @@ class Duplicates:
     url_hash_products: int
     superseded: pl.Series
     samples: list[Superseded]
+    shown: dict[int, ShownRow] = field(default_factory=dict)
     collapsed: int = 0
     collapsed_links: tuple[tuple[str, ...], ...] = ()
 
