@@ -11,6 +11,8 @@ import django
 import pytest
 from hypothesis import settings as hypothesis_settings
 
+from tests.support.durations import Durations
+
 # What is loaded and collected here stays until the end, and is looked through for garbage again and again;
 # `pytest_collection_finish` goes on with what comes later.
 gc.disable()
@@ -78,6 +80,23 @@ def pytest_runtest_makereport():
     report = yield
     report.sections = [(name, text.encode("utf-8", "replace").decode()) for name, text in report.sections]
     return report
+
+
+_durations = Durations()
+
+
+def pytest_runtest_logreport(report):
+    """Where processes share the work, the one that prints the summary receives the reports of all."""
+    _durations.add(report.nodeid, report.when, report.duration)
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    """Only a report: nothing fails because it took long."""
+    if lines := _durations.per_folder():
+        terminalreporter.section("durations per folder")
+        for line in lines:
+            terminalreporter.write_line(line)
+        _durations.keep(config.rootpath / "build" / "durations.json")
 
 
 def pytest_unconfigure():
