@@ -3,7 +3,7 @@
 import ast
 import re
 from collections.abc import Iterator
-from functools import cache
+from dataclasses import dataclass
 from pathlib import Path
 
 import harvester
@@ -15,56 +15,95 @@ KNOWN = {("record", 1)}
 Recorders = set[tuple[str, int]]
 
 
+@dataclass(frozen=True, slots=True)
+class Said:
+    """An argument of a call: a name, a place in a table of some module, or an expression with verbs in it."""
+
+    name: str = ""
+    table: str = ""
+    verbs: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    name: str
+    arguments: list[str]
+    calls: list[tuple[str, list[Said]]]
+    assigned: dict[str, set[str]]
+
+
 def recorded_verbs() -> set[str]:
-    functions = list(_functions())
+    functions, tables = _read()
     recorders, before = set(KNOWN), set()
     while recorders != before:
         before = set(recorders)
         for function in functions:
             recorders |= _handing_on(function, recorders)
-    return {verb for function in functions for verb in _verbs(function, recorders)}
+    return {verb for function in functions for verb in _verbs(function, recorders, tables)}
 
 
-@cache
-def _modules() -> list[ast.Module]:
-    return [ast.parse(file.read_text()) for file in SOURCE.rglob("*.py")]
+def _read() -> tuple[list[Function], dict[str, set[str]]]:
+    """Every function, and what is assigned to each name anywhere.
+
+    Only what matters is kept of each module: the trees of all of them would be searched for garbage again and again.
+    """
+    functions, tables = [], {}
+    for file in SOURCE.rglob("*.py"):
+        nodes = list(ast.walk(ast.parse(file.read_text())))
+        functions += [_function(node) for node in nodes if isinstance(node, ast.FunctionDef)]
+        for name, verbs in _assigned(nodes).items():
+            tables.setdefault(name, set()).update(verbs)
+    return functions, tables
 
 
-def _functions() -> Iterator[ast.FunctionDef]:
-    for module in _modules():
-        yield from (node for node in ast.walk(module) if isinstance(node, ast.FunctionDef))
+def _function(definition: ast.FunctionDef) -> Function:
+    nodes = list(ast.walk(definition))
+    calls = [(_called(node), [_said(value) for value in node.args]) for node in nodes if isinstance(node, ast.Call)]
+    return Function(definition.name, [argument.arg for argument in definition.args.args], calls, _assigned(nodes))
 
 
-def _said(function: ast.FunctionDef, recorders: Recorders) -> Iterator[ast.expr]:
+def _called(call: ast.Call) -> str:
+    return getattr(call.func, "attr", getattr(call.func, "id", ""))
+
+
+def _said(value: ast.expr) -> Said:
+    if isinstance(value, ast.Name):
+        return Said(name=value.id)
+    if isinstance(value, ast.Subscript) and isinstance(value.value, ast.Name):
+        return Said(table=value.value.id)
+    return Said(verbs=frozenset(_constants(value)))
+
+
+def _assigned(nodes: list[ast.AST]) -> dict[str, set[str]]:
+    """Name -> the verbs in every value that is assigned to it."""
+    found: dict[str, set[str]] = {}
+    for node in nodes:
+        if isinstance(node, ast.Assign):
+            for target in node.targets:
+                if isinstance(target, ast.Name):
+                    found.setdefault(target.id, set()).update(_constants(node.value))
+    return found
+
+
+def _constants(value: ast.expr) -> Iterator[str]:
+    for node in ast.walk(value):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and NAME.fullmatch(node.value):
+            yield node.value
+
+
+def _recorded(function: Function, recorders: Recorders) -> Iterator[Said]:
     """What stands for the verb in each call of a recorder."""
-    for call in (node for node in ast.walk(function) if isinstance(node, ast.Call)):
-        name = getattr(call.func, "attr", getattr(call.func, "id", None))
-        yield from (call.args[place] for known, place in recorders if known == name and len(call.args) > place)
+    for name, arguments in function.calls:
+        yield from (arguments[place] for known, place in recorders if known == name and len(arguments) > place)
 
 
-def _handing_on(function: ast.FunctionDef, recorders: Recorders) -> Recorders:
-    own = [argument.arg for argument in function.args.args]
-    names = {said.id for said in _said(function, recorders) if isinstance(said, ast.Name)}
-    return {(function.name, own.index(name)) for name in names if name in own}
+def _handing_on(function: Function, recorders: Recorders) -> Recorders:
+    own = function.arguments
+    return {(function.name, own.index(said.name)) for said in _recorded(function, recorders) if said.name in own}
 
 
-def _verbs(function: ast.FunctionDef, recorders: Recorders) -> Iterator[str]:
-    for said in _said(function, recorders):
-        values = _values(function, said)
-        for constant in (node for value in values for node in ast.walk(value) if isinstance(node, ast.Constant)):
-            if isinstance(constant.value, str) and NAME.fullmatch(constant.value):
-                yield constant.value
-
-
-def _values(function: ast.FunctionDef, said: ast.expr) -> list[ast.expr]:
-    """Where a name, or a place in a table of the module, may come from."""
-    if isinstance(said, ast.Name):
-        return _assigned(function, said.id)
-    if isinstance(said, ast.Subscript) and isinstance(said.value, ast.Name):
-        return [value for module in _modules() for value in _assigned(module, said.value.id)]
-    return [said]
-
-
-def _assigned(place: ast.AST, name: str) -> list[ast.expr]:
-    targets = (node for node in ast.walk(place) if isinstance(node, ast.Assign))
-    return [node.value for node in targets if any(getattr(target, "id", None) == name for target in node.targets)]
+def _verbs(function: Function, recorders: Recorders, tables: dict[str, set[str]]) -> Iterator[str]:
+    for said in _recorded(function, recorders):
+        yield from said.verbs
+        yield from function.assigned.get(said.name, ())
+        yield from tables.get(said.table, ())
