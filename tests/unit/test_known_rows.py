@@ -24,6 +24,7 @@ from harvester.pipeline.parse.hashes import Hashes, hash_records
 from harvester.pipeline.parse.keeping import KEY, MAGIC, KeptWriter
 from harvester.pipeline.parse.kept import KeptRows
 from harvester.pipeline.parse.known import FIRST_BLOCKS, Known
+from harvester.pipeline.parse.quoting import SAMPLE_BYTES
 
 HEADER = [
     *("Unique Merchant SKU", "Product Name", "Product URL", "Image URL", "Current Price", "Original Price", "Currency"),
@@ -359,3 +360,17 @@ def test_records_are_the_same_however_their_lines_end(remembering):
 def block_of(records):
     ends = np.cumsum([len(record) for record in records]).astype(np.int64)
     return Block(b"".join(records), ends, np.arange(len(records)), len(records), Findings())
+
+
+def test_rows_of_the_last_file_are_not_taken_where_quotes_mean_something_else(remembering):
+    early = [row(number) for number in range(1000, 1000 + SAMPLE_BYTES // 50)]
+    enclosed = row(9001, SKU='"S-9001"')
+    # In the first file another row shows that quotes are text; the row in quotes is the same in both.
+    as_text = feed(*early, row(9000, Name='"A" Is for Alibi'), enclosed).encode()
+    as_quotes = feed(*early, row(9000), enclosed).encode()
+    for data, sku in ((as_text, '"S-9001"'), (as_quotes, "S-9001"), (as_quotes, "S-9001"), (as_text, '"S-9001"')):
+        rows, report, _ = remembering.parse(data)
+        expected, plain, _ = remembering.parse(data, uses=False)
+        assert rows.equals(expected)
+        assert told(report) == told(plain)
+        assert rows["identity_value"].to_list()[-1] == sku

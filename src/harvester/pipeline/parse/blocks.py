@@ -16,6 +16,7 @@ from harvester.pipeline.parse.blank_lines import drop_blank_lines
 from harvester.pipeline.parse.errors import RowCountLimitExceeded, TruncatedFile
 from harvester.pipeline.parse.findings import Findings
 from harvester.pipeline.parse.mending import Mender
+from harvester.pipeline.parse.quoting import Quotes, late_quotes
 from harvester.pipeline.parse.survey import Positions, lines_alone, survey
 
 #: Larger ones are no faster, and every thread holds several times as much of each.
@@ -36,6 +37,7 @@ class Block:
         lines: the line in which each record begins.
         rows_read: records that were read, the refused ones included.
         findings: what was refused.
+        turned_quoted: quotes mean something here, although the beginning of the file did not show it.
     """
 
     data: bytes
@@ -43,6 +45,7 @@ class Block:
     lines: Positions
     rows_read: int
     findings: Findings
+    turned_quoted: bool = False
 
     def record(self, place: int) -> bytes:
         """One record as it stands in the file."""
@@ -57,15 +60,19 @@ class Block:
         begins, stops = starts[edges[::2]].tolist(), self.ends[edges[1::2] - 1].tolist()
         data = b"".join(self.data[begin:stop] for begin, stop in zip(begins, stops, strict=True))
         ends = np.cumsum((self.ends - starts)[wanted])
-        return Block(data, ends, self.lines[wanted], int(wanted.sum()), Findings())
+        return Block(data, ends, self.lines[wanted], int(wanted.sum()), Findings(), self.turned_quoted)
 
 
 def joined(blocks: Sequence[Block]) -> Block:
-    """The records of blocks as one block, without their findings; the blocks come in the order of the file."""
+    """The records of blocks as one block, without their findings.
+
+    The blocks come in the order of the file, and quotes mean the same in all of them.
+    """
     begins = np.cumsum([0, *(len(block.data) for block in blocks[:-1])]).tolist()
     ends = np.concatenate([block.ends + begin for block, begin in zip(blocks, begins, strict=True)])
     data = blocks[0].data if len(blocks) == 1 else b"".join(block.data for block in blocks)
-    return Block(data, ends, np.concatenate([block.lines for block in blocks]), len(ends), Findings())
+    lines = np.concatenate([block.lines for block in blocks])
+    return Block(data, ends, lines, len(ends), Findings(), blocks[0].turned_quoted)
 
 
 class OpenEnd(Enum):
@@ -86,6 +93,7 @@ class Shape:
         columns: how many the header has.
         first_line: number of the line behind the header.
         may_be_cut: the end of the data need not be the end of the file, so nothing is concluded from it.
+        may_turn_quoted: a later cell that begins with a quote may show that quotes mean something.
         open_end: what to do with a last record that no line feed ends.
         suspicion: why it is refused, as a sentence.
     """
@@ -95,6 +103,7 @@ class Shape:
     columns: int
     first_line: int = 2
     may_be_cut: bool = False
+    may_turn_quoted: bool = False
     open_end: OpenEnd = OpenEnd.TAKE
     suspicion: str = ""
 
@@ -115,6 +124,7 @@ class RecordCutter:
     """Takes a file in chunks of any size and gives blocks.
 
     Attributes:
+        turned_quoted: whether a later cell has shown that quotes mean something.
         is_open_ended: whether the file was read to its end and no line feed ends its last record.
         left_out: the last record, if it was counted and left out; a block without records if it is not a row.
         left_out_line: the line in which that record begins.
@@ -125,6 +135,9 @@ class RecordCutter:
         self._most_rows = most_rows
         self._first_rows = first_rows
         self._mender = Mender(shape.delimiter, LONGEST_RECORD_BYTES)
+        self._late_quotes = Quotes.UNKNOWN
+        self._is_turned = False
+        self.turned_quoted = False
         self._rest = b""
         self._line = shape.first_line
         self._is_skipping = False
@@ -221,16 +234,30 @@ class RecordCutter:
 
     def _split(self, data: bytes) -> tuple[_Records, bytes]:
         """The whole records in the data, and the beginning of the next."""
-        packed = drop_blank_lines(data, quoted=self._shape.quoted)
-        found = survey(packed.data, self._shape.delimiter, quoted=self._shape.quoted)
+        quoted = self._is_quoted(data)
+        packed = drop_blank_lines(data, quoted=quoted)
+        found = survey(packed.data, self._shape.delimiter, quoted=quoted)
         consumed = int(found.ends[-1]) + 1 if len(found.ends) else 0
-        if self._shape.quoted and not (found.is_regular and len(packed.data) - consumed <= LONGEST_RECORD_BYTES):
+        if quoted and not (found.is_regular and len(packed.data) - consumed <= LONGEST_RECORD_BYTES):
             return self._split_mended(data)
         starts = np.concatenate(([0], found.ends[:-1] + 1)) if len(found.ends) else found.ends
         lines = found.lines + packed.before(starts) + self._line if packed.count else found.lines + self._line
         records = _Records(packed.data[:consumed], found.ends, lines, found.delimiters, 0, Findings())
         self._line += found.line_count + packed.count
         return records, packed.data[consumed:]
+
+    def _is_quoted(self, data: bytes) -> bool:
+        """Whether quotes mean something in this part of the file.
+
+        Where they are needed for whole rows, they mean something to the end of the file, and where they are text, they
+        stay text. A cell in quotes that could be text as well tells nothing about what follows.
+        """
+        shape = self._shape
+        if shape.may_turn_quoted and self._late_quotes not in (Quotes.NEEDED, Quotes.TEXT):
+            self._late_quotes = late_quotes(data, shape.delimiter, shape.columns) if b'"' in data else Quotes.UNKNOWN
+        self._is_turned = self._late_quotes in (Quotes.NEEDED, Quotes.ENCLOSING)
+        self.turned_quoted |= self._is_turned
+        return shape.quoted or self._is_turned
 
     def _split_mended(self, data: bytes) -> tuple[_Records, bytes]:
         mended = self._mender.mend(data, self._line)
@@ -252,7 +279,7 @@ class RecordCutter:
         rows_read = int(is_row.sum()) - blanks + records.refused
         self._count(rows_read)
         data, ends = _kept(records, starts, good)
-        return Block(data, ends, records.lines[good], rows_read, records.findings)
+        return Block(data, ends, records.lines[good], rows_read, records.findings, self._is_turned)
 
     def _wanted(self, is_row: NDArray[np.bool_], refused: int) -> NDArray[np.bool_]:
         """The first of the rows, if no more are asked for."""

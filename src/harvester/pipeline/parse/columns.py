@@ -35,7 +35,7 @@ class ColumnReader:
             block.data,
             has_header=False,
             separator=self._dialect.delimiter,
-            quote_char='"' if self._dialect.quoted else None,
+            quote_char='"' if self._dialect.quoted or block.turned_quoted else None,
             schema=self._schema,
             empty_string_is_null=False,
         )

@@ -9,12 +9,11 @@ from harvester.kernel.network import Network
 from harvester.pipeline.parse.binding import Binding, bind, missing
 from harvester.pipeline.parse.blocks import LONGEST_RECORD_BYTES
 from harvester.pipeline.parse.explaining import DELIMITER_NAMES, refuse_no_catalog, too_many_columns, unreadable
-from harvester.pipeline.parse.records import Record, Trouble, read_record
+from harvester.pipeline.parse.quoting import SAMPLE_BYTES, first_quoted, first_rows, is_quoted
+from harvester.pipeline.parse.records import Record, read_record
 
 #: More is no product catalog, and every one of them costs time in each block.
 MOST_COLUMNS = 10_000
-#: Some thousand rows tell whether quotes mean anything.
-SAMPLE_BYTES = 256 * 1024
 
 _LINE_END = re.compile(rb"\r\n|\n|\r")
 
@@ -48,12 +47,14 @@ class Opening(NamedTuple):
         binding: what its columns mean.
         rows: everything behind the header.
         first_line: number of the line in which the rows begin.
+        may_turn_quoted: quotes are taken for text, but only because no cell among the first rows begins with one.
     """
 
     dialect: Dialect
     binding: Binding
     rows: Iterator[bytes]
     first_line: int
+    may_turn_quoted: bool
 
 
 class _Header(NamedTuple):
@@ -78,10 +79,12 @@ def open_file(chunks: Iterable[bytes], network: Network) -> Opening:
     start = head.rfind(b"\n", 0, blank) + 1
     header = _read_header(head, start, network)
     behind = head[header.end + 1 :]
-    quoted = header.quoted > 0 or _is_quoted(behind, header.delimiter, len(header.binding.header))
+    delimiter, columns = header.delimiter.encode(), len(header.binding.header)
+    quoted = header.quoted > 0 or is_quoted(behind, delimiter, columns)
     dialect = Dialect(delimiter=header.delimiter, quoted=quoted, line_end=line_end)
     first_line = head.count(b"\n", 0, header.end + 1) + 1
-    return Opening(dialect, header.binding, _chained(behind, stream), first_line)
+    is_decided = quoted or first_quoted(first_rows(behind), delimiter) is not None
+    return Opening(dialect, header.binding, _chained(behind, stream), first_line, not is_decided)
 
 
 def _head(stream: Iterator[bytes]) -> bytes:
@@ -134,50 +137,3 @@ def _header_under(delimiter: str, head: bytes, start: int, network: Network) -> 
         raise too_many_columns(head[start:], MOST_COLUMNS)
     names = [field.decode(errors="replace").strip() for field in record.fields]
     return _Header(delimiter, bind(names, network), record.end, record.quoted)
-
-
-def _is_quoted(rows: bytes, delimiter: str, columns: int) -> bool:
-    """Whether quotes mean anything: the reading under which fewer lines are ragged."""
-    sample = rows[:SAMPLE_BYTES]
-    sample = sample[: sample.rfind(b"\n") + 1] or sample + b"\n"
-    if b'"' not in sample:
-        return delimiter != "\t"
-    plain = _ragged_lines(sample, delimiter.encode(), columns)
-    quoted = _quoted_reading(sample, delimiter.encode(), columns)
-    if plain != quoted.ragged:
-        return quoted.ragged < plain
-    # Both readings are sound, so either is right about the columns. Fields that are quoted on one line each are
-    # meant to be; without any, tab files are known to have quotes as text.
-    return not quoted.spans_lines if quoted.fields else delimiter != "\t"
-
-
-def _ragged_lines(sample: bytes, delimiter: bytes, columns: int) -> int:
-    lines = sample.split(b"\n")
-    return sum(line.count(delimiter) != columns - 1 for line in lines if line.strip(b" \r"))
-
-
-class _Reading(NamedTuple):
-    ragged: int
-    fields: int
-    spans_lines: bool
-
-
-def _quoted_reading(sample: bytes, delimiter: bytes, columns: int) -> _Reading:
-    ragged, fields, position = 0, 0, 0
-    spans_lines = False
-    while position < len(sample):
-        line_end = sample.index(b"\n", position)
-        record = read_record(sample, position, delimiter)
-        if isinstance(record, Record):
-            is_blank = not sample[position : record.end].strip(b" \r")
-            ragged += len(record.fields) != columns and not is_blank
-            fields += record.quoted
-            spans_lines |= record.end > line_end
-            position = record.end + 1
-        elif record is Trouble.OPEN and line_end + 1 < len(sample):
-            # It swallows the rest of the sample.
-            return _Reading(ragged + sample.count(b"\n", line_end + 1), fields + 1, spans_lines=True)
-        else:
-            ragged += record is Trouble.BROKEN
-            position = line_end + 1
-    return _Reading(ragged, fields, spans_lines)

@@ -32,7 +32,7 @@ from harvester.pipeline.parse.rows import ParseSettings, RowReader, Rows
 from harvester.pipeline.parse.survey import Positions
 
 #: To be raised whenever a record comes to another row than before.
-ROWS_VERSION: Final = 6
+ROWS_VERSION: Final = 7
 #: Below this share of known records a block is parsed as a whole, which costs no more.
 LEAST_SHARE: Final = 0.15
 #: When so many blocks had fewer known records than that, most of the file has changed, and no more are looked for.
@@ -121,7 +121,8 @@ class Known:
         is_known = np.zeros(len(block.ends), bool)
         # Another thread may decide meanwhile that looking is in vain.
         kept = self._kept
-        known = list(_taken(kept, block, hashes, is_known)) if kept else []
+        # What a quote means is part of the key, and here it is not what the beginning of the file says.
+        known = list(_taken(kept, block, hashes, is_known)) if kept and not block.turned_quoted else []
         unknown = block.only(~is_known) if known else joined([block])
         return Looked(block.lines, hashes, unknown, known, block.rows_read, block.findings)
 
@@ -130,6 +131,9 @@ class Known:
         waiting: list[Looked] = []
         for one in looked:
             self._judge(one)
+            if waiting and waiting[0].unknown.turned_quoted != one.unknown.turned_quoted:
+                yield waiting
+                waiting = []
             waiting.append(one)
             if len(waiting) == MOST_TOGETHER or sum(len(each.unknown.data) for each in waiting) >= most_bytes:
                 yield waiting
@@ -142,7 +146,7 @@ class Known:
         parsed = reader.read(joined([one.unknown for one in looked]))
         known = [rows for one in looked for rows in one.known]
         rows = pl.concat([*known, parsed.frame.select(ROW_COLUMNS)]).sort("line") if known else parsed.frame
-        if self._writer and not self._writer.failure:
+        if self._writer and not self._writer.failure and not looked[0].unknown.turned_quoted:
             self._keep(self._writer, looked, rows, parsed)
         return Part(
             rows=rows,

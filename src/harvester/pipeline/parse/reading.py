@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -117,6 +117,7 @@ class Parsing:
             columns=len(self._opening.binding.header),
             first_line=self._opening.first_line,
             may_be_cut=first_rows is not None if may_be_cut is None else may_be_cut,
+            may_turn_quoted=self._opening.may_turn_quoted,
             open_end=open_end,
             suspicion=suspicion,
         )
@@ -202,6 +203,8 @@ class Parsing:
     def _note_end(self) -> None:
         self.report.encoding = self._text.encoding
         self.report.is_open_ended = self._cutter.is_open_ended
+        if self._cutter.turned_quoted:
+            self.report.dialect = replace(self.report.dialect, quoted=True)
         if block := self._cutter.left_out:
             self.report.rows_read += block.rows_read
             self.report.left_out = self._cutter.left_out_line
