@@ -1,7 +1,7 @@
 # `make` alone lists every target.
 .DEFAULT_GOAL := help
 .PHONY: help demo up test test-fast lint format bench bench-engine bench-ingest bench-search bench-pages \
-	chaos mutants lock clean parts api-reference pictures compiled
+	chaos mutants nightly lock clean parts api-reference pictures compiled
 
 PYTHON ?= python3
 VENV := .venv
@@ -74,6 +74,13 @@ chaos: $(VENV)/.dev ## Three minutes of killed workers and database restarts (AR
 
 mutants: $(VENV)/.dev ## Break every rule of feeds once; its tests must notice (ARGS="7 22" for two rules)
 	@$(BIN)/python -m tests.mutants $(ARGS)
+
+nightly: $(VENV)/.dev parts ## What takes hours: ten times the generated tests, all mutants, chaos
+	@failed=; \
+	GENERATED_TIMES=10 $(BIN)/python -m pytest -n 2 --timeout 3600 -m generated || failed="$$failed generated"; \
+	$(MAKE) --no-print-directory mutants || failed="$$failed mutants"; \
+	$(MAKE) --no-print-directory chaos || failed="$$failed chaos"; \
+	[ -z "$$failed" ] || { echo "Failed:$$failed" >&2; exit 1; }
 
 bench: bench-engine bench-ingest bench-search bench-pages ## Every benchmark
 

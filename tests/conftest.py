@@ -9,9 +9,11 @@ from pathlib import Path
 
 import django
 import pytest
+from hypothesis import is_hypothesis_test
 from hypothesis import settings as hypothesis_settings
 
 from tests.support.durations import Durations
+from tests.support.generated import examples
 
 # What is loaded and collected here stays until the end, and is looked through for garbage again and again;
 # `pytest_collection_finish` goes on with what comes later.
@@ -30,7 +32,7 @@ os.environ["HARVESTER_HOME"] = str(HOME)
 os.environ["DJANGO_SETTINGS_MODULE"] = "harvester.settings"
 django.setup()
 # A busy machine is no finding.
-hypothesis_settings.register_profile("house", deadline=None)
+hypothesis_settings.register_profile("house", deadline=None, max_examples=examples(100))
 hypothesis_settings.load_profile("house")
 
 
@@ -58,6 +60,10 @@ LONG_FIRST = ("faults", "browser", "integration", "engine")
 def pytest_collection_modifyitems(items):
     slow = {item.path for item in items if item.get_closest_marker("slow")}
     ranks = {folder: rank for rank, folder in enumerate(LONG_FIRST)}
+    for item in items:
+        is_seeded = hasattr(item, "callspec") and "seed" in item.callspec.params
+        if is_seeded or is_hypothesis_test(getattr(item, "obj", None)):
+            item.add_marker("generated")
     items.sort(key=lambda item: (ranks.get(item.path.parent.name, len(ranks)), item.path not in slow))
 
 

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from tests.bench import catalog_files, ingest_cases
 from tests.bench.ingest_cases import Figures
-from tests.bench.ingest_more import measure_peers, measure_readers, measure_reruns, measure_two_feeds
+from tests.bench.ingest_more import measure_peers, measure_readers, measure_reruns
 from tests.bench.ingest_report import Results, report
 from tests.bench.seeded import seed
 from tests.bench.server import Server, own_server
@@ -42,7 +42,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--sizes", default="50,5,1", help="by what the rows are divided for each size (50,5,1)")
     parser.add_argument("--peer-rounds", type=int, help="rounds of the peers (as many as of the cases)")
     parser.add_argument("--reruns", type=int, default=100, help="earlier runs of the same feed (100)")
-    parser.add_argument("--parts", default="cases,peers,two,readers,reruns", help="what to measure (everything)")
+    parser.add_argument("--parts", default="cases,peers,readers,reruns", help="what to measure (everything)")
     parser.add_argument("--home", type=Path, help="seed once and keep the server here, for the next time")
     parser.add_argument("--quick", action="store_true", help="writes no page of the docs")
     return parser.parse_args()
@@ -59,9 +59,6 @@ def _measure(server: Server, sftp: SftpServer, options: argparse.Namespace, resu
     if "peers" in parts:
         results.peers = measure_peers(server, files, options.peer_rounds or options.rounds, tell)
         yield "peers"
-    if "two" in parts:
-        results.two_feeds = measure_two_feeds(server, sftp, options.rows // 2, options.rounds, tell)
-        yield "two"
     if "readers" in parts:
         results.readers = measure_readers(server, sftp, files, tell)
         yield "readers"

@@ -1,4 +1,4 @@
-"""Beside the cases: the peers, two feeds at once, a feed after a hundred runs, and readers during a promotion."""
+"""More than the cases: the peers, a feed after a hundred runs, and readers during a promotion."""
 
 import time
 from collections.abc import Callable
@@ -10,7 +10,6 @@ from types import ModuleType
 from typing import Any, TypeAlias
 
 from tests.bench import api, floor, peer_chunked, peer_dlt
-from tests.bench.catalog_files import Catalog, write
 from tests.bench.ingest_cases import Tell, settle
 from tests.bench.seeded import SEEDED
 from tests.bench.server import Server
@@ -48,27 +47,6 @@ def measure_peers(server: Server, files: dict[str, Path], rounds: int, tell: Tel
                     took[f"{name}_{case}"].append((seconds, least))
                     tell(f"{name}, {case}: {seconds:.1f} s = {seconds / least:.2f} of the floor")
     return took
-
-
-def measure_two_feeds(
-    server: Server, sftp: SftpServer, rows: int, rounds: int, tell: Tell
-) -> tuple[list[float], list[float]]:
-    """Two new catalogs at once on two workers, and the same two one after the other."""
-    names = ("left", "right")
-    files = [
-        write(Catalog(rows, seed).frame, sftp.root / f"{name}-{rows}.gz") for seed, name in enumerate(names, start=2)
-    ]
-    took: dict[int, list[float]] = {2: [], 1: []}
-    for workers in [2, 1] * rounds:
-        server.restore(SEEDED)
-        shops = [Shop(sftp, name) for name in names]
-        for shop, file in zip(shops, files, strict=True):
-            shop.put(file)
-        with server.connect() as connection:
-            settle(connection)
-            took[workers].append(work(connection, [shop.ask() for shop in shops], workers=workers).seconds)
-        tell(f"two feeds of {rows:,} rows on {workers} worker(s): {took[workers][-1]:.1f} s")
-    return took[2], took[1]
 
 
 @dataclass

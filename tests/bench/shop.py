@@ -100,20 +100,20 @@ class WorkerProcess:
         return float(told["peak_mb"])
 
 
-def work(connection: psycopg.Connection[Any], jobs: list[int], *, workers: int = 1, words: int = 0) -> Took:
-    """Have jobs done by so many workers at once, each job by a process of its own.
+def work(connection: psycopg.Connection[Any], jobs: list[int], *, words: int = 0) -> Took:
+    """Run jobs one after the other, each in a worker process of its own.
 
-    For so many jobs that write words, another worker waits all the while.
+    Another worker waits all the while for `words` jobs that write search words.
     """
     before = _wal(connection)
     peak = 0.0
     searching = [WorkerProcess("--queues", "search", "--max-jobs", str(words))] if words else []
-    for start in range(0, len(jobs), workers):
-        processes = [WorkerProcess("--once", "--queues", QUEUES) for _ in jobs[start : start + workers]]
-        peak = max(peak, *(process.peak_mb() for process in processes))
+    for _ in jobs:
+        peak = max(peak, WorkerProcess("--once", "--queues", QUEUES).peak_mb())
     peak = max(peak, *(process.peak_mb() for process in searching), 0.0)
     rows = _ended(connection.execute(_TOOK, [jobs]).fetchall())
-    seconds = _seconds(rows, workers)
+    # The starts of processes in between do not count.
+    seconds = sum((finished - started).total_seconds() for _, _, started, finished in rows)
     made = _ended(connection.execute(_WORDS, [max(jobs)]).fetchall())
     behind = [(row[3] - max(run[3] for run in rows)).total_seconds() for row in made]
     return Took(
@@ -129,13 +129,6 @@ def _ended(rows: list[Any]) -> list[Any]:
         if state != "succeeded":
             raise RuntimeError(f"a job ended as {state}: {error}")
     return rows
-
-
-def _seconds(rows: list[Any], workers: int) -> float:
-    """One after the other, the starts of processes in between do not count."""
-    if workers > 1:
-        return float((max(row[3] for row in rows) - min(row[2] for row in rows)).total_seconds())
-    return sum((finished - started).total_seconds() for _, _, started, finished in rows)
 
 
 def _wal(connection: psycopg.Connection[Any]) -> int:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from tests.support.generated import seeds
 
 from harvester.feeds import networks as folder
 from harvester.feeds.networks import network_named, networks
@@ -272,7 +273,7 @@ def small_feed(network, delimiter, order):
 
 
 @every_network
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", seeds(0, 3))
 def test_every_delimiter_and_every_order_of_columns_gives_the_same_row(network, seed):
     rng = random.Random(seed)
     places = {field: rng.random() for field in Field}

@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from tests.support import catalog
 from tests.support.catalog import fetch, hours
+from tests.support.generated import examples
 
 from harvester.catalog import corrections, ignoring, offers, sources
 from harvester.kernel.actor import system
@@ -137,7 +138,7 @@ DAYS = st.timedeltas(min_value=NONE, max_value=dt.timedelta(days=40))
 MOMENTS = st.datetimes(dt.datetime(2020, 1, 1), dt.datetime(2030, 1, 1), timezones=st.just(dt.UTC))  # noqa: DTZ001
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(150))
 @given(now=MOMENTS, frozen=DAYS, held=st.none() | DAYS | DAYS.map(lambda ago: -ago), longest=st.integers(1, 720))
 @example(now=dt.datetime(2026, 3, 30, tzinfo=dt.UTC), frozen=dt.timedelta(days=3), held=None, longest=168)
 def test_the_clock_of_the_database_is_that_of_the_kernel_in_every_time_zone(now, frozen, held, longest):
@@ -150,7 +151,7 @@ def test_the_clock_of_the_database_is_that_of_the_kernel_in_every_time_zone(now,
     assert told == [(expected.replace(tzinfo=None),)]
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     seen=st.integers(0, 365 * 86_400).map(lambda later: dt.datetime(2026, 1, 1, tzinfo=dt.UTC) + later * SECOND),
     expiry=st.integers(1, 168),

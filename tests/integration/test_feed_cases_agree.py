@@ -1,6 +1,6 @@
 """A dirty catalog through its whole life: after each step the tables equal a slow reference, row for row.
 
-`CASE_ROWS=20000 CASE_SEEDS=20` runs it with as many rows and seeds.
+`CASE_ROWS=20000 GENERATED_TIMES=10` runs it with as many rows and ten times the seeds.
 """
 
 import os
@@ -11,6 +11,7 @@ import pytest
 from django.db import connections
 from tests.support.dirty_feeds import dirty_row, seeded, write_feed
 from tests.support.feed_world import World, allow_loopback
+from tests.support.generated import seeds
 from tests.support.sftp_server import SftpServer
 from tests.support.slow_catalog import CONTENT, PRICE, SlowCatalog
 from tests.support.tables import rows
@@ -20,7 +21,7 @@ from harvester.feeds import ingest
 from harvester.pipeline.match import SHARED_FROM, match
 
 ROWS = int(os.environ.get("CASE_ROWS", "600"))
-SEEDS = range(1, 1 + int(os.environ.get("CASE_SEEDS", "2")))
+SEEDS = seeds(1, 2)
 HEADER = [
     "Unique Merchant SKU",
     "Product Name",

@@ -6,6 +6,7 @@ import pytest
 from tests.support.feed_model import Model
 from tests.support.feed_world import OLGA, OPEN, CallsBack, World, allow_loopback
 from tests.support.feeds import row
+from tests.support.generated import seeds
 from tests.support.sftp_server import SftpServer
 from tests.support.tables import rows
 
@@ -161,7 +162,7 @@ class Story:
         assert feed.manual_run_requested_at is None or coming, self.told
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3, 4])
+@pytest.mark.parametrize("seed", seeds(1, 4))
 def test_consumers_see_what_the_rules_say(world, seed):
     story = Story(world, seed)
     story.run()

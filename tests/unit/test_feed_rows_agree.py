@@ -12,6 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.support.dirty_feeds import LANDINGS, LINKS, NASTY, PRICES, TRACKED, dirty_row, seeded, write_feed
 from tests.support.feeds import MOMENT, feed, parse, row
+from tests.support.generated import examples, seeds
 from tests.support.slow_parse import slow_parse
 
 from harvester.feeds.networks import network_named, networks
@@ -70,7 +71,7 @@ def dirty_feed(seed):
     return networks()[name], data, said, rng.choice([20_000, 200_000, 4_000_000])
 
 
-@pytest.mark.parametrize("seed", [*range(12), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(12, 24))])
+@pytest.mark.parametrize("seed", [*range(12), *(pytest.param(seed, marks=pytest.mark.slow) for seed in seeds(12, 12))])
 def test_dirty_feeds_come_to_what_the_kernel_says_row_by_row(seed):
     network, data, said, block = dirty_feed(seed)
     parsing = Parsing([data], network, said, encoding="utf-8", block_bytes=block)
@@ -172,7 +173,7 @@ def slow_link(text, rules):
         return refusal.fault
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(st.lists(ADDRESSES, min_size=1, max_size=20), st.sampled_from(RULES))
 @example(["https://shop.example/p?utm_source=x#top", "https://shop.example/p/?b=2&a=1"], WRAPPING)
 def test_addresses_in_columns_are_those_of_the_kernel(texts, rules):
@@ -224,7 +225,7 @@ PRICED_ROWS = st.lists(
 )
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(PRICED_ROWS, st.sampled_from([None, "USD", "JPY"]), st.sampled_from([None, ".", ","]))
 def test_prices_in_columns_are_those_of_the_kernel(rows, default, style):
     header = ["SKU", "Name", "Url", "Sale Price", "Price", "Original Price", "Currency"]

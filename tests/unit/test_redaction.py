@@ -13,6 +13,7 @@ from uuid import UUID
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from tests.support.generated import examples
 
 from harvester.guards.redaction import REDACTED, forget, forget_all, is_secret_name, redact, redact_text, remember
 from harvester.guards.redaction.memory import MOST, LiveSecrets
@@ -334,7 +335,7 @@ values = st.recursive(
 )
 
 
-@settings(max_examples=1000)
+@settings(max_examples=examples(1000))
 @given(texts)
 @example("://x;token=a/b&@c")
 @example("ftp://u:p/w@x@y/z")
@@ -352,14 +353,14 @@ def test_what_stands_under_a_name_with_a_secret_in_it_is_hidden_at_once(name):
     assert redact({"name": name, "value": 7})["value"] == "[redacted]"
 
 
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 @given(values)
 def test_redacting_a_value_again_changes_nothing(value):
     once = redact(value)
     assert redact(once) == once
 
 
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 @given(st.lists(texts, max_size=3), texts)
 def test_redacting_again_changes_nothing_whatever_is_remembered(secrets, text):
     forget_all()
@@ -373,13 +374,13 @@ def test_redacting_again_changes_nothing_whatever_is_remembered(secrets, text):
 passwords = st.text(string.ascii_letters + string.digits + "!$*+-./?@^_~", min_size=12, max_size=30).map("Zq7".__add__)
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(passwords, st.sampled_from(["password={}", "Authorization: Bearer {}", '{{"api_key": "{}"}}', "x?token={}&y=1"]))
 def test_a_password_in_a_known_place_never_stays(password, place):
     assert password not in redact_text("before " + place.format(password) + " after")
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(st.text(min_size=4, max_size=30), texts, texts)
 def test_a_remembered_value_never_stays(secret, before, after):
     forget_all()
