@@ -72,6 +72,55 @@ def test_a_file_that_ends_unlike_earlier_ones_is_refused_and_taken_if_it_stays(w
     assert world.run().outcome == "SKIPPED"
 
 
+def test_a_partner_who_no_longer_ends_files_is_refused_once_and_then_read_without_the_last_record(world):
+    world.put(*NUMBERS)
+    world.run()
+    before = world.shown()
+    world.put_bytes(file_of(*NUMBERS, Name="Thing of Monday"))
+    run = world.run()
+    assert run.error_code == "TRUNCATED"
+    assert "`harvester feed run FEED --force` takes it at once" in run.error
+    world.put_bytes(file_of(*NUMBERS, Name="Thing of Monday noon"))
+    world.change(manual_run_requested_at="2026-01-01T00:00Z")
+    assert world.run("MANUAL").error_code == "TRUNCATED", "a person who is impatient does not make it whole"
+    for name in ["Thing of Tuesday", "Thing of Wednesday"]:
+        world.put_bytes(file_of(*NUMBERS, Name=name, Price="1.0"))
+        run = world.run()
+        assert (run.outcome, codes(world, run)) == ("PROMOTED", ["LAST_RECORD_LEFT_OUT"])
+        assert world.figures(run).file_end == "LEFT_OUT"
+        assert world.shown() == before
+    assert (Feed.objects.get().status, Feed.objects.get().consecutive_failures) == ("ENABLED", 0)
+
+
+def test_a_run_without_a_file_in_between_does_not_get_the_next_open_end_refused(world):
+    world.put(*NUMBERS)
+    world.run()
+    before = world.shown()
+    world.put_bytes(file_of(*NUMBERS, Name="Thing of Monday"))
+    assert world.run().error_code == "TRUNCATED"
+    world.file.unlink()
+    run = world.run()
+    assert (run.status, world.figures(run).fetched_hash) == ("FAILED", None)
+    world.put_bytes(file_of(*NUMBERS, Name="Thing of Wednesday", Price="1.0"))
+    run = world.run()
+    assert (run.outcome, codes(world, run)) == ("PROMOTED", ["LAST_RECORD_LEFT_OUT"])
+    assert world.shown() == before
+
+
+def test_only_a_file_refused_for_the_same_reason_right_before_makes_an_open_end_usual(world):
+    world.put(*NUMBERS)
+    world.run()
+    cut = file_of(*NUMBERS)
+    world.put_bytes(cut[: cut.rindex(b"\t")])
+    assert "is not whole" in world.run().error
+    world.put_bytes(file_of(*NUMBERS, Name="One"))
+    assert world.run().error_code == "TRUNCATED"
+    world.put(*NUMBERS, 120)
+    assert world.run().outcome == "PROMOTED"
+    world.put_bytes(file_of(*NUMBERS, Name="Two"))
+    assert world.run().error_code == "TRUNCATED", "a file with a line feed came in between"
+
+
 def test_a_feed_without_a_schedule_takes_a_refused_file_at_its_next_run(world):
     world.change(schedule_hours=None, next_run_at=None)
     world.put(*NUMBERS)

@@ -85,8 +85,9 @@ ADVICE: Final = (
         codes=("TRUNCATED", "TRUNCATED_GZIP", "TRUNCATED_DOWNLOAD", "FILE_CHANGED", "COUNT_MISMATCH"),
         cause="the file was incomplete, or changed while it was read",
         action="Nothing at first: it was probably being uploaded. A plain file that only lacks its final line feed is "
-        "taken, with a warning, if it is still the same at the next scheduled run; `harvester feed run FEED --force` "
-        "takes it at once. If it lasts, write to the partner.",
+        "taken, with a warning, if it is still the same at the next scheduled run; another file that lacks it is then "
+        "taken without its last row. `harvester feed run FEED --force` takes it at once. If it lasts, write to the "
+        "partner.",
     ),
     Advice(
         codes=("EMPTY_FILE", "HEADER_UNREADABLE", "ENCODING_UNREADABLE", "HTML_INSTEAD_OF_CSV", "BAD_GZIP"),

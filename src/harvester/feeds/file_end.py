@@ -6,6 +6,8 @@ record still looks complete. Compressed files are exempt: their trailer proves t
 
 from dataclasses import dataclass
 
+from django.db.models import Q
+
 from harvester.catalog.models import Run
 from harvester.catalog.states import RunOutcome, RunStatus
 from harvester.feeds.errors import CountMismatch
@@ -75,6 +77,7 @@ class EndRule:
         return []
 
 
+_UNLIKE_EARLIER = "Earlier files of this feed ended with a line feed and this one does not, so it may be cut."
 _PROVEN = EndRule(open_end=OpenEnd.TAKE, meaning=FileEnd.PROVEN)
 _TAKEN = EndRule(open_end=OpenEnd.TAKE, meaning=FileEnd.TAKEN)
 _LEFT_OUT = EndRule(open_end=OpenEnd.LEAVE_OUT, meaning=FileEnd.LEFT_OUT)
@@ -104,11 +107,12 @@ def end_rule(feed: Feed, facts: FileFacts, run: Run | None = None) -> EndRule:
     if _was_refused_before(feed, facts.sha256, run):
         suspicion = suspicion or "No line feed ends the only row of the file, so it may be cut."
         return EndRule(open_end=OpenEnd.TAKE, meaning=FileEnd.TAKEN, suspicion=suspicion, whatever_end=whatever_end)
-    if not suspicion:
+    if not suspicion or (suspicion == _UNLIKE_EARLIER and _ended_so_before(feed, facts.sha256, run)):
         return _LEFT_OUT
     if whatever_end:
         raise TruncatedFile(
-            f"{suspicion} Nothing was changed. If it is still the same at the next scheduled run, it is taken as it is."
+            f"{suspicion} Nothing was changed. If it is still the same at the next scheduled run, it is taken as it "
+            "is; `harvester feed run FEED --force` takes it at once."
         )
     return EndRule(open_end=OpenEnd.REFUSE, meaning=FileEnd.TAKEN, suspicion=suspicion)
 
@@ -132,7 +136,8 @@ def prove_whole(report: ParseReport, manifest_rows: int | None) -> None:
     if report.left_out is not None and report.rows_read == 1:
         raise TruncatedFile(
             "No line feed ends the only row of the file, so it may be cut. Nothing was changed. The file is fetched "
-            "again; if it is still the same at the next scheduled run, it is taken as it is."
+            "again; if it is still the same at the next scheduled run, it is taken as it is; `harvester feed run FEED "
+            "--force` takes it at once."
         )
 
 
@@ -153,14 +158,39 @@ def _suspicion(feed: Feed, facts: FileFacts) -> str:
     before = ingested.exclude(file_end=FileEnd.PROVEN).order_by("-run__no").values_list("file_end", flat=True).first()
     if before != FileEnd.NEWLINE:
         return ""
-    return "Earlier files of this feed ended with a line feed and this one does not, so it may be cut."
+    return _UNLIKE_EARLIER
 
 
 def _was_refused_before(feed: Feed, sha256: str, run: Run | None) -> bool:
     """Whether an earlier run refused this very file, and this run is one that takes it."""
-    if run is not None and feed.schedule_hours is not None and run.trigger != Trigger.SCHEDULED:
+    if _is_impatient(feed, run):
         return False
     earlier = FeedRun.objects.filter(
         feed=feed, fetched_hash=sha256, run__status=RunStatus.FAILED, run__error_code=TruncatedFile.code
     )
     return (earlier.filter(run__no__lt=run.no) if run is not None else earlier).exists()
+
+
+def _ended_so_before(feed: Feed, sha256: str, run: Run | None) -> bool:
+    """Whether the run before refused another file only because no line feed ended it: the partner writes them so now.
+
+    Runs that failed before they had a file do not count, nor, for a feed with a schedule, failed runs between two
+    scheduled ones.
+    """
+    if _is_impatient(feed, run):
+        return False
+    had_file = Q(fetched_hash__isnull=False)
+    if feed.schedule_hours is not None:
+        had_file &= Q(run__trigger=Trigger.SCHEDULED)
+    earlier = FeedRun.objects.filter(had_file | Q(run__status=RunStatus.SUCCEEDED), feed=feed)
+    if run is not None:
+        earlier = earlier.filter(run__no__lt=run.no)
+    last = earlier.select_related("run").order_by("-run__no").first()
+    if last is None or (last.run.status, last.run.error_code) != (RunStatus.FAILED, TruncatedFile.code):
+        return False
+    return _UNLIKE_EARLIER in (last.run.error or "") and last.fetched_hash != sha256
+
+
+def _is_impatient(feed: Feed, run: Run | None) -> bool:
+    """Whether a person asked for the run of a feed with a schedule, perhaps right after a file was refused."""
+    return run is not None and feed.schedule_hours is not None and run.trigger != Trigger.SCHEDULED

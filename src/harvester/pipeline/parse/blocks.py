@@ -199,8 +199,8 @@ class RecordCutter:
         if self._shape.open_end is OpenEnd.REFUSE:
             raise TruncatedFile(
                 f"No line feed ends the last row of the file, in line {self._line_of_last(records, b'')}. "
-                f"{self._shape.suspicion} Nothing was changed. If it is still the "
-                "same at the next scheduled run, it is taken as it is."
+                f"{self._shape.suspicion} Nothing was changed. If it is still the same at the next scheduled run, it "
+                "is taken as it is; `harvester feed run FEED --force` takes it at once."
             )
         if self._shape.open_end is OpenEnd.TAKE or not len(records.ends):
             return records
