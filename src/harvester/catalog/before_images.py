@@ -66,6 +66,7 @@ def keep(cursor: Any, changes: str, values: Mapping[str, Any]) -> None:
         values: source, run, lost (how far the source's clock is behind; offers have made up for it already), and
             accept (whether absences are accepted).
     """
+    # mutant: before-images
     for statement in (*_FORGET, _KEEP_CONTENTS, _KEEP_MISSING, _KEEP_BACK, _KEEP_HIDDEN, _KEEP_SOURCE):
         cursor.execute(statement.format(changes=changes), values)
 

@@ -84,7 +84,7 @@ def ignore_run(actor: Actor, run_id: UUID, reason: str) -> int:
                 ignored_at=Now(), ignored_by=actor.id, ignored_reason=why, refuses_file=is_newest
             )
             restored = before_images.swap(cursor, source_id, run.no)
-            offers.recompute(source_id, products, forget_comparison=True)
+            offers.recompute(source_id, products, forget_comparison=True)  # mutant: ignore-forgets
             if restored:
                 cursor.execute(_FORGET_NEW, values)
                 ask_for_links(source_id, run.no)
@@ -101,7 +101,7 @@ def undo_ignore(actor: Actor, run_id: UUID) -> int:
         source_id, run = _locked(run_id)
         if run.ignored_at is None:
             raise Conflict(f"Run {run.no} is not ignored; nothing was changed.")
-        _refuse_older_prices(run)
+        _refuse_older_prices(run)  # mutant: undo-refused
         Run.objects.filter(pk=run_id).update(ignored_at=None, ignored_by=None, ignored_reason=None, refuses_file=False)
         products = _products(run)
         with connection.cursor() as cursor:

@@ -63,7 +63,7 @@ ON CONFLICT (source_id, product_id) DO UPDATE SET
     last_run_type = excluded.last_run_type, last_amount = excluded.last_amount,
     last_currency = excluded.last_currency, last_priced_at = excluded.last_priced_at,
     last_signature = CASE WHEN %(forget)s THEN NULL ELSE o.last_signature END
-"""
+"""  # mutant: offers-recompute
 
 # Rows in which offers and the slow truth differ; none, ever. A missing signature is right: it makes the next run write.
 # Words that are missing come soon.

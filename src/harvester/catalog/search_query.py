@@ -100,7 +100,7 @@ class Query:
     def _check_money(self) -> None:
         if self.currency and self.currency not in MINOR_UNITS:
             raise InvalidInput(f"currency: {self.currency[:10]!r} is no ISO 4217 code such as USD.")
-        if not self.currency and self.sort in {Sort.PRICE, Sort.PRICE_DESCENDING}:
+        if not self.currency and self.sort in {Sort.PRICE, Sort.PRICE_DESCENDING}:  # mutant: one-currency
             raise InvalidInput("sort: prices of several currencies cannot be compared; give one currency.")
         for field in ("min_amount", "max_amount"):
             amount = getattr(self, field)

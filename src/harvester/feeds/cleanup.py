@@ -49,14 +49,14 @@ WITH old AS (
     DELETE FROM run_absences a USING old WHERE a.source_id = old.source_id AND a.run_no = old.no
 )
 DELETE FROM runs r USING old WHERE r.id = old.id
-"""
+"""  # mutant: delete-runs
 # A run at work, or a held one, may have recognised a product that has no price yet and give it one later. So nothing
 # is removed beside them, and none can begin meanwhile: the lock is the feed's own.
 _LOCK_IDLE_FEED = """
 SELECT pg_try_advisory_xact_lock(%(lock)s, f.lock_no) AND s.held_run_no IS NULL
        AND NOT EXISTS (SELECT FROM runs r WHERE r.source_id = s.id AND r.status = 'RUNNING')
 FROM feeds f JOIN sources s ON s.id = f.source_id WHERE s.id = %(source)s
-"""
+"""  # mutant: lock-idle-feed
 _DELETE_PRODUCTS = """
 WITH gone AS MATERIALIZED (
     SELECT c.id FROM source_products c
@@ -69,13 +69,13 @@ WITH gone AS MATERIALIZED (
 )
 DELETE FROM source_products p USING gone
 WHERE p.source_id = %(source)s AND p.id = gone.id RETURNING p.id
-"""
+"""  # mutant: delete-products
 _SOURCES = "SELECT source_id FROM feeds ORDER BY source_id"
 _NEEDED_FILES = """
 SELECT DISTINCT r.artifact_hash FROM runs r JOIN sources s ON s.id = r.source_id
 WHERE r.artifact_hash IS NOT NULL
   AND (r.status = 'RUNNING' OR r.outcome = 'HELD' OR r.no = s.last_promoted_run_no)
-"""
+"""  # mutant: needed-files
 
 
 def clean_up(job: RunningJob, *, clock: Callable[[], float] = time.monotonic) -> dict[str, Any]:

@@ -77,23 +77,24 @@ def require_held(run: Run, held_run_no: int | None, expected: Mapping[str, int] 
     where = f"Run {run.no}"
     if run.status != RunStatus.SUCCEEDED:
         raise RunNotSucceeded(f"{where} is {run.status}; only a run that succeeded can be decided.")
-    if run.outcome == RunOutcome.APPROVED:
+    if run.outcome == RunOutcome.APPROVED:  # mutant: already-approved
         raise AlreadyApproved(f"{where} was approved by {run.decided_by} before; nothing was changed.")
     if run.outcome == RunOutcome.REJECTED:
         raise AlreadyRejected(f"{where} was rejected by {run.decided_by} before; nothing was changed.")
-    if run.outcome == RunOutcome.OVERTAKEN:
+    if run.outcome == RunOutcome.OVERTAKEN:  # mutant: stale-run
         raise StaleRun(f"A newer run took the place of run {run.no}; decide about that one, if it is held.")
-    if run.outcome != RunOutcome.HELD:
+    if run.outcome != RunOutcome.HELD:  # mutant: not-blocked
         raise NotBlocked(f"{where} is not held; there is nothing to decide.")
     if held_run_no != run.no:
         raise StaleRun(f"A newer run took the place of run {run.no}; nothing was changed.")
+    # mutant: expected-figures
     if expected is not None and dict(expected) != {name: figures_seen(run)[name] for name in expected}:
         raise FiguresChanged(f"{where} was judged anew since you looked; look at its figures again and decide then.")
 
 
 def refuse_while_judged_anew(run: Run) -> None:
     """What would be promoted is a difference to something that consumers see no more."""
-    if run.stage == REJUDGING:
+    if run.stage == REJUDGING:  # mutant: rejudging
         raise FiguresChanged(
             f"Run {run.no} is being judged anew; look at its figures when that is done, and decide then."
         )
@@ -101,7 +102,7 @@ def refuse_while_judged_anew(run: Run) -> None:
 
 def refuse_while_running(feed: Feed) -> None:
     """A run at work may be about to overtake the held one."""
-    if Run.objects.filter(source_id=feed.source_id, status=RunStatus.RUNNING).exists():
+    if Run.objects.filter(source_id=feed.source_id, status=RunStatus.RUNNING).exists():  # mutant: approve-while-running
         raise FeedBusy("A run of this feed is at work. Nothing was changed; decide when it has ended.")
 
 
@@ -119,6 +120,7 @@ def approve(job: RunningJob, run_id: str, actor: dict[str, str], expected: dict[
         make_held_products(cursor, baseline, work.run.no)
         products = FeedRun.objects.get(pk=work.run.pk).products_upserted or 0
         work.log.info("PROMOTE_START", products_to_promote=products)
+        # mutant: approve-missing
         promoted = promote(cursor, HELD, baseline, promotion_of(work, products, accept_absence=True))
         _decided(work, RunOutcome.APPROVED, actor, baseline, observed_at=baseline.next_observed_at)
         work.note(**figures_of(promoted))
@@ -171,7 +173,7 @@ def _decision(job: RunningJob, run_id: str, kind: str) -> Iterator[Work]:
     """The feed's lock around a decision; a rule that refuses it is told by its own event."""
     feed, run = run_of(run_id)
     with tell_refusals(kind, feed, run), log_context(**_told_with(feed, run)), feed_lock(job, feed) as is_ours:
-        if not is_ours:
+        if not is_ours:  # mutant: decision-lock
             raise FeedBusy("A run or another decision is at work. Nothing was changed; try again when it has ended.")
         run.refresh_from_db()
         yield go_on(job, feed, run, stage="promote")
@@ -183,7 +185,7 @@ def tell_refusals(kind: str, feed: Feed, run: Run) -> Iterator[None]:
     try:
         yield
     except Conflict as refusal:
-        log.warning(REFUSED[kind], **_told_with(feed, run), reason=refusal.code)
+        log.warning(REFUSED[kind], **_told_with(feed, run), reason=refusal.code)  # mutant: refusal-logged
         raise
 
 
@@ -192,8 +194,8 @@ def _told_with(feed: Feed, run: Run) -> dict[str, Any]:
 
 
 def _require(work: Work, feed: Feed, baseline: Baseline, expected: Mapping[str, int] | None) -> None:
-    work.run.refresh_from_db()
-    require_held(work.run, baseline.held_run_no, expected)
+    work.run.refresh_from_db()  # mutant: held-refreshed
+    require_held(work.run, baseline.held_run_no, expected)  # mutant: held-required
     refuse_while_running(feed)
 
 

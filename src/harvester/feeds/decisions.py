@@ -83,7 +83,7 @@ def _request(actor: Actor, run_id: UUID, kind: str, expected: Mapping[str, int] 
         refuse_while_running(feed)
         who = {"kind": actor.kind, "id": actor.id, "name": actor.name}
         args: dict[str, Any] = {"run_id": str(run.id), "actor": who, "expected": dict(expected) if expected else None}
-        made = enqueue(kind, {**args, **more}, dedupe_key=f"feeds.decide:{run.id}")
+        made = enqueue(kind, {**args, **more}, dedupe_key=f"feeds.decide:{run.id}")  # mutant: one-decision
         if not made.created:
             raise FeedBusy(f"A decision about run {run.no} is already under way as job {made.job_id}.")
         detail = {"feed": str(feed.id), "job_id": made.job_id, **more}
@@ -120,13 +120,13 @@ def _judge_anew(feed: Feed) -> None:
     held = Run.objects.filter(source_id=feed.source_id, outcome=RunOutcome.HELD).first()
     if held is not None:
         Run.objects.filter(pk=held.pk).update(stage=REJUDGING)
-        enqueue(REJUDGE, {"run_id": str(held.id)})
+        enqueue(REJUDGE, {"run_id": str(held.id)})  # mutant: ignore-rejudges
 
 
 def _reason(text: str) -> str:
     if "\x00" in text or not is_encodable(text):
         raise InvalidInput("reason: it has a NUL or a broken character, which no text here can hold; leave it out.")
     reason = redact_text(text.strip())
-    if not reason or len(reason) > LONGEST_REASON:
+    if not reason or len(reason) > LONGEST_REASON:  # mutant: reason-required
         raise InvalidInput(f"A reason is needed, of at most {LONGEST_REASON:,} characters: others will ask why.")
     return reason

@@ -34,9 +34,9 @@ from harvester.pipeline.promote import Promoted
 log = structlog.get_logger(__name__)
 
 #: Final failures in a row after which a feed stops by itself.
-FAILURES_TO_DISABLE = 3
+FAILURES_TO_DISABLE = 3  # mutant: failures-to-disable
 #: Codes of runs that ended for no fault of the feed.
-UNCOUNTED = (Superseded.code, Abandoned.code, JobCancelled.code)
+UNCOUNTED = (Superseded.code, Abandoned.code, JobCancelled.code)  # mutant: uncounted
 #: Of these, the codes of runs that nobody has to be told about: a newer run exists, or a person asked for the end.
 UNTOLD = (Superseded.code, JobCancelled.code)
 ACTOR = system("feeds")
@@ -50,6 +50,7 @@ _SETTLED = (
 
 def lock_feed_and_source(cursor: Any, feed: Feed) -> tuple[Feed, Baseline]:
     """The feed and its source as they stay until the transaction ends. Everybody locks them in this order."""
+    # mutant: feed-row-locked
     locked = Feed.objects.select_for_update(of=("self",)).select_related("source").get(pk=feed.pk)
     return locked, look(cursor, feed.source_id, lock=True)
 
@@ -71,7 +72,7 @@ def end_promoted(work: Work, feed: Feed, baseline: Baseline, promoted: Promoted)
     work.note(**figures)
     remember_ingested(feed, work.run)
     forget_if_corrected(feed, work.run)
-    _settle_feed(feed, work.run, failures=0)
+    _settle_feed(feed, work.run, failures=0)  # mutant: promoted-settles
     go_on_with_products(feed, work.run, promoted)
     audit.record(ACTOR, "RUN_PROMOTED", "run", work.run.id, detail={"feed": str(feed.id), **figures})
     telling.run_is_good(feed)
@@ -87,7 +88,7 @@ def end_held(work: Work, feed: Feed, baseline: Baseline, verdict: Verdict) -> No
     gates = [finding.gate for finding in verdict.holding]
     _end_run(work.run, RunStatus.SUCCEEDED, outcome=RunOutcome.HELD)
     work.note(**NOTHING_WRITTEN)
-    remember_ingested(feed, work.run)
+    remember_ingested(feed, work.run)  # mutant: hold-remembers
     _settle_feed(feed, work.run, failures=0)
     audit.record(ACTOR, "RUN_HELD", "run", work.run.id, detail={"feed": str(feed.id), "gates": gates})
     telling.run_is_good(feed)
@@ -101,9 +102,9 @@ def end_skipped(work: Work, reason: SkipReason) -> None:
     with work.job.transaction(), connection.cursor() as cursor:
         feed, baseline = lock_feed_and_source(cursor, work.feed)
         _end_run(work.run, RunStatus.SUCCEEDED, outcome=RunOutcome.SKIPPED)
-        work.note(skipped_reason=reason.value, **NOTHING_WRITTEN)
-        _settle_feed(feed, work.run, failures=0)
-        if feed.unchanged_means_seen and _last_ingested_is_shown(feed, baseline):
+        work.note(skipped_reason=reason.value, **NOTHING_WRITTEN)  # mutant: skip-noted
+        _settle_feed(feed, work.run, failures=0)  # mutant: skip-settles
+        if feed.unchanged_means_seen and _last_ingested_is_shown(feed, baseline):  # mutant: unchanged-means-seen
             Source.objects.filter(pk=feed.source_id).update(last_promoted_at=baseline.moment)
         telling.run_is_good(feed)
         complete(work, RunOutcome.SKIPPED)
@@ -128,7 +129,7 @@ def settle_failed(feed: Feed, run: Run, code: str, message: str, *, stage: str |
     failures = feed.consecutive_failures + is_counted
     if is_counted and failures >= FAILURES_TO_DISABLE and feed.status == FeedStatus.ENABLED:
         _disable(feed, failures, message)
-    _settle_feed(feed, run, failures=failures)
+    _settle_feed(feed, run, failures=failures)  # mutant: failure-settles
     Source.objects.filter(pk=feed.source_id).update(last_failure_at=Now())
     if code not in UNTOLD:
         telling.run_has_failed(feed, run, code, message)
@@ -138,14 +139,15 @@ def settle_failed(feed: Feed, run: Run, code: str, message: str, *, stage: str |
 def note_retry(work: Work, error: BaseException, wait_seconds: float) -> None:
     """An attempt failed and there will be another: the run stays RUNNING and shows why."""
     with work.job.transaction():
+        # mutant: retry-error
         Run.objects.filter(pk=work.run.pk).update(error_code=code_of(error), error=message_of(error))
-        work.note(next_try_at=timezone.now() + timedelta(seconds=wait_seconds))
+        work.note(next_try_at=timezone.now() + timedelta(seconds=wait_seconds))  # mutant: retry-time
 
 
 def supersede(work: Work, message: str) -> None:
     """Another run took this one's place, which is no failure of the feed. The transaction is the caller's."""
     fail_run(work.run, Superseded.code, message, stage=work.stage)
-    _tell_failed(work.feed, work.run)
+    _tell_failed(work.feed, work.run)  # mutant: superseded-event
 
 
 def fail_run(run: Run, code: str, message: str, *, stage: str | None = None) -> None:
@@ -175,11 +177,11 @@ def follow_up(feed: Feed, run: Run) -> None:
     """
     asked = feed.manual_run_requested_at
     is_unheeded = feed.takes_file_as_is and run.trigger == Trigger.SCHEDULED
-    pending = asked is not None and (asked > run.started_at or is_unheeded)
+    pending = asked is not None and (asked > run.started_at or is_unheeded)  # mutant: request-pending
     if not pending:
-        feed.manual_run_requested_at = None
+        feed.manual_run_requested_at = None  # mutant: request-cleared
         feed.takes_file_as_is = False
-    enqueuing = pending and feed.status == FeedStatus.ENABLED
+    enqueuing = pending and feed.status == FeedStatus.ENABLED  # mutant: follow-up
     log.debug("MANUAL_RUN_PENDING_CHECK", **fields_of(feed), pending=pending, enqueuing_follow_up=enqueuing)
     if enqueuing:
         made = enqueue(RUN, {"feed_id": str(feed.id), "trigger": Trigger.MANUAL_PENDING.value})
@@ -214,15 +216,15 @@ def _settle_feed(feed: Feed, run: Run, *, failures: int) -> None:
 
 def _last_ingested_is_shown(feed: Feed, baseline: Baseline) -> bool:
     last = feed.last_ingested_run_no
-    if last is None or last != baseline.last_promoted_run_no:
+    if last is None or last != baseline.last_promoted_run_no:  # mutant: last-promoted
         return False
-    return Run.objects.filter(no=last, ignored_at__isnull=True).exists()
+    return Run.objects.filter(no=last, ignored_at__isnull=True).exists()  # mutant: last-not-ignored
 
 
 def _disable(feed: Feed, failures: int, error: str) -> None:
     """Stop the feed; nobody's request waits for a feed that does not run. Saved by the caller."""
     before, feed.status = feed.status, FeedStatus.DISABLED
-    feed.next_run_at = feed.manual_run_requested_at = None
+    feed.next_run_at = feed.manual_run_requested_at = None  # mutant: disabled-request
     feed.takes_file_as_is = False
     audit.record(
         ACTOR,

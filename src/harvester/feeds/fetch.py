@@ -22,7 +22,7 @@ from harvester.guards.remote import RemoteFiles, RemoteStat
 from harvester.guards.transfer import stat_if_allowed
 
 #: Bytes of a file, unless the feed says otherwise.
-MAX_FILE_BYTES = 500 * 1024 * 1024
+MAX_FILE_BYTES = 500 * 1024 * 1024  # mutant: max-file-bytes
 #: A file that was read this long after its time stays as it is unless its time changes. Two seconds would do if the
 #: partner's clock were right; nobody can ask it.
 SETTLING_TIME = timedelta(minutes=10)
@@ -65,6 +65,7 @@ def fetch(work: Work) -> Fetched | SkipReason:
             last_known_mtime=_text(feed.last_remote_mtime),
             last_known_size=feed.last_remote_size,
         )
+        # mutant: same-time-and-size
         if is_unchanged(feed, stat, log.debug) and not (leaves_record_to_take(feed) or _was_read_early(feed, stat)):
             return _skipped(work, SkipReason.UNCHANGED_MTIME)
         return _download(work, remote, stat, read_expected(feed, remote, log))
@@ -75,6 +76,7 @@ def is_unchanged(feed: Feed, stat: RemoteStat, say: Callable[..., object]) -> bo
     if stat.mtime is None or stat.size is None:
         say("STAT_INCOMPLETE", mtime=_text(stat.mtime), size=stat.size)
         return False
+    # mutant: size-compared
     if feed.last_content_hash is None or (feed.last_remote_mtime, feed.last_remote_size) != (stat.mtime, stat.size):
         return False
     say("STAT_UNCHANGED", mtime=_text(stat.mtime), size=stat.size)
@@ -110,10 +112,10 @@ def _download(work: Work, remote: RemoteFiles, first: RemoteStat, expected: Expe
             manifest_rows=expected.rows, fetched_hash=artifact.sha256,
         )  # fmt: skip
         notices.keep(work.run, expected.notices(), judged=[NoticeCode.MANIFEST_UNUSABLE])
-    if ignoring.refuses(feed.source_id, artifact.sha256):
+    if ignoring.refuses(feed.source_id, artifact.sha256):  # mutant: ignored-file
         work.log.info("DOWNLOAD_SKIPPED_UNCHANGED", reason=SkipReason.UNCHANGED_IGNORED.value, hash=artifact.sha256)
         return SkipReason.UNCHANGED_IGNORED
-    if artifact.sha256 == feed.last_content_hash and not leaves_record_to_take(feed):
+    if artifact.sha256 == feed.last_content_hash and not leaves_record_to_take(feed):  # mutant: hash-decides
         return _skipped(work, SkipReason.UNCHANGED_HASH)
     facts = FileFacts(
         sha256=artifact.sha256, size=artifact.size, is_gzip=compression is Compression.GZIP, expected=expected,

@@ -128,7 +128,7 @@ def prove_whole(report: ParseReport, manifest_rows: int | None) -> None:
     Raises:
         CountMismatch, TruncatedFile: it may still be on its way.
     """
-    if manifest_rows is not None and report.rows_read != manifest_rows:
+    if manifest_rows is not None and report.rows_read != manifest_rows:  # mutant: manifest-rows
         raise CountMismatch(
             f"The file has {report.rows_read:,} rows, but the partner's manifest says {manifest_rows:,}. Nothing was "
             "changed. If this stays, ask the partner, or switch the feed's manifest check off."

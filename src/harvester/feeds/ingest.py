@@ -122,7 +122,7 @@ def _ingest(work: Work, slot: Slot, file: RunFile, endings: Endings, *, looks: b
         judged = _judge(work, slot, spool, report)
         if judged is None:
             return False
-        if judged.verdict.passed:
+        if judged.verdict.passed:  # mutant: verdict-passed
             _promote(work, slot, spool, judged, endings)
             keep(work, written)
         else:
@@ -280,7 +280,7 @@ def _facts(found: Match, report: ParseReport, baseline: Baseline, repeats: Repea
         active_seen=found.active_seen,
         promoted_before=baseline.last_promoted_count,
         **asdict(repeats),
-    )
+    )  # mutant: run-facts
 
 
 def _figures(judged: Judged) -> dict[str, object]:
@@ -300,7 +300,7 @@ def _figures(judged: Judged) -> dict[str, object]:
         "seen_success_count": found.active_seen,
         "would_expire_count": max(0, found.active_before - found.active_seen),
         "verdict": judged.verdict.as_json(),
-    }
+    }  # mutant: run-figures
 
 
 def _promote(work: Work, slot: Slot, spool: Spool, judged: Judged, endings: Endings) -> None:
@@ -314,7 +314,7 @@ def _promote(work: Work, slot: Slot, spool: Spool, judged: Judged, endings: Endi
             stage_contents(work.job, slot, spool, with_new=False)
         if new and not is_beside:
             for _ in products:
-                pass
+                pass  # mutant: products-early
     with (
         work.step("promote"),
         beside(products if is_beside else ()) as products_are_there,
@@ -327,8 +327,8 @@ def _promote(work: Work, slot: Slot, spool: Spool, judged: Judged, endings: Endi
         work.job.progress(0, None, "promoting")
         feed, baseline = lock_feed_and_source(cursor, work.feed)
         promoted = promote(cursor, Difference.staged(slot), baseline, promotion_of(work, judged.match.products))
-        products_are_there()
-        endings.promoted(work, feed, baseline, promoted)
+        products_are_there()  # mutant: products-awaited
+        endings.promoted(work, feed, baseline, promoted)  # mutant: promotion-ends
 
 
 def promotion_of(work: Work, products: int, *, accept_absence: bool = False) -> Promotion:

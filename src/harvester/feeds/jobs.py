@@ -20,7 +20,7 @@ CLEAN_UP: Final = "feeds.clean_up"
 #: Where runs wait. What must not wait behind them is urgent: it goes first and has a slot that runs cannot take.
 QUEUE: Final = "feeds"
 #: Of runs and of decisions about them.
-RETRY: Final = RetryPolicy(base=5.0, factor=3.0, attempts=3)
+RETRY: Final = RetryPolicy(base=5.0, factor=3.0, attempts=3)  # mutant: feed-retries
 
 
 def register() -> None:

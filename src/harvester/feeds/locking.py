@@ -18,15 +18,15 @@ from harvester.feeds.work import fields_of
 log = structlog.get_logger(__name__)
 
 #: The first half of the lock's key; "feed". The second is the feed's own number.
-FEED_LOCK: Final = 0x66656564
+FEED_LOCK: Final = 0x66656564  # mutant: lock-class
 
 
 @contextmanager
 def feed_lock(job: RunningJob, feed: Feed) -> Iterator[bool]:
     """Try to take the feed's lock; answers whether it is ours, until the end of the block."""
-    with job.transaction(), connection.cursor() as cursor:
+    with job.transaction(), connection.cursor() as cursor:  # mutant: lock-connection
         cursor.execute("SELECT pg_try_advisory_lock(%s, %s)", [FEED_LOCK, feed.lock_no])
-        is_ours = bool(cursor.fetchone()[0])
+        is_ours = bool(cursor.fetchone()[0])  # mutant: lock-is-ours
     if not is_ours:
         yield False
         return

@@ -14,7 +14,7 @@ INGESTED: Final = (
 #: Another file, or the same file read another way: the next run must not take it for the one that is known.
 READS_ANEW: Final = frozenset({
     "network", "transport", "host", "port", "path", "username", "encoding", "default_currency", "decimal_style",
-    "unknown_stock", "kept_parameters", "max_file_bytes", "max_rows", "max_products",
+    "unknown_stock", "kept_parameters", "max_file_bytes", "max_rows", "max_products",  # mutant: reads-anew
 })  # fmt: skip
 
 

@@ -29,7 +29,7 @@ from harvester.pipeline.parse.findings import storable
 #: Examples that a notice carries, and the characters of each.
 MOST_EXAMPLES, EXAMPLE_CHARACTERS = 10, 200
 #: The share of products with a stronger ID than before above which somebody should look.
-UPGRADE_SHARE = 0.05
+UPGRADE_SHARE = 0.05  # mutant: upgrade-share
 #: The share of stock texts, of those that are not empty, above which unknown ones are listed.
 UNKNOWN_STOCK_SHARE = 0.05
 NAMED_STOCK_TEXTS = 5

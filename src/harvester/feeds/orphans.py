@@ -33,7 +33,7 @@ SELECT r.id, j.state, j.error_type, j.error FROM runs r LEFT JOIN jobs j ON j.id
 WHERE r.kind = 'AFFILIATE_FEED' AND r.status = 'RUNNING' AND (%(source)s::uuid IS NULL OR r.source_id = %(source)s)
   AND (j.id IS NULL OR j.state NOT IN ('pending', 'running', 'retryable'))
 ORDER BY r.no FOR UPDATE OF r SKIP LOCKED
-"""
+"""  # mutant: orphans
 # Runs between two attempts that do not show how the last one ended: the job says it, after the attempt (retryable) or
 # when the next one has begun.
 _UNTOLD_ERRORS = """

@@ -29,7 +29,7 @@ from harvester.kernel.errors import ConfigError, NotFound, TerminalError
 log = structlog.get_logger(__name__)
 
 #: Seconds until a run that met a decision at work looks again.
-BUSY_SECONDS = 60.0
+BUSY_SECONDS = 60.0  # mutant: busy-wait
 #: The same for a run that follows another one: it is put in by the transaction that ends the other, which lets go of
 #: the lock right afterwards.
 FOLLOWING_SECONDS = 2.0
@@ -68,10 +68,11 @@ def _busy(job: RunningJob, feed: Feed, trigger: Trigger) -> dict[str, Any]:
     """Somebody else has the lock: a run at work will honour this request, a decision is over soon."""
     own = Run.objects.filter(job_id=job.id, status=RunStatus.RUNNING).first()
     others = Run.objects.filter(source_id=feed.source_id, status=RunStatus.RUNNING).exclude(job_id=job.id)
-    if not others.exists():
+    if not others.exists():  # mutant: other-run
         seconds = FOLLOWING_SECONDS if trigger is Trigger.MANUAL_PENDING else BUSY_SECONDS
+        # mutant: busy-snooze
         raise Snooze(seconds, "a decision about this feed is at work, or a run of it is just ending")
-    if own is not None:
+    if own is not None:  # mutant: superseded
         log.warning("RETRY_LOCK_CONFLICT", run_id=str(own.id), run_no=own.no, feed_lock_id=feed.lock_no)
         with job.transaction():
             supersede(go_on(job, feed, own), "Another run of the feed is at work; it replaces this one.")
@@ -89,11 +90,11 @@ def _begin(job: RunningJob, feed: Feed, trigger: Trigger) -> Work | None:
     """The run of this job, made before anything outside is asked; none if there is nothing to do."""
     with job.transaction():
         # The feed before its runs, as everybody locks them; and once more, as ending a lost run may change it.
-        feed = Feed.objects.select_for_update(of=("self",)).get(pk=feed.pk)
+        feed = Feed.objects.select_for_update(of=("self",)).get(pk=feed.pk)  # mutant: feed-locked
         note_job_errors(feed)
         close_orphans(feed)
-        feed = Feed.objects.select_related("source").get(pk=feed.pk)
-        own = Run.objects.filter(job_id=job.id).first()
+        feed = Feed.objects.select_related("source").get(pk=feed.pk)  # mutant: feed-read-again
+        own = Run.objects.filter(job_id=job.id).first()  # mutant: run-of-job
         if own is not None:
             return _resume(job, feed, own)
         if not _is_wanted(feed, trigger):
@@ -101,7 +102,7 @@ def _begin(job: RunningJob, feed: Feed, trigger: Trigger) -> Work | None:
         feed.save(update_fields=expect_a_file(feed))
         run = Run.objects.create(
             kind=RunKind.AFFILIATE_FEED, source_id=feed.source_id, trigger=trigger.value, status=RunStatus.RUNNING,
-            job_id=job.id, lease=job.lease, attempt=job.attempt,
+            job_id=job.id, lease=job.lease, attempt=job.attempt,  # mutant: run-created
         )  # fmt: skip
         FeedRun.objects.create(run=run, feed=feed)
     work = Work(job=job, feed=feed, run=run)
@@ -118,7 +119,7 @@ def _resume(job: RunningJob, feed: Feed, run: Run) -> Work | None:
     if newer.exclude(outcome=RunOutcome.SKIPPED).exists():
         supersede(work, "A newer run of the feed ended before this one could go on.")
         return None
-    Run.objects.filter(pk=run.pk).update(lease=job.lease, attempt=job.attempt)
+    Run.objects.filter(pk=run.pk).update(lease=job.lease, attempt=job.attempt)  # mutant: attempt-lease
     FeedRun.objects.filter(pk=run.pk).update(next_try_at=None)
     run.refresh_from_db()
     work.log_when_true("RUN_RESUMED", attempt=job.attempt, max_attempts=job.max_attempts)
@@ -127,13 +128,13 @@ def _resume(job: RunningJob, feed: Feed, run: Run) -> Work | None:
 
 def _is_wanted(feed: Feed, trigger: Trigger) -> bool:
     """Whether a run is to begin: the feed still runs, none is at work, and a request is not honoured yet."""
-    if feed.status != FeedStatus.ENABLED:
+    if feed.status != FeedStatus.ENABLED:  # mutant: feed-enabled
         log.debug("FEED_SKIPPED_STATUS", status=feed.status)
         return False
     if Run.objects.filter(source_id=feed.source_id, status=RunStatus.RUNNING).exists():
         _tell_busy(feed, trigger)
         return False
-    return trigger is Trigger.SCHEDULED or feed.manual_run_requested_at is not None
+    return trigger is Trigger.SCHEDULED or feed.manual_run_requested_at is not None  # mutant: request-open
 
 
 def _attempt(work: Work) -> None:
@@ -171,7 +172,7 @@ def _unavailable(problem: Exception) -> DatabaseUnavailable:
 
 
 def _work(work: Work) -> None:
-    if work.run.artifact_hash:
+    if work.run.artifact_hash:  # mutant: proven-file
         figures = FeedRun.objects.get(pk=work.run.pk)
         ingest(work, work.run.artifact_hash, manifest_rows=figures.manifest_rows)
         return
@@ -185,7 +186,7 @@ def _work(work: Work) -> None:
 
 def _note_failure(work: Work, error: Exception) -> None:
     job = work.job
-    if not isinstance(error, TerminalError) and job.attempt < job.max_attempts:
+    if not isinstance(error, TerminalError) and job.attempt < job.max_attempts:  # mutant: transient-only
         _retry(work, error)
         return
     if isinstance(error, TerminalError):

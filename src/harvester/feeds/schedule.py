@@ -54,5 +54,5 @@ def _claim(job: RunningJob) -> list[tuple[Any, ...]]:
         # Without a dedupe key: the feed's lock alone keeps its runs apart.
         job_ids = enqueue_many(
             NewJob(kind=RUN, args={"feed_id": str(feed[0]), "trigger": Trigger.SCHEDULED.value}) for feed in feeds
-        )
+        )  # mutant: schedule-enqueues
     return [(*feed, job_id) for feed, job_id in zip(feeds, job_ids, strict=True)]

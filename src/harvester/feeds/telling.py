@@ -29,7 +29,7 @@ def run_is_good(feed: Feed) -> None:
 
 def feed_runs_again(feed: Feed) -> None:
     """Somebody re-enabled it; if it is disabled once more, that is news again."""
-    resolve_alert(_key("FEED_AUTO_DISABLED", feed), "The feed was re-enabled.")
+    resolve_alert(_key("FEED_AUTO_DISABLED", feed), "The feed was re-enabled.")  # mutant: enabled-again
 
 
 def hold_is_over(feed: Feed, note: str) -> None:
@@ -39,7 +39,7 @@ def hold_is_over(feed: Feed, note: str) -> None:
 
 def run_has_failed(feed: Feed, run: Run, code: str, message: str) -> None:
     kind = "LIMIT_EXCEEDED" if code in LIMITS else "RUN_FAILED"
-    _raise(kind, feed, f"{feed}: run {run.no} failed ({code})", message, run)
+    _raise(kind, feed, f"{feed}: run {run.no} failed ({code})", message, run)  # mutant: failure-alert
 
 
 def job_has_failed(feed: Feed, job_id: int, code: str, message: str) -> None:
@@ -51,7 +51,7 @@ def job_has_failed(feed: Feed, job_id: int, code: str, message: str) -> None:
 
 
 def run_is_held(feed: Feed, run: Run, verdict: Verdict, baseline: Baseline) -> None:
-    reasons = "\n".join(f"{finding.gate}: {finding.reason}" for finding in verdict.holding)
+    reasons = "\n".join(f"{finding.gate}: {finding.reason}" for finding in verdict.holding)  # mutant: hold-alert
     if baseline.held_run_no:
         hold_is_over(feed, f"Run {run.no} is held in its place.")
     body = f"{reasons}\nNothing that consumers see has changed. Approve or reject the run."

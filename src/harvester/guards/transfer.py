@@ -135,7 +135,7 @@ def _paced(source: BlockSource, path: str, pace: Pace) -> Generator[bytes, None,
 
 
 def _refuse_too_large(path: str, size: int, cap_bytes: int) -> None:
-    if size > cap_bytes:
+    if size > cap_bytes:  # mutant: file-size
         raise FileSizeLimitExceeded(
             f"{path!r} has {size} bytes or more, and at most {cap_bytes} are read. Nothing of it is used. "
             "Check that the path is right; if it is, raise the limit."

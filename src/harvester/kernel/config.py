@@ -178,10 +178,10 @@ class Config:
     )
     keep_alerts_days: int = setting(
         "HARVESTER_KEEP_ALERTS_DAYS", "days that resolved alerts are kept", 90, low=1, high=3650
-    )
+    )  # mutant: keep-alerts
     keep_runs_days: int = setting(
         "HARVESTER_KEEP_RUNS_DAYS", "days that runs of feeds and the files they read are kept", 30, low=1, high=3650
-    )
+    )  # mutant: keep-runs
     slack_webhook_url: str = setting(
         "HARVESTER_SLACK_WEBHOOK_URL",
         "incoming webhook of the Slack channel that alerts go to, https only; unset: alerts are only logged",

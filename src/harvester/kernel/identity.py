@@ -55,7 +55,7 @@ def identity_of(
         Rejected: an identifier cannot be used (the next best would make a second product of the same thing), or there
             is none and the URL cannot be used either.
     """
-    for kind, text in zip(PRIORITY, (item_id, product_id, sku), strict=False):
+    for kind, text in zip(PRIORITY, (item_id, product_id, sku), strict=False):  # mutant: identity-order
         value = clean_identifier(text)
         if value:
             return Identity(type=kind, value=value)

@@ -125,6 +125,7 @@ def parse_price(
         Rejected: with the code to count and the sentence to show.
     """
     cell = _take_apart(text)
+    # mutant: agreed-currency
     code = agreed_currency([*cell.currencies, column_currencies(currency)], currency_code(default_currency))
     shape = _only_shape(cell.shapes, decimal_style, code)
     amount = _exact(shape.plain(cell.number), MINOR_UNITS[code])

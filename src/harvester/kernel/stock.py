@@ -148,7 +148,7 @@ def _read_count(said: str, number: re.Match[str]) -> Stock:
     if not words & _COUNTED or (minus and (more_than or is_least)):
         return Stock.UNKNOWN
     is_zero = not digits.strip("0.,'")
-    if minus or (is_zero and not is_least and not more_than):
+    if minus or (is_zero and not is_least and not more_than):  # mutant: stock-minus
         return Stock.OUT
     is_unclear = (
         # "at least 0" may be none; "(5)" is how accountants write -5; "available 12.05" may name a day.
@@ -162,4 +162,5 @@ def _read_count(said: str, number: re.Match[str]) -> Stock:
 def _joined(said: str, *, without: frozenset[str] = frozenset()) -> str:
     """The words without case, blanks and marks, those of "OutOfStock" like those of "out of stock"."""
     spaced = re.sub("(?<=[a-z])(?=[A-Z])", " ", said)
+    # mutant: stock-marks
     return "".join(word for word in _MARKS.sub(" ", spaced.lower()).split() if word not in without)

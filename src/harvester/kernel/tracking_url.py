@@ -59,8 +59,8 @@ def build_tracking_url(
     """
     values = {"url": url, "sku": sku, "item_id": item_id, "source": source}
     filled = _fill(template, values) if template else None
-    for candidate in (filled, tracked_url):
-        if candidate and is_web_url(candidate):
+    for candidate in (filled, tracked_url):  # mutant: tracked-link
+        if candidate and is_web_url(candidate):  # mutant: page-link
             return candidate
     return url
 
@@ -92,6 +92,7 @@ def _refuse_no_address(template: str) -> None:
 def _fill(template: str, values: dict[str, str | None]) -> str | None:
     """The template with its values, or nothing if one is missing."""
     raw = values["url"] or ""
+    # mutant: url-encoded
     encoded = {name: quote(value or "", safe="", errors="replace") for name, value in values.items()}
     encoded["url_raw"] = raw
     if not all(encoded.get(name) for name in re.findall(_PLACEHOLDER, template)):

@@ -137,9 +137,9 @@ def link_identity(text: str | None, rules: LinkRules = NO_NETWORK) -> str:
 
 
 def _identity(text: str | None, rules: LinkRules, is_dropped: Callable[[str], bool]) -> str:
-    url = split_url(unwrap_tracked(text, rules))
+    url = split_url(unwrap_tracked(text, rules))  # mutant: unwrap-tracked
     port = "" if url.port is None else f":{url.port}"
-    path = _normalize(url.path).rstrip("/")
+    path = _normalize(url.path).rstrip("/")  # mutant: trailing-slash
     kept = sorted(_normalize_pair(pair) for pair in url.pairs if not is_dropped(_name(pair)))
     query = "?" + "&".join(kept) if kept else ""
     return f"{url.host}{port}{path}{query}"

@@ -52,6 +52,7 @@ class Baseline:
     @property
     def active_since(self) -> datetime | None:
         """Products last seen before this moment are not on sale any more; none if they never grow old."""
+        # mutant: active-since
         return self.effective_now - timedelta(hours=self.expiry_hours) if self.expiry_hours else None
 
     @property

@@ -23,7 +23,7 @@ _OVERTAKEN = "UPDATE runs SET outcome = 'OVERTAKEN', decided_at = %(moment)s WHE
 # The clock has stood still since the first of them was held; a newer one does not start it.
 _SOURCE = """
 UPDATE sources SET held_run_no = %(run)s, held_since = coalesce(held_since, %(moment)s) WHERE id = %(source)s
-"""
+"""  # mutant: source-held
 # Another run may have made the same products meanwhile, and ended without promoting them.
 _KNOWN_MEANWHILE = """
 UPDATE held_changes h SET product_id = p.id, is_new = false, is_content = true
@@ -41,7 +41,7 @@ FROM held_changes h WHERE h.source_id = %(source)s AND h.run_no = %(run)s AND h.
 _RELEASE = """
 UPDATE sources SET held_run_no = NULL, held_since = NULL, frozen = frozen + (%(moment)s - held_since)
 WHERE id = %(source)s
-"""
+"""  # mutant: source-released
 
 
 def hold(cursor: Any, slot: Slot, baseline: Baseline, run_no: int) -> None:
@@ -52,7 +52,7 @@ def hold(cursor: Any, slot: Slot, baseline: Baseline, run_no: int) -> None:
     cursor.execute(_KEEP.format(changes=slot.changes, contents=slot.contents), values)
     keep_told(cursor, baseline.source_id, run_no)
     if baseline.held_run_no:
-        cursor.execute(_OVERTAKEN, values)
+        cursor.execute(_OVERTAKEN, values)  # mutant: hold-overtakes
     cursor.execute(_SOURCE, values)
 
 
@@ -67,7 +67,7 @@ def make_held_products(cursor: Any, baseline: Baseline, run_no: int) -> None:
 def drop_held(cursor: Any, baseline: Baseline, run_no: int) -> None:
     """After a person rejected a run: its difference goes, and the time that it was held stays lost."""
     values = _values(baseline, run_no)
-    cursor.execute(_DROP, values)
+    cursor.execute(_DROP, values)  # mutant: reject-drops
     cursor.execute(_RELEASE, values)
 
 

@@ -71,7 +71,7 @@ def stage(
     """
     with job.transaction(), connection.cursor() as cursor:
         prepare_session(cursor)
-        cursor.execute("SELECT clear_staging(%s)", [slot.number])
+        cursor.execute("SELECT clear_staging(%s)", [slot.number])  # mutant: empty-staging
         copy_in(cursor, slot.rows, ROW_COLUMNS, _spooled(job, parsing, spool, position, on_block))
         duplicates = parsing.report.duplicates
         if duplicates and duplicates.count:
@@ -134,7 +134,7 @@ def add_new_products(
     done = 0
     for products in ahead(blocks):
         job.check()
-        with around_block(products.height), job.transaction(), connection.cursor() as cursor:
+        with around_block(products.height), job.transaction(), connection.cursor() as cursor:  # mutant: load-fenced
             # The promotion's commit makes what was logged before it durable too; until then nobody relies on it.
             cursor.execute("SET LOCAL synchronous_commit = off")
             copy_in(cursor, "source_products", products.columns, [products])

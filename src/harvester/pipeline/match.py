@@ -76,7 +76,7 @@ SELECT count(*), count(*) FILTER (WHERE identity_type = 4), count(*) FILTER (WHE
     count(*) FILTER (WHERE is_price AND NOT is_unsure AND last_signature = signature),
     count(*) FILTER (WHERE last_amount IS NOT NULL AND last_signature IS DISTINCT FROM signature AND {is_tenfold})
 FROM matched
-""".replace("{is_tenfold}", _IS_TENFOLD.format(row="matched", last="matched"))
+""".replace("{is_tenfold}", _IS_TENFOLD.format(row="matched", last="matched"))  # mutant: match-rows
 
 # What was there before: on sale; and whatever would be missing if the run had not seen it.
 _BEFORE = """
@@ -96,7 +96,7 @@ FROM {changes} u CROSS JOIN LATERAL (
     ORDER BY l.observed_at DESC, l.run_no DESC LIMIT 1
 ) n
 WHERE u.is_unsure AND c.line = u.line AND n.signature = c.signature AND n.created_at > {due_of_change}
-"""
+"""  # mutant: settle-unsure
 
 # Made by an attempt that came to no promotion: to everybody but the table as new as a product that is not there. Not
 # asked in the large join, which lives on the index of identities alone.
@@ -271,8 +271,9 @@ def _part_of_match(some: str) -> str:
 
 def _due(baseline: Baseline) -> list[datetime]:
     """For each group of products, the moment before which a price is to be confirmed now."""
-    heartbeat = timedelta(hours=baseline.heartbeat_hours)
+    heartbeat = timedelta(hours=baseline.heartbeat_hours)  # mutant: heartbeat
     parts = DUE_GROUPS * HEARTBEAT_SPREAD
+    # mutant: heartbeat-spread
     return [baseline.moment - heartbeat * (parts - group) / parts for group in range(DUE_GROUPS)]
 
 

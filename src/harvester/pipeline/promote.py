@@ -97,7 +97,7 @@ INSERT INTO prices (source_id, source_product_id, observed_at, run_no, signature
 SELECT %(source)s, c.product_id, %(observed)s, %(run)s, c.signature, %(run_type)s, c.amount, c.currency,
     c.original_amount, c.promotion, c.in_stock, %(moment)s
 FROM {changes} c WHERE c.is_price
-"""
+"""  # mutant: promoted-prices
 
 _CONTENTS = f"""
 UPDATE source_products p SET content_hash = c.content_hash, updated_run_no = %(run)s, updated_at = %(moment)s,
@@ -156,12 +156,12 @@ UPDATE offers o SET
     seen_until = NULL, absence_accepted = false
 FROM {changes} c
 WHERE o.source_id = %(source)s AND o.product_id = c.product_id AND c.has_offer AND (c.is_price OR c.is_back)
-"""
+"""  # mutant: known-offers
 _MISSING_OFFERS = """
 UPDATE offers o SET seen_until = coalesce(o.seen_until, %(promoted_at)s::timestamptz + %(lost)s),
     absence_accepted = o.absence_accepted OR %(accept)s
 FROM {changes} c WHERE o.source_id = %(source)s AND o.product_id = c.product_id AND c.is_missing
-"""
+"""  # mutant: missing-offers
 # An offer that was not there when the difference was found may be there again, as present as it was before the run.
 _SEEN_AGAIN = """
 UPDATE offers o SET seen_until = NULL, absence_accepted = false
@@ -195,7 +195,7 @@ UPDATE sources SET last_promoted_run_no = %(run)s, last_promoted_at = %(moment)s
     last_promoted_hash = %(hash)s, last_observed_at = %(observed)s, content_hash_version = %(content_version)s,
     held_run_no = NULL, held_since = NULL, frozen = '0', last_success_at = %(moment)s, failure_streak = 0
 WHERE id = %(source)s
-"""
+"""  # mutant: source-promoted
 # Corrections are rare; where one is valid, its readers' truth is made the slow and certain way. So it is for products
 # that show the price of another kind of run; whose price was just written shows this one's.
 _CORRECTED = """
@@ -239,7 +239,7 @@ def promote(cursor: Any, difference: Difference, baseline: Baseline, promotion: 
         run(_SHIFT)
         run(_SHIFT_HIDDEN)
     prices = run(_PRICES)
-    before_images.keep(cursor, difference.changes, values)
+    before_images.keep(cursor, difference.changes, values)  # mutant: replaced-kept
     changed = run(_CONTENTS)
     if changed:
         lock_words(cursor, baseline.source_id)
@@ -256,12 +256,12 @@ def promote(cursor: Any, difference: Difference, baseline: Baseline, promotion: 
     missing = run(_MISSING_OFFERS)
     run(_ABSENCES)
     expired = _expired(cursor, values) if baseline.last_promoted_at and baseline.expiry_hours else 0
-    _apply_corrections(cursor, difference, values)
+    _apply_corrections(cursor, difference, values)  # mutant: corrections-applied
     run(_SEEN_AGAIN)
     run(_SEEN_HIDDEN)
     run(_SOURCE)
     if baseline.held_run_no:
-        run(_OVERTAKEN)
+        run(_OVERTAKEN)  # mutant: promotion-overtakes
     run(_REFUSES_NO_MORE)
     if promotion.accept_absence:
         run(_REPEATS_ACCEPTED)

@@ -22,7 +22,7 @@ CREATE TABLE sources (
     visibility             text COLLATE "C" NOT NULL DEFAULT 'ELIGIBLE'
                            CHECK (visibility IN ('ELIGIBLE', 'INELIGIBLE')),
     -- Freshness. No expiry means never stale; that is for sources without a feed.
-    expiry_hours           smallint CONSTRAINT expiry_hours_range CHECK (expiry_hours BETWEEN 1 AND 168),
+    expiry_hours           smallint CONSTRAINT expiry_hours_range CHECK (expiry_hours BETWEEN 1 AND 168), -- mutant: expiry-hours
     max_hold_hours         smallint NOT NULL DEFAULT 168 CHECK (max_hold_hours BETWEEN 1 AND 720),
     frozen                 interval NOT NULL DEFAULT '0' CHECK (frozen >= '0'),
     held_run_no            bigint,
@@ -60,7 +60,7 @@ CREATE TABLE runs (
     started_at      timestamptz NOT NULL DEFAULT clock_timestamp(),
     finished_at     timestamptz,
     duration_ms     bigint,
-    job_id          bigint UNIQUE,
+    job_id          bigint UNIQUE, -- mutant: job-has-one-run
     lease           uuid,
     attempt         smallint NOT NULL DEFAULT 1,
     stage           text COLLATE "C",
@@ -78,10 +78,11 @@ CREATE TABLE runs (
 );
 CREATE INDEX runs_source ON runs (source_id, started_at);
 CREATE INDEX runs_started ON runs (started_at);
-CREATE UNIQUE INDEX runs_one_held_per_source ON runs (source_id) WHERE outcome = 'HELD';
+CREATE UNIQUE INDEX runs_one_held_per_source ON runs (source_id) WHERE outcome = 'HELD'; -- mutant: one-held-run
 CREATE INDEX runs_ignored ON runs (no) WHERE ignored_at IS NOT NULL;
 
 -- A run's trigger, its number and, once known, the hash of what it read never change: a retry must not mix two files.
+-- mutant: artifact-hash-once
 CREATE FUNCTION keep_run_identity() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF NEW.trigger IS DISTINCT FROM OLD.trigger OR NEW.source_id IS DISTINCT FROM OLD.source_id
@@ -172,7 +173,7 @@ CREATE TABLE prices (
     run_no            bigint NOT NULL,
     signature         uuid NOT NULL,
     run_type          text COLLATE "C" NOT NULL,
-    amount            numeric(14, 4) NOT NULL CHECK (amount > 0),
+    amount            numeric(14, 4) NOT NULL CHECK (amount > 0), -- mutant: price-decimals
     currency          text COLLATE "C" NOT NULL,
     original_amount   numeric(14, 4),
     promotion         text,
@@ -304,6 +305,7 @@ CREATE INDEX product_links_review ON product_links (updated_at) WHERE status = '
 
 -- The clock of a source: it stands still while a run is held, for max_hold_hours at the most, and never jumps.
 -- Reckoned without a time zone: a day of an interval has 23 or 25 hours in some zones on some days.
+-- mutant: effective-now
 CREATE FUNCTION effective_now(moment timestamptz, frozen interval, held_since timestamptz, max_hold_hours smallint)
 RETURNS timestamptz LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
     SELECT (moment AT TIME ZONE 'UTC' - least(frozen + greatest(moment - held_since, interval '0'),

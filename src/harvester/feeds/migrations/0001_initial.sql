@@ -80,7 +80,7 @@ CREATE TABLE feed_runs (
     active_count_before     bigint,
     seen_success_count      bigint,
     would_expire_count      bigint,
-    is_partial              boolean NOT NULL DEFAULT false CHECK (NOT is_partial),
+    is_partial              boolean NOT NULL DEFAULT false CHECK (NOT is_partial), -- mutant: never-partial
     -- What the gates said: one object for each, with its figures and thresholds.
     verdict                 jsonb NOT NULL DEFAULT '[]',
     rejects                 jsonb NOT NULL DEFAULT '{}',

@@ -9,7 +9,7 @@ NETWORK = Network(
     name="google_merchant",
     label="Google Merchant",
     aliases={
-        Field.ITEM_ID: ("id",),
+        Field.ITEM_ID: ("id",),  # mutant: google-item-id
         Field.SKU: ("sku",),
         Field.TITLE: ("title",),
         # Variants of a product may share one canonical link, so only the link is the page of the item.

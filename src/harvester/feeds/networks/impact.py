@@ -53,7 +53,7 @@ NETWORK = Network(
     label="Impact",
     aliases={
         Field.ITEM_ID: ("Catalog Item Id", "Item Id"),
-        Field.SKU: ("SKU", "Merchant SKU", "Product SKU", "Unique Merchant SKU", "Id"),
+        Field.SKU: ("SKU", "Merchant SKU", "Product SKU", "Unique Merchant SKU", "Id"),  # mutant: impact-sku
         Field.TITLE: ("Name", "Product Name", "Title"),
         Field.URL: ("Url", "Product URL", "Link"),
         Field.LANDING_URL: ("Original Url",),

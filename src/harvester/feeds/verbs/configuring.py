@@ -20,7 +20,7 @@ from harvester.guards import secrets
 from harvester.kernel.actor import Actor
 from harvester.kernel.errors import Conflict, InvalidInput, NotFound
 
-DEFAULT_EXPIRY_HOURS = 48
+DEFAULT_EXPIRY_HOURS = 48  # mutant: default-expiry
 #: Another server: the keys of the old one say nothing about it.
 _ANOTHER_SERVER = frozenset({"host", "port", "transport"})
 
@@ -135,7 +135,7 @@ def _apply(feed: Feed, changed: Mapping[str, Any]) -> list[str]:
         setattr(feed, name, value)
     columns = list(changed)
     if READS_ANEW & changed.keys():
-        columns += forget_ingested(feed)
+        columns += forget_ingested(feed)  # mutant: forget-ingested
     if _ANOTHER_SERVER & changed.keys():
         feed.host_keys = feed.seen_host_key = ""
         columns += ["host_keys", "seen_host_key"]
@@ -170,7 +170,7 @@ def _change_expiry_hours(actor: Actor, feed: Feed, source: Source, hours: int) -
     before = source.expiry_hours
     if hours == before:
         return
-    if source.held_run_no is not None:
+    if source.held_run_no is not None:  # mutant: expiry-while-held
         raise RunHeld(
             f"expiry_hours of {source} cannot be changed while run {source.held_run_no} is held; approve or reject it "
             "first."

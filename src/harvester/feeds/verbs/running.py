@@ -82,7 +82,7 @@ def _request(actor: Actor, feed: Feed, trigger: Trigger, *, force: bool = False,
     if force:
         ignoring.lift_refusals(feed.source_id)
     # Without a dedupe key: a job that is about to end would swallow this request.
-    made = enqueue(RUN, {"feed_id": str(feed.id), "trigger": trigger.value})
+    made = enqueue(RUN, {"feed_id": str(feed.id), "trigger": trigger.value})  # mutant: request-enqueues
     tell(actor, feed, "MANUAL_RUN_REQUESTED", job_id=made.job_id, force=force, **detail)
     _tell_if_at_work(feed)
     tell_enqueued(feed, trigger, made.job_id)

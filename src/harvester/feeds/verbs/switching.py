@@ -78,7 +78,7 @@ def _switch(actor: Actor, feed_id: UUID, before: FeedStatus, after: FeedStatus, 
         feed.manual_run_requested_at, feed.takes_file_as_is = None, False
     changed = ["status"]
     if before is FeedStatus.DISABLED:
-        feed.consecutive_failures = 0
+        feed.consecutive_failures = 0  # mutant: enable-clears-count
         changed.append("consecutive_failures")
         feed_runs_again(feed)
     save(feed, "next_run_at", "manual_run_requested_at", "takes_file_as_is", *changed)

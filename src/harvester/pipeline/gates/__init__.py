@@ -14,7 +14,7 @@ from harvester.pipeline.gates.repeats_ignored import repeats_ignored
 from harvester.pipeline.gates.url_hash import url_hash
 
 #: In the order in which people should hear of them.
-GATES = (expiry_spike, baseline_shrunk, url_hash, price_shock, repeats_ignored, reject_share)
+GATES = (expiry_spike, baseline_shrunk, url_hash, price_shock, repeats_ignored, reject_share)  # mutant: gates
 
 __all__ = ["GATES", "Finding", "RunFacts", "Thresholds", "Verdict", "judge"]
 

@@ -53,7 +53,7 @@ class RunFacts:
     @property
     def missing(self) -> int:
         """Products that were on sale and were not seen. More seen than there were would be a fault of the counting."""
-        return max(0, self.active_before - self.active_seen)
+        return max(0, self.active_before - self.active_seen)  # mutant: missing-products
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -122,7 +122,7 @@ def _read_header(head: bytes, start: int, network: Network) -> _Header:
     """The header under the delimiter that makes most known columns of it."""
     readings = [reading for mark in network.delimiters if (reading := _header_under(mark, head, start, network))]
     best = max(readings, key=lambda reading: len(reading.binding.columns), default=None)
-    if best is None or missing(best.binding):
+    if best is None or missing(best.binding):  # mutant: header-recognized
         raise unreadable(head[start:], best and best.binding, best.delimiter if best else "", network)
     return best
 

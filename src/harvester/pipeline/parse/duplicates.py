@@ -187,7 +187,7 @@ class ProductTracker:
     def _compared(self, key: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
         """An order in which the rows of a product stand together, the last one behind, and which of them lost."""
         # A stable sort leaves the rows of a product in the order of the file.
-        order = np.argsort(key, kind="stable")
+        order = np.argsort(key, kind="stable")  # mutant: duplicates-sorted
         is_lost = _equals_next(key[order])
         for other in self._keys[1:]:
             is_lost &= _equals_next(other.values[order])

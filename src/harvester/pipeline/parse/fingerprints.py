@@ -32,7 +32,7 @@ def signature(currencies: frozenset[str]) -> pl.Expr:
         _amount_text("original_amount", decimals).fill_null(""),
         pl.when("in_stock").then(pl.lit("in")).otherwise(pl.lit("out")),
         "promotion",
-    )
+    )  # mutant: signature-parts
     return sha256(text).str.head(DIGITS)
 
 

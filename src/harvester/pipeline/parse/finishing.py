@@ -68,6 +68,7 @@ def _finishing(present: frozenset[str], spares: frozenset[str], currencies: froz
     """
     by_item, by_sku = pl.col("item_id") != "", pl.col("sku") != ""
     identity_type = pl.when(by_item).then(_BY_ITEM_ID).when(by_sku).then(_BY_SKU).otherwise(BY_URL)
+    # mutant: identity-value
     identity_value = pl.when(by_item).then("item_id").when(by_sku).then("sku").otherwise("url_hash")
     return [
         [

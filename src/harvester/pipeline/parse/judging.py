@@ -28,7 +28,7 @@ _FAULTS: Final = (
     "item_id_fault",
     "sku_fault",
     "stock_fault",
-)
+)  # mutant: row-faults
 _WARNINGS: Final = {
     WarningCode.UNKNOWN_STOCK: "unknown_stock",
     WarningCode.BAD_GTIN: "bad_gtin",
@@ -67,7 +67,7 @@ def judged(rows: pl.DataFrame, block: Block) -> tuple[pl.DataFrame, Findings, ND
 @cache
 def _first_fault(present: tuple[str, ...]) -> pl.Expr:
     """Of each row the first fault that there is, the title's among those that are present in columns."""
-    untitled = pl.when(pl.col("title") == "").then(NUMBER[Fault.NO_TITLE]).otherwise(0)
+    untitled = pl.when(pl.col("title") == "").then(NUMBER[Fault.NO_TITLE]).otherwise(0)  # mutant: title-required
     fault = pl.lit(0, FAULT_TYPE)
     for name in reversed(_FAULTS):
         if name in present or name == _TITLE_FAULT:

@@ -233,7 +233,7 @@ def _judging() -> list[pl.Expr]:
         .when(~on_sale & ~is_listed)
         .then(NUMBER[Fault.PRICE_ZERO])
         .otherwise(0)
-    )
+    )  # mutant: price-zero
     return [
         pl.when(on_sale).then(sale).when(is_listed).then(listed).alias("amount"),
         pl.when(original > 0).then(original).when(on_sale & is_listed).then(listed).alias("before"),

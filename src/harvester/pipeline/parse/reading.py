@@ -24,7 +24,7 @@ from harvester.pipeline.parse.known import Known, Part, key_of
 from harvester.pipeline.parse.rows import ParseSettings, RowReader
 
 #: Rows of a test run.
-TEST_ROWS = 100
+TEST_ROWS = 100  # mutant: test-rows
 _TEST_CHUNK_BYTES = 64 * 1024
 #: Polars leaves the interpreter's lock alone, so blocks can be read side by side. More than these bring little.
 _MOST_THREADS = 4
