@@ -12,7 +12,8 @@ from django.db import DatabaseError, connection
 from harvester.catalog.states import RunKind
 from harvester.catalog.words import come_later
 from harvester.engine.beside import MAY_WAIT, beside
-from harvester.engine.errors import JobSignal
+from harvester.engine.errors import LeaseLost
+from harvester.engine.settle import DATABASE_LOST
 from harvester.feeds import file_end, notices
 from harvester.feeds.ending import end_held, end_promoted, lock_feed_and_source
 from harvester.feeds.errors import NoValidProducts
@@ -162,14 +163,14 @@ def _read(work: Work, slot: Slot, spool: Spool, kept: RunFile, *, looks: bool) -
 
 @contextmanager
 def _kept_anyway(work: Work, report: ParseReport) -> Iterator[None]:
-    """What was found is kept with the run, also if the file turns out to be of no use on the way."""
+    """Keep what was found with the run, however parsing ends; an attempt that lost its job writes nothing."""
     try:
         yield
-    except JobSignal:
+    except LeaseLost:
         raise
     except Exception:
-        # If the database is what failed, this fails too, and the first error says more.
-        with suppress(DatabaseError), work.job.transaction():
+        # If the database does not answer, the first error says more.
+        with suppress(DatabaseError, *DATABASE_LOST), work.job.transaction():
             keep_findings(work, report)
         raise
     with work.job.transaction():

@@ -178,15 +178,21 @@ class Parsing:
         return self.report
 
     def _read(self) -> Generator[Part]:
-        """Blocks read side by side, in their order, and never more of them than threads."""
+        """Yield blocks read side by side, in their order, and never more of them than threads.
+
+        An error of the file is raised after the blocks before it, so that what was found in them is known.
+        """
+        errors: list[Exception] = []
         with ThreadPoolExecutor(self._threads, thread_name_prefix="parse") as pool:
-            blocks = self._blocks()
+            blocks = _until_error(self._blocks(), errors)
             if self._known:
                 # Rows that are known come fast and take room, so few of them wait.
                 looked = _in_order(pool, self._known.look, self._known.while_looking(blocks), waiting=1)
                 together = self._known.together(looked, self._block_bytes // 2)
                 yield from _in_order(pool, partial(self._known.read, reader=self._rows), together, waiting=1)
             yield from _in_order(pool, self._part, blocks, waiting=self._threads)
+        for error in errors:
+            raise error
 
     def _part(self, block: Block) -> Part:
         if self._known:
@@ -249,6 +255,14 @@ def _in_order(pool: ThreadPoolExecutor, work: Callable[[T], R], items: Iterable[
             yield working.popleft().result()
     while working:
         yield working.popleft().result()
+
+
+def _until_error(items: Iterable[T], errors: list[Exception]) -> Iterator[T]:
+    """Yield the items; if that fails, end as if there were no more, and add the error to `errors`."""
+    try:
+        yield from items
+    except Exception as error:  # noqa: BLE001 - the caller raises it
+        errors.append(error)
 
 
 def _rechunked(chunks: Iterable[bytes], size: int) -> Iterator[bytes]:
