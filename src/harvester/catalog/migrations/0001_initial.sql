@@ -82,7 +82,6 @@ CREATE UNIQUE INDEX runs_one_held_per_source ON runs (source_id) WHERE outcome =
 CREATE INDEX runs_ignored ON runs (no) WHERE ignored_at IS NOT NULL;
 
 -- A run's trigger, its number and, once known, the hash of what it read never change: a retry must not mix two files.
--- mutant: artifact-hash-once
 CREATE FUNCTION keep_run_identity() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF NEW.trigger IS DISTINCT FROM OLD.trigger OR NEW.source_id IS DISTINCT FROM OLD.source_id
@@ -305,7 +304,6 @@ CREATE INDEX product_links_review ON product_links (updated_at) WHERE status = '
 
 -- The clock of a source: it stands still while a run is held, for max_hold_hours at the most, and never jumps.
 -- Reckoned without a time zone: a day of an interval has 23 or 25 hours in some zones on some days.
--- mutant: effective-now
 CREATE FUNCTION effective_now(moment timestamptz, frozen interval, held_since timestamptz, max_hold_hours smallint)
 RETURNS timestamptz LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
     SELECT (moment AT TIME ZONE 'UTC' - least(frozen + greatest(moment - held_since, interval '0'),

@@ -23,7 +23,6 @@ DROP VIEW active_offers;
 ALTER TABLE offers DROP COLUMN tsv;
 -- A column that was dropped stays in the rows until they are written anew.
 CLUSTER offers USING offers_pkey;
--- mutant: active-offers
 CREATE VIEW active_offers AS
 SELECT o.*, w.retailer_id, w.is_shown
 FROM offers o JOIN source_windows w ON w.source_id = o.source_id

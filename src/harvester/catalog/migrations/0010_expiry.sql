@@ -14,7 +14,6 @@ RETURNS timestamptz LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
 $$;
 
 -- As before, and when the last of a source's offers disappears: those that its last promoted run saw.
--- mutant: source-windows
 CREATE OR REPLACE VIEW source_windows AS
 SELECT s.id AS source_id, s.retailer_id, s.kind, s.last_promoted_at, s.expiry_hours, s.visibility,
        effective_now(statement_timestamp(), s.frozen, s.held_since, s.max_hold_hours) AS effective_now,

@@ -71,7 +71,6 @@ RETURNS numeric[] LANGUAGE sql STABLE PARALLEL SAFE AS $$
             AND correction_applies(c, s.retailer_id, source, product, run, observed, price_kind, raw_amount, raw_currency)) f
 $$;
 
--- mutant: readable-prices
 CREATE OR REPLACE VIEW readable_prices AS
 SELECT p.source_id, p.source_product_id AS product_id, p.currency,
        f.reading[1] AS amount, f.reading[2] AS original_amount,
