@@ -12,14 +12,14 @@ pytestmark = pytest.mark.browser
 def test_an_admin_makes_a_key_and_revokes_it(admin):
     page = admin.page
     admin.go("/api-keys/")
-    page.get_by_role("link", name="Make a key").click()
+    page.get_by_role("link", name="Create key").click()
     page.get_by_label("Name").fill("price site")
     page.get_by_label("offers:read").check()
-    page.get_by_role("button", name="Make the key").click()
-    expect(page.get_by_role("heading", name="Keep this key now")).to_be_visible()
+    page.get_by_role("button", name="Create key").click()
+    expect(page.get_by_role("heading", name="Copy this key now")).to_be_visible()
     token = page.locator("#api-key").inner_text()
     assert api_keys.of_token(token).name == "price site"
-    page.get_by_role("link", name="I have kept it").click()
+    page.get_by_role("link", name="I have copied it").click()
     assert token not in page.content()
     page.get_by_role("button", name="Revoke").click()
     page.get_by_role("dialog").get_by_role("button", name="Revoke").click()
@@ -32,7 +32,7 @@ def test_a_form_without_a_scope_keeps_what_was_typed(admin):
     page = admin.page
     admin.go("/api-keys/add/")
     page.get_by_label("Name").fill("price site")
-    page.get_by_role("button", name="Make the key").click()
+    page.get_by_role("button", name="Create key").click()
     expect(page.get_by_role("alert")).to_have_text("This field is required.")
     expect(page.get_by_label("Name")).to_have_value("price site")
 

@@ -153,7 +153,7 @@ def violations(visit, path) -> list[tuple]:
 def test_the_page_for_nothing_is_ours(viewer):
     viewer.expected.append("404")
     viewer.go("/nothing-here/")
-    expect(viewer.page.get_by_role("heading", name="There is nothing here")).to_be_visible()
+    expect(viewer.page.get_by_role("heading", name="Page not found")).to_be_visible()
     viewer.page.get_by_role("link", name="Go to the dashboard").click()
     viewer.page.wait_for_url(f"{viewer.base}/")
 

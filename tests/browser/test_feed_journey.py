@@ -100,7 +100,7 @@ def test_a_feed_is_set_up_tested_enabled_and_run(admin, partner):
         press(admin, "Run now")
         expect(page.get_by_text("Run queued.")).to_be_visible()
         page.evaluate("() => { window.stayed = true; }")
-        expect(page.locator("#headline")).to_contain_text("At work", timeout=SLOW)
+        expect(page.locator("#headline")).to_contain_text("Running", timeout=SLOW)
         partner.gate.set()
         expect(page.locator("#headline")).to_contain_text("Promoted", timeout=SLOW)
         assert page.evaluate("() => window.stayed"), "without a reload"

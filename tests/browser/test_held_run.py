@@ -97,7 +97,7 @@ def test_an_open_question_stays_and_other_figures_are_a_message(world, held, ope
     with page.expect_response(lambda answer: answer.url.endswith(f"/runs/{held.no}/"), timeout=30_000):
         pass
     page.get_by_role("dialog").get_by_role("button", name="Approve").click()
-    expect(page.get_by_role("alert")).to_contain_text("was judged anew since you looked")
+    expect(page.get_by_role("alert")).to_contain_text("was checked again since you looked")
     expect(page.locator("#ask-approve input[name=products_missing]")).to_have_value("35")
 
 

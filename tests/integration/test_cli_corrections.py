@@ -95,4 +95,4 @@ def test_the_review_queue_is_worked_off(shop, hammer):
     assert harvester("review", "link", "Shop feed", numbers[1], made).code == 4
     assert harvester("review", "reopen", "Shop feed", numbers[1]).code == 0
     assert harvester("review", "link", "Shop feed", numbers[1], made).code == 0
-    assert "Nothing waits" in harvester("review", "list").out
+    assert "Nothing to review" in harvester("review", "list").out

@@ -72,7 +72,7 @@ def test_an_admin_revokes_a_key_once(admin):
 def test_others_see_keys_and_no_way_to_change_them(client, role):
     client.force_login(person("vera", role))
     key = stored_key()
-    assert "Make a key" not in words(client.get("/api-keys/"))
+    assert "Create key" not in words(client.get("/api-keys/"))
     assert "Revoke" not in words(client.get(f"/api-keys/{key.pk}/"))
 
 

@@ -52,7 +52,7 @@ def test_the_list_is_by_name_and_tells_what_matters(viewer):
     failed = run(shown, "FAILED", error_code="AUTH_FAILED", error="no")
     answer = viewer.get("/feeds/")
     assert listed(answer) == ["A", "B", "C"]
-    for words in ("Enabled", f"#{failed.no}", "60 min ago", "Every 6 h", "1,234", "When asked"):
+    for words in ("Enabled", f"#{failed.no}", "60 min ago", "Every 6 h", "1,234", "Manual"):
         assert words in text(answer), words
     assert "77" not in text(answer), "nobody sees the products of a source that is not the primary"
 
@@ -299,10 +299,10 @@ def test_a_test_that_met_an_unknown_key_asks_an_admin_for_it(admin):
 @pytest.mark.parametrize(
     ("state", "more", "words", "live"),
     [
-        ("pending", {}, "Waits for a worker", True),
+        ("pending", {}, "Waiting for a worker", True),
         ("running", {"progress": '{"done": 5, "total": 10, "note": "downloading"}'}, "Downloading", True),
         ("failed", {"error": "The worker ran out of memory."}, "The worker ran out of memory.", False),
-        ("succeeded", {}, "has been cleared away", False),
+        ("succeeded", {}, "result was deleted", False),
     ],
 )
 def test_a_test_without_a_result_says_how_it_stands(viewer, state, more, words, live):

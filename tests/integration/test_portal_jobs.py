@@ -244,7 +244,7 @@ def test_what_jobs_say_is_inert(viewer):
 def test_an_unknown_job_is_a_page_of_ours(viewer, address):
     answer = viewer.get(address)
     assert answer.status_code == 404
-    assert "There is nothing here" in answer.content.decode()
+    assert "Page not found" in answer.content.decode()
 
 
 @pytest.mark.parametrize(

@@ -104,7 +104,7 @@ def test_a_run_shows_its_figures_gates_rows_and_columns(world, viewer):
     for words in (
         "Rows read 42", "Rows rejected 1", "Prices written 41", "Missing products 0 of 0 active products",
         "Holds when more than 30% of them, and at least 10, are missing, or 500 whatever their share.",
-        "Rejected Invalid price 1", "Noticed Unknown stock 1", "Columns separated by tabs", "Title Name",
+        "Rejected Invalid price 1", "Warning Unknown stock 1", "Columns separated by tabs", "Title Name",
         "Compare and judge", "Job succeeded, attempt 1",
     ):  # fmt: skip
         assert words in shown
@@ -153,7 +153,7 @@ def test_a_header_that_lacks_a_column_is_shown_as_a_table_once(world, viewer):
     shown = " ".join(re.sub(r"<[^>]+>", " ", table).split())
     assert "Field Wanted Found In the last good file" in shown
     assert re.search(r"Sale price or list price Missing \S.* \S Price", shown)
-    assert re.search(r"Sku \S SKU SKU", shown)
+    assert re.search(r"SKU \S SKU SKU", shown)
     assert page.count("The first line") == 2, "a sentence, and the whole message behind Details"
     assert "How the file was read" not in page
 
@@ -310,7 +310,7 @@ def test_a_decision_about_other_figures_is_refused_and_told(world, operator):
     FeedRun.objects.filter(pk=run.pk).update(products_missing=38)
     no_number = figures | {"products_missing": "³"}
     for verb in ("approve", "reject"):
-        assert "was judged anew since you looked" in decide(operator, run, verb, reason="because", **figures)
+        assert "was checked again since you looked" in decide(operator, run, verb, reason="because", **figures)
         for sent in (no_number, {}):
             assert "did not come along" in decide(operator, run, verb, reason="because", **sent)
     assert (outcome(run), seen(operator, run)["products_missing"]) == ("HELD", "38")
@@ -323,7 +323,7 @@ def test_a_decision_that_a_rule_refused_is_told_on_the_page(world, operator):
     FeedRun.objects.filter(pk=run.pk).update(products_missing=38)
     run_until_idle(threads=1)
     shown = text(page_of(operator, run))
-    assert "The last decision was not carried out FIGURES_CHANGED" in shown
+    assert "The last decision failed FIGURES_CHANGED" in shown
     assert "Approve run" in shown
 
 
@@ -367,7 +367,7 @@ def test_the_file_of_a_run_is_handed_out_whole_and_written_down(world, operator)
 def test_a_file_that_is_not_kept_is_a_message(world, operator):
     run = world.run()
     assert run.error_code == "REMOTE_FILE_NOT_FOUND"
-    assert "has downloaded no file" in text(operator.get(f"/runs/{run.no}/file/", follow=True))
+    assert "did not download a file" in text(operator.get(f"/runs/{run.no}/file/", follow=True))
 
 
 @pytest.mark.parametrize(
@@ -436,10 +436,10 @@ def test_a_run_that_is_judged_anew_waits_for_that(world, operator):
     decisions.ignore(person("ada", Role.ADMIN).actor, second.pk, "wrong prices")
     shown = text(page_of(operator, run))
     assert f"They see run {second.no - 1}, promoted" in shown, "what was shown before the ignored run"
-    assert "is being judged anew" in shown
+    assert "is being checked again" in shown
     assert "Approve run" not in shown
     run_until_idle(threads=1)
-    assert "is being judged anew" not in text(page_of(operator, run))
+    assert "is being checked again" not in text(page_of(operator, run))
 
 
 def test_what_is_missing_counts_as_visible_until_it_expires(world):

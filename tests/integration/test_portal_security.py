@@ -121,7 +121,7 @@ def test_a_broken_page_says_nothing_of_what_broke(db, monkeypatch):
     answer = client.get("/")
     assert answer.status_code == 500
     page = answer.content.decode()
-    assert "That did not work" in page
+    assert "Something went wrong" in page
     assert SECRET not in page
     assert "RuntimeError" not in page
     assert "Content-Security-Policy" in answer.headers

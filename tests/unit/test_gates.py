@@ -238,7 +238,7 @@ def test_a_share_is_exact_at_its_edge(share):
             "BASELINE_SHRUNK",
             "the last promoted run had 1,000 products and this file has 250 (75.0% fewer)",
         ),
-        (facts(url_hash_products=800), "URL_HASH", "800 of 1,000 products (80.0%) have neither an item id nor a SKU"),
+        (facts(url_hash_products=800), "URL_HASH", "800 of 1,000 products (80.0%) have no item ID or SKU"),
         (facts(shocked_products=500), "PRICE_SHOCK", "500 of 1,000 known products (50.0%) moved by more than 50.0%"),
         (
             facts(repeated_prices=6, returning_prices=6, ignored_prices=10, ignored_run_no=7),

@@ -70,7 +70,7 @@ def _at(job_id: int) -> tuple[Job, Mapping[str, str]]:
 def job_shape(job_id: int) -> Job:
     job = models.Job.objects.filter(pk=job_id).first()
     if job is None:
-        raise NotFound(f"There is no job {job_id}; ended jobs are cleared away after some days.")
+        raise NotFound(f"There is no job {job_id}; ended jobs are deleted after the retention period.")
     names = ("id", "kind", "state", "attempt", "max_attempts", "result", "error", "created_at", "started_at")
     told = {name: getattr(job, name) for name in (*names, "finished_at")}
     progress = job.progress if isinstance(job.progress, dict) and job.state in OPEN else None

@@ -28,7 +28,9 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="The name of the feed'
 Settings = Annotated[list[str], typer.Argument(metavar="SETTING=VALUE...", help="See above.")]
 AcceptInsecure = Annotated[
     bool,
-    typer.Option("--accept-insecure", help="Plain FTP sends the password readable to anybody on the way: so be it."),
+    typer.Option(
+        "--accept-insecure", help="Use plain FTP although anyone on the way can read the password: I accept this risk."
+    ),
 ]
 
 

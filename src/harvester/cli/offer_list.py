@@ -68,7 +68,7 @@ def list_all(
 
 def _tell_the_rest(found: Any) -> None:
     if found.by_number:
-        OUT.hint("Found by its number.")
+        OUT.hint("Matched by SKU or GTIN.")
     if found.next:
         OUT.hint(f"{'There may be more; look further' if found.is_cut else 'There are more'}: --after {found.next}")
     elif found.is_cut:

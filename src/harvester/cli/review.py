@@ -113,7 +113,7 @@ def reopen(source: SourceName, product: Number) -> None:
 
 def _table(found: list[Any]) -> RenderableType:
     if not found:
-        return Text("Nothing waits for a person.")
+        return Text("Nothing to review.")
     rows = [(one.product_id, one.title[:60], one.brand, one.gtin, one.source) for one in found]
     return table(("product", "title", "brand", "gtin", "source"), rows, right=("product",))
 

@@ -62,7 +62,7 @@ def run_of(run_id: str | UUID) -> tuple[Feed, Run]:
     """
     figures = FeedRun.objects.select_related("run", "feed__source").filter(pk=UUID(str(run_id))).first()
     if figures is None:
-        raise RunNotFound(f"There is no run {run_id} of a feed; it may have been cleared away.")
+        raise RunNotFound(f"There is no run {run_id} of a feed; it may have been deleted after the retention period.")
     return figures.feed, figures.run
 
 
@@ -89,14 +89,16 @@ def require_held(run: Run, held_run_no: int | None, expected: Mapping[str, int] 
         raise StaleRun(f"A newer run took the place of run {run.no}; nothing was changed.")
     # mutant: expected-figures
     if expected is not None and dict(expected) != {name: figures_seen(run)[name] for name in expected}:
-        raise FiguresChanged(f"{where} was judged anew since you looked; look at its figures again and decide then.")
+        raise FiguresChanged(
+            f"{where} was checked again since you looked. Nothing was changed. Look at its figures and decide again."
+        )
 
 
 def refuse_while_judged_anew(run: Run) -> None:
     """What would be promoted is a difference to something that consumers see no more."""
     if run.stage == REJUDGING:  # mutant: rejudging
         raise FiguresChanged(
-            f"Run {run.no} is being judged anew; look at its figures when that is done, and decide then."
+            f"Run {run.no} is being checked again. Nothing was changed. Wait for its new figures and decide then."
         )
 
 
@@ -222,7 +224,7 @@ def _rejudged_promoted(work: Work, feed: Feed, baseline: Baseline, promoted: Pro
     go_on_with_products(feed, work.run, promoted)
     tell_promoted(work, promoted)
     _record({"kind": "system", "id": "feeds", "name": "feeds"}, "RUN_PROMOTED", work, figures_of(promoted))
-    telling.hold_is_over(feed, f"Run {work.run.no} was judged anew and promoted.")
+    telling.hold_is_over(feed, f"Run {work.run.no} was checked again and promoted.")
     finish(work, RunOutcome.PROMOTED)
 
 

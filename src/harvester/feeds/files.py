@@ -62,7 +62,7 @@ def hand_out(actor: Actor, run_id: UUID) -> KeptFile:
     feed, run = run_of(run_id)
     sha256 = hash_of(run)
     if sha256 is None:
-        raise Conflict(f"Run {run.no} has downloaded no file, so there is none to have.")
+        raise Conflict(f"Run {run.no} did not download a file, so none is available.")
     content = artifact_store().open(sha256)
     with transaction.atomic():
         detail = {"feed": str(feed.id), "sha256": sha256}

@@ -26,10 +26,10 @@ FIGURES: Final = {
     "products_missing": "missing",
     "would_expire_count": "would expire",
     "products_expired": "expired",
-    "prices_due": "prices due",
+    "prices_due": "price changes",
     "prices_written": "prices written",
-    "url_hash_fallback_count": "known by address only",
-    "identity_upgrades": "better identity than before",
+    "url_hash_fallback_count": "without ID or SKU",
+    "identity_upgrades": "upgraded to a stronger ID",
     "error_count": "errors",
 }
 

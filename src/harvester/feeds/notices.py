@@ -96,16 +96,16 @@ RULES = {
         advice="Check whether the partner changed the columns of the file.",
     ),
     NoticeCode.LINKS_COLLAPSED: NoticeRule(
-        title="Different links are taken for one product",
+        title="Different links count as one product",
         needs_attention=False,
-        advice="If they are different products, let the feed keep the parameter in which they differ "
+        advice="If they are different products, add the parameter in which they differ to the feed's kept parameters "
         "(kept_parameters).",
     ),
     NoticeCode.UNBOUND_COLUMNS: NoticeRule(
         title="Columns that may matter are not read",
         needs_attention=False,
-        advice="Check that prices, currencies, IDs and stock come from the right columns. If one of these is meant, "
-        "ask the partner to give it a name that the network knows.",
+        advice="Check that prices, currencies, IDs and stock come from the right columns. If one of these "
+        "columns is needed, ask the partner to give it a name that the network knows.",
     ),
     NoticeCode.SPARE_IDENTIFIERS: NoticeRule(
         title="Identifiers missing in their column",
@@ -117,13 +117,13 @@ RULES = {
         title="Prices moved about tenfold",
         needs_attention=True,
         advice="Compare some of them with the shop. If they are wrong, ignore the run or correct the prices, and ask "
-        "the partner for a repaired file.",
+        "the partner for a corrected file.",
         lasting_hours=24,
     ),
     NoticeCode.UNKNOWN_STOCK_TEXTS: NoticeRule(
         title="Stock texts that are not understood",
         needs_attention=True,
-        advice="Ask the partner what they mean, and set what they mean on the feed (unknown_stock).",
+        advice="Ask the partner what they mean, and choose on the feed how to read them (unknown_stock).",
     ),
 }
 
@@ -186,8 +186,8 @@ def _of_columns(report: ParseReport) -> list[Notice]:
     doubtful = report.binding.doubtful
     if not doubtful:
         return []
-    columns = "1 column looks" if len(doubtful) == 1 else f"{len(doubtful):,} columns look"
-    message = f"{columns} like a currency, a price, an ID or stock, but the network knows no such name; not read."
+    columns = "1 column is" if len(doubtful) == 1 else f"{len(doubtful):,} columns are"
+    message = f"{columns} not read: the name looks like a currency, a price, an ID or stock, but is not known."
     examples = tuple(f"{name} (looks like: {field})" for name, field in doubtful)
     return [Notice(code=NoticeCode.UNBOUND_COLUMNS, message=message, count=len(doubtful), examples=examples)]
 

@@ -61,7 +61,7 @@ def run(run: UUID | int) -> FeedRun:
     wanted = {"run__no": run} if isinstance(run, int) else {"pk": run}
     found = FeedRun.objects.select_related("run", "feed__source").filter(**wanted).first()
     if found is None:
-        raise RunNotFound(f"There is no run {run} of a feed; it may have been cleared away.")
+        raise RunNotFound(f"There is no run {run} of a feed; it may have been deleted after the retention period.")
     return found
 
 
@@ -71,7 +71,7 @@ def run_id(run: UUID | int) -> UUID:
         return run
     found = FeedRun.objects.filter(run__no=run).values_list("pk", flat=True).first()
     if found is None:
-        raise RunNotFound(f"There is no run {run} of a feed; it may have been cleared away.")
+        raise RunNotFound(f"There is no run {run} of a feed; it may have been deleted after the retention period.")
     return found
 
 

@@ -233,7 +233,7 @@ def _currency(name: str, value: Any) -> str:
 def _decimal_style(name: str, value: Any) -> str:
     text = _text(name, value, 100)
     if text not in ("", ".", ","):
-        raise _refused(name, value, "a point, a comma, or empty; it says what stands before the cents")
+        raise _refused(name, value, "a point, a comma, or empty; it is the decimal separator of prices")
     return text
 
 

@@ -59,7 +59,7 @@ class AlertAdmin(PortalAdmin):
     mount = "alerts"
     title = "Alerts"
     page_keys = ("-is_open", "-id")
-    empty = "Nobody had to be told of anything yet."
+    empty = "No alerts yet."
     live_seconds = 10
     list_display = ("what", "severity_badge", "about", "since", "seen", "times_seen", "state")
     list_display_links = None

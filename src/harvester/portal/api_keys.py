@@ -26,7 +26,7 @@ from harvester.portal.requests import attempt, may, require
 
 LATEST = 10
 _BADGES = {"valid": "succeeded", "expired": "retryable", "revoked": "cancelled"}
-_ENDS = [("", "Never: until somebody revokes it"), ("30", "In 30 days"), ("90", "In 90 days"), ("365", "In a year")]
+_ENDS = [("", "Never"), ("30", "In 30 days"), ("90", "In 90 days"), ("365", "In a year")]
 
 
 class NewKeyForm(forms.Form):
@@ -36,9 +36,11 @@ class NewKeyForm(forms.Form):
         help_text="The application that uses it, such as “price site”.",
     )
     scopes = forms.MultipleChoiceField(
-        label="It may", choices=[(scope.value, scope.value) for scope in Scope], widget=forms.CheckboxSelectMultiple()
+        label="Permissions",
+        choices=[(scope.value, scope.value) for scope in Scope],
+        widget=forms.CheckboxSelectMultiple(),
     )
-    days = forms.ChoiceField(label="It ends", choices=_ENDS, required=False, widget=Choice())
+    days = forms.ChoiceField(label="Expires", choices=_ENDS, required=False, widget=Choice())
 
     @property
     def scope_rows(self) -> list[tuple[Any, str]]:
@@ -50,7 +52,7 @@ class ApiKeyAdmin(PortalAdmin):
     mount = "api-keys"
     title = "API keys"
     page_keys = ("-created_at", "-id")
-    empty = "No application uses the API yet."
+    empty = "No API keys yet."
     list_display = ("key", "state", "scopes_text", "last_used", "made", "ends")
     list_display_links = None
     search_fields = ("name__icontains", "prefix")
@@ -58,7 +60,7 @@ class ApiKeyAdmin(PortalAdmin):
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponseBase:
         add = reverse("admin:ops_apikey_add") if may(request, Role.ADMIN) else None
-        return super().changelist_view(request, {"add_url": add, "add_words": "Make a key", **(extra_context or {})})
+        return super().changelist_view(request, {"add_url": add, "add_words": "Create key", **(extra_context or {})})
 
     def page_urls(self) -> list[URLPattern]:
         return [
@@ -80,7 +82,7 @@ class ApiKeyAdmin(PortalAdmin):
             else:
                 # In the answer to the form, and not after a redirect: nothing may keep it for the next page.
                 return self._page(request, "portal/api_key_made.html", key.name, key=key, token=token)
-        return self._page(request, "portal/api_key_add.html", "Make an API key", form=form)
+        return self._page(request, "portal/api_key_add.html", "Create API key", form=form)
 
     def show(self, request: HttpRequest, key_id: UUID) -> HttpResponse:
         key = ApiKey.objects.filter(pk=key_id).first()
@@ -118,7 +120,7 @@ class ApiKeyAdmin(PortalAdmin):
     def state(self, key: ApiKey) -> SafeString:
         return format_html('<span class="hv-badge hv-{}">{}</span>', _BADGES[key.state], key.state.capitalize())
 
-    @display(description="It may")
+    @display(description="Permissions")
     def scopes_text(self, key: ApiKey) -> str:
         return ", ".join(key.scopes)
 
@@ -126,10 +128,10 @@ class ApiKeyAdmin(PortalAdmin):
     def last_used(self, key: ApiKey) -> SafeString:
         return when(key.last_used_at)
 
-    @display(description="Made")
+    @display(description="Created")
     def made(self, key: ApiKey) -> SafeString:
         return when(key.created_at)
 
-    @display(description="Ends")
+    @display(description="Expires")
     def ends(self, key: ApiKey) -> SafeString:
         return when(key.revoked_at or key.expires_at) if key.revoked_at or key.expires_at else NOTHING

@@ -20,7 +20,7 @@ def _page(status: HTTPStatus, title: str, text: str, *, retry_after: int | None 
 
 
 def bad_request(_request: HttpRequest, exception: Exception | None = None) -> HttpResponse:  # noqa: ARG001
-    return _page(HTTPStatus.BAD_REQUEST, "This request makes no sense here", "Go back and try it another way.")
+    return _page(HTTPStatus.BAD_REQUEST, "This request is not valid", "Go back and try it another way.")
 
 
 def forbidden(_request: HttpRequest, exception: Exception | None = None) -> HttpResponse:  # noqa: ARG001
@@ -35,13 +35,14 @@ def forged(_request: HttpRequest, reason: str = "") -> HttpResponse:  # noqa: AR
 
 
 def not_found(_request: HttpRequest, exception: Exception | None = None) -> HttpResponse:  # noqa: ARG001
-    text = "It may have been cleared away in the meantime, or the address is not quite right."
-    return _page(HTTPStatus.NOT_FOUND, "There is nothing here", text)
+    text = "It may have been deleted after the retention period, or the address is wrong."
+    return _page(HTTPStatus.NOT_FOUND, "Page not found", text)
 
 
 def broken(_request: HttpRequest) -> HttpResponse:
-    text = "Something went wrong on our side. Nothing was half done; the log of the portal knows what it was."
-    return _page(HTTPStatus.INTERNAL_SERVER_ERROR, "That did not work", text)
+    text = "An unexpected error occurred. Changes are saved completely or not at all; check before you try again. "
+    text += "The portal's log has the details."
+    return _page(HTTPStatus.INTERNAL_SERVER_ERROR, "Something went wrong", text)
 
 
 def too_many_tries(_request: HttpRequest) -> HttpResponse:

@@ -11,8 +11,8 @@ def url_hash(facts: RunFacts, thresholds: Thresholds) -> Finding:
     return Finding(
         gate="URL_HASH",
         holds=is_too_many and not thresholds.accepts_url_identity,
-        reason=f"{count:,} of {products:,} products ({percent(share(count, products))}) have neither an item id nor "
-        f"a SKU and are known by their address only.{accepted}",
+        reason=f"{count:,} of {products:,} products ({percent(share(count, products))}) have no item ID or SKU "
+        f"and are matched by URL.{accepted}",
         figures={
             "url_hash_products": count,
             "products": products,

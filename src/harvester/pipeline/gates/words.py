@@ -8,7 +8,7 @@ from harvester.pipeline.gates.facts import percent
 TITLES: Final = {
     "EXPIRY_SPIKE": "Missing products",
     "BASELINE_SHRUNK": "Smaller than the last run",
-    "URL_HASH": "Known by address only",
+    "URL_HASH": "No ID or SKU (matched by URL)",
     "PRICE_SHOCK": "Price shock",
     "REPEATS_IGNORED": "Prices of an ignored run",
     "REJECT_SHARE": "Rejected rows",

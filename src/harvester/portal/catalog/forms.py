@@ -71,7 +71,7 @@ class SourceForm(forms.Form):
         label="Scraped prices", choices=_choices(Visibility), widget=Choice(), help_text="Whether they count."
     )
     price_heartbeat_hours = forms.IntegerField(
-        label="Price heartbeat", widget=Number(), help_text="Hours after which an unchanged price is written again."
+        label="Re-record unchanged prices every", widget=Number(), help_text="Hours."
     )
     max_hold_hours = forms.IntegerField(
         label="Longest hold", widget=Number(), help_text="Hours for which an undecided hold keeps offers from expiring."

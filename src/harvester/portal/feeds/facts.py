@@ -16,7 +16,7 @@ from harvester.pipeline.parse import ParseLimits
 #: What credentials may hold -> what people call it.
 SECRETS: Final = {"password": "Password", "private_key": "Private key", "passphrase": "Passphrase of the key"}
 MEGABYTE: Final = 1024 * 1024
-_DETECTED: Final = "found out from the file"
+_DETECTED: Final = "detected from the file"
 #: What a stock text means that cannot be read -> what people call it.
 UNKNOWN_STOCK_WORDS: Final = {
     UnknownStock.IN_STOCK.value: "in stock",
@@ -26,15 +26,15 @@ UNKNOWN_STOCK_WORDS: Final = {
 #: Threshold -> what people call it, in the order of the gates.
 THRESHOLD_WORDS: Final = {
     "expiry_share": "Missing products, share that holds a run",
-    "expiry_least": "Missing products from which the share counts",
+    "expiry_least": "Missing products, minimum for the share to count",
     "expiry_most": "Missing products that hold a run in any case",
-    "url_hash_share": "Products known by address only, share",
-    "url_hash_most": "Products known by address only, most",
+    "url_hash_share": "Products without ID or SKU, share that holds a run",
+    "url_hash_most": "Products without ID or SKU that hold a run in any case",
     "shock_move": "Price move that counts as a shock",
     "shock_share": "Shocked prices, share that holds a run",
-    "shock_least": "Shocked prices from which the share counts",
+    "shock_least": "Shocked prices, minimum for the share to count",
     "reject_share": "Rejected rows, share that holds a run",
-    "reject_least": "Rejected rows from which the share counts",
+    "reject_least": "Rejected rows, minimum for the share to count",
 }
 
 
@@ -75,11 +75,9 @@ def _server(feed: Feed) -> list[Fact]:
 def _schedule(feed: Feed) -> list[Fact]:
     hours = feed.source.expiry_hours
     return [
-        Fact(name="Runs", value=f"every {feed.schedule_hours} h" if feed.schedule_hours else "when asked"),
+        Fact(name="Schedule", value=f"every {feed.schedule_hours} h" if feed.schedule_hours else "manual"),
         Fact(name="Offers expire", value=f"{hours} h after they were last seen" if hours else ""),
-        Fact(
-            name="Unchanged file", value=_truth(feed.unchanged_means_seen, "keeps its products fresh", "lets them age")
-        ),
+        Fact(name="Unchanged file", value=_truth(feed.unchanged_means_seen, "counts as seen", "offers still expire")),
     ]
 
 
@@ -88,7 +86,7 @@ def _file(feed: Feed) -> list[Fact]:
         Fact(name="Compression", value=feed.compression.capitalize()),
         Fact(name="Encoding", value=feed.encoding or _DETECTED, is_default=not feed.encoding),
         Fact(name="Default currency", value=feed.default_currency),
-        Fact(name="Before the cents", value=_point(feed.decimal_style), is_default=not feed.decimal_style),
+        Fact(name="Decimal separator", value=_point(feed.decimal_style), is_default=not feed.decimal_style),
         Fact(
             name="Unknown stock text",
             value=UNKNOWN_STOCK_WORDS[feed.unknown_stock],
@@ -97,7 +95,7 @@ def _file(feed: Feed) -> list[Fact]:
         Fact(name="Kept link parameters", value=", ".join(feed.kept_parameters)),
         Fact(name="Manifest", value=_truth(feed.use_manifest, "used where the network has one", "not used")),
         Fact(
-            name="Products by address", value=_truth(feed.accepts_url_identity, "accepted", "held when there are many")
+            name="Products without ID", value=_truth(feed.accepts_url_identity, "accepted", "held when there are many")
         ),
     ]
 

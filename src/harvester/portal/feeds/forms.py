@@ -36,7 +36,7 @@ PLAIN: Final = (
 )
 SECRETS: Final = ("password", "private_key", "passphrase")
 _ENCODINGS: Final = (
-    ("", "Find out from the file"),
+    ("", "Detect from the file"),
     ("utf-8", "UTF-8"),
     ("cp1252", "Windows-1252, ISO 8859-1"),
     ("utf-16-le", "UTF-16 LE"),
@@ -75,13 +75,13 @@ class Section(NamedTuple):
 
 
 WHOSE: Final = Section(
-    "Whose catalog",
+    "Retailer",
     "Offers belong to a retailer and arrive through a source. A feed fills one source.",
     ("source", "source_name", "retailer", "retailer_name", "website"),
 )
 COMMON: Final = (
     Section(
-        "Where the file is",
+        "File location",
         f"Networks: {', '.join(network.label for network in networks().values())}. The file is CSV with a header line; "
         "it needs a title, a link and a price (or sale price), and a currency: in its own column, with the price, or "
         "as the default below. A server on this machine or in a private network has to be allowed with "
@@ -93,10 +93,10 @@ COMMON: Final = (
         "Sealed when they are saved, opened by workers only, and never shown again.",
         ("username", "password", "private_key", "passphrase", "replace"),
     ),
-    Section("When", "", ("schedule_hours", "expiry_hours", "unchanged_means_seen")),
+    Section("Schedule", "", ("schedule_hours", "expiry_hours", "unchanged_means_seen")),
     Section(
         "How the file is read",
-        "Found out from the file where nothing is said.",
+        "Detected from the file where nothing is set.",
         (
             *("compression", "encoding", "default_currency", "decimal_style", "unknown_stock", "kept_parameters"),
             "use_manifest",
@@ -105,7 +105,8 @@ COMMON: Final = (
     ),
     Section(
         "Limits and checks",
-        "A file beyond a limit fails. A run beyond a threshold waits for a person; shares are of 1, so 0.3 means 30 %.",
+        "A file beyond a limit fails. A run beyond a threshold is held until someone decides. Shares are fractions: "
+        "0.3 means 30 %.",
         (
             *("max_file_mb", "max_rows", "max_products", "accepts_url_identity"),
             *(f"{THRESHOLD}{name}" for name in THRESHOLD_WORDS),
@@ -141,8 +142,8 @@ class FeedForm(forms.Form):
     transport = _choice("Transport", ())
     accept_insecure = _tick("I understand that plain FTP is insecure")
     host = _text("Host", "sftp.example.com")
-    port = _number("Port", "22, or 21 for FTP", "Only if it is an unusual one.")
-    path = _text("Path", "/feeds/catalog.csv.gz", "The whole path of one file.")
+    port = _number("Port", "22, or 21 for FTP", "Only if it is not the standard port.")
+    path = _text("Path", "/feeds/catalog.csv.gz", "The full path of one file.")
     username = _text("User name")
     password = forms.CharField(label="Password", required=False, strip=False, widget=Password("new-password"))
     private_key = forms.CharField(
@@ -155,12 +156,12 @@ class FeedForm(forms.Form):
     passphrase = forms.CharField(
         label="Passphrase of the private key", required=False, strip=False, widget=Password("new-password")
     )
-    replace = _tick("Forget stored secrets that are not entered now")
-    schedule_hours = _choice("Runs", (("", "When asked"), *((str(hours), f"Every {hours} h") for hours in SCHEDULES)))
+    replace = _tick("Delete stored secrets that are not entered now")
+    schedule_hours = _choice("Runs", (("", "Manual"), *((str(hours), f"Every {hours} h") for hours in SCHEDULES)))
     expiry_hours = _number(
         "Offers expire after (hours)",
         str(DEFAULT_EXPIRY_HOURS),
-        "1 to 168. A product that no run has seen for so long is no longer shown.",
+        "1 to 168. Products that no run has seen for this long disappear.",
     )
     unchanged_means_seen = _tick(
         "An unchanged file counts as seen", "Otherwise its products expire although the partner has nothing new."
@@ -171,8 +172,8 @@ class FeedForm(forms.Form):
     encoding = _choice("Encoding", _ENCODINGS)
     default_currency = _text("Default currency", "USD", "For files whose rows name none.", maxlength=3)
     decimal_style = _choice(
-        "What stands before the cents",
-        (("", "Find out from the file"), (".", "A point: 12.50"), (",", "A comma: 12,50")),
+        "Decimal separator",
+        (("", "Detect from the file"), (".", "A point: 12.50"), (",", "A comma: 12,50")),
     )
     unknown_stock = _choice(
         "A stock text that is empty or not understood means",
@@ -182,7 +183,7 @@ class FeedForm(forms.Form):
     kept_parameters = _text(
         "Link parameters to keep",
         "ref, source",
-        "Names with commas between them. They choose the product in this shop, although elsewhere they tell where a "
+        "Names with commas between them. In this shop they select the product; in most shops they only say where a "
         "visitor came from.",
     )
     use_manifest = forms.BooleanField(
@@ -190,13 +191,14 @@ class FeedForm(forms.Form):
         required=False,
         initial=True,
         widget=Tick(),
-        help_text="Where the network has one, a file with another number of rows is not taken.",
+        help_text="If the network has one, a file with a different number of rows is not imported.",
     )
     max_file_mb = _number("Largest file (MB)", f"{MAX_FILE_BYTES // MEGABYTE:,}")
     max_rows = _number("Most rows", f"{ParseLimits().rows:,}")
     max_products = _number("Most products", f"{ParseLimits().products:,}")
     accepts_url_identity = _tick(
-        "Products may be known by their address only", "For partners whose files have neither numbers nor SKUs."
+        "Accept products without ID or SKU",
+        "They are matched by their URL. For partners whose files have neither IDs nor SKUs.",
     )
 
     def __init__(self, *args: Any, feed: Feed | None = None, **kwargs: Any) -> None:
@@ -218,7 +220,7 @@ class FeedForm(forms.Form):
 
     def _tell_what_is_stored(self, feed: Feed) -> None:
         if feed.status == FeedStatus.ENABLED:
-            self.fields["host"].help_text = "Another server has another host key: pause the feed first."
+            self.fields["host"].help_text = "To change the server, pause the feed first: it has a different host key."
         for name in feed.secret_fields:
             field = self.fields[name]
             field.widget.attrs["placeholder"] = MASK

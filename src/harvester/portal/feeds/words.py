@@ -8,9 +8,9 @@ from harvester.feeds.networks import networks
 from harvester.feeds.states import FeedStatus
 
 STATUS: Final = {
-    FeedStatus.DRAFT: "It is being set up and does not run yet.",
-    FeedStatus.PAUSED: "Paused by admin. It runs again once somebody resumes it.",
-    FeedStatus.DISABLED: "Disabled due to repeated failures. Mend the cause; an admin re-enables it.",
+    FeedStatus.DRAFT: "Not set up yet, so it does not run.",
+    FeedStatus.PAUSED: "Paused by admin. It runs again when it is resumed.",
+    FeedStatus.DISABLED: "Disabled due to repeated failures. Fix the problem; then an admin can re-enable it.",
 }
 
 
@@ -21,7 +21,7 @@ def network(name: str) -> str:
 
 
 def schedule(feed: Feed) -> str:
-    return f"Every {feed.schedule_hours} h" if feed.schedule_hours else "When asked"
+    return f"Every {feed.schedule_hours} h" if feed.schedule_hours else "Manual"
 
 
 def about(feed: Feed) -> str:
@@ -30,7 +30,7 @@ def about(feed: Feed) -> str:
         return f"Retired on {feed.retired_at:%Y-%m-%d}. It cannot be used again; its runs and prices are kept."
     if feed.status != FeedStatus.ENABLED:
         return STATUS[FeedStatus(feed.status)]
-    return f"Runs every {feed.schedule_hours} h." if feed.schedule_hours else "Runs when somebody asks for it."
+    return f"Runs every {feed.schedule_hours} h." if feed.schedule_hours else "Runs only when started manually."
 
 
 def outcome(run: Run) -> str:

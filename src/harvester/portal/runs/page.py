@@ -103,7 +103,7 @@ def _facts(seen: Seen) -> dict[str, Any]:
             "notices": titled(figures.notices),
             "stages": words.stages(figures.timings),
             "binding": words.binding(figures.dialect),
-            "header_rows": header_check(run, figures.dialect),
+            "header_rows": [row._replace(field=words.code(row.field)) for row in header_check(run, figures.dialect)],
             "delimiter": words.delimiter(figures.dialect),
         }
     return {

@@ -5,9 +5,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from django.template.defaultfilters import filesizeformat
+from django.utils.text import capfirst
 
 from harvester.catalog.models import Run
 from harvester.catalog.states import RunOutcome
+from harvester.feeds.findings import DUPLICATE
 from harvester.feeds.inspecting import FIGURES
 from harvester.feeds.models import FeedRun
 from harvester.kernel.network import Field
@@ -84,7 +86,7 @@ def _figures(figures: FeedRun, names: Sequence[str]) -> Iterator[tuple[str, str]
         # Counts that are zero until a row was read say nothing before that.
         if value is not None and (value or figures.rows_read is not None):
             shown = filesizeformat(value) if name == "download_bytes" else f"{value:,}"
-            yield FIGURES[name].removeprefix("bytes ").capitalize(), shown
+            yield capfirst(FIGURES[name].removeprefix("bytes ")), shown
 
 
 def gates(verdict: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -129,6 +131,8 @@ def delimiter(dialect: Mapping[str, Any]) -> str | None:
 def findings(figures: FeedRun, samples: Mapping[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:
     """What was refused, then what was noticed, each with its count and its first rows."""
     counts = {**figures.rejects, **figures.warnings}
+    if figures.duplicate_key_count:
+        counts[DUPLICATE] = figures.duplicate_key_count
     refused = set(RejectCode)
     codes = sorted({*counts, *samples}, key=lambda name: (name not in refused, -counts.get(name, 0), name))
     return [
