@@ -149,6 +149,17 @@ def test_nothing_held_and_a_run_is_ignored(world):
     assert world.shown()["S-100"][1] == 77.77
 
 
+def test_a_price_that_only_an_ignored_run_had_is_written_again(world):
+    world.put(*ALL)
+    world.run()
+    world.put(row(100, Price="77.77"), *ALL[1:], 200)
+    decisions.ignore(OLGA, world.run().id, "prices of another shop")
+    assert "S-200" not in world.shown()
+    world.put(*ALL, 200)
+    assert world.run().outcome == "PROMOTED"
+    assert world.shown().get("S-200") == ("Thing 200", 2.00, True)
+
+
 def test_nothing_held_and_ignoring_is_undone(world):
     world.put(*ALL)
     world.run()

@@ -63,7 +63,8 @@ class Story:
     def _change_catalog(self):
         chance = self.random
         size = chance.choice((40, 38, 33, 20, 8, 1))
-        kept = chance.sample(PRODUCTS, size)
+        # Often the same products as before, so that what is missing stays missing until it expires.
+        kept = sorted(self.catalog) if chance.random() < 0.5 else chance.sample(PRODUCTS, size)
         factor = chance.choice((1, 1, 1, 1.3, 3))
         nonce = chance.randrange(10**9)
         self.catalog = {n: (f"Thing {n}", round(n / 100 * factor, 2)) for n in kept}

@@ -170,7 +170,7 @@ def test_a_run_whose_job_was_taken_over_writes_nothing_more(world, monkeypatch):
 
     def taken_over(*args, **more):
         together(lambda: change(job, "lease = gen_random_uuid()"))
-        real(*args, **more)
+        yield from real(*args, **more)
 
     monkeypatch.setattr(ingest, "add_new_products", taken_over)
     world.put(*TEN)
