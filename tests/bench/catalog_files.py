@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from harvester.cli.seeding.words import BRANDS, COLOURS, MODELS, SIZES, THINGS
+from tests.bench.seeding.words import BRANDS, COLOURS, MODELS, SIZES, THINGS
 
 #: As partners compress.
 LEVEL = 6

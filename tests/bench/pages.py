@@ -68,8 +68,8 @@ def _server(home: Path | None) -> Iterator[None]:
 
 
 def _prepare(options: argparse.Namespace, progress: Progress) -> None:
-    from harvester.cli.seeding.fill import fill, has_data
-    from harvester.cli.seeding.plan import Plan
+    from tests.bench.seeding.fill import fill, has_data
+    from tests.bench.seeding.plan import Plan
 
     if not has_data():
         task = progress.add_task("seeding", total=options.offers)

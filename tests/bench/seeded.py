@@ -10,9 +10,9 @@ SEEDED = "seeded"
 
 def seed(server: Server, *, offers: int, prices: int, tell: Callable[[str], None]) -> None:
     """Make it unless the server keeps it already, and work on a copy."""
-    from harvester.cli.seeding.fill import fill, has_data
-    from harvester.cli.seeding.plan import Plan
     from harvester.ops.database import migrate
+    from tests.bench.seeding.fill import fill, has_data
+    from tests.bench.seeding.plan import Plan
 
     if server.keeps(SEEDED):
         # It may have been made before the newest migration.

@@ -3,14 +3,13 @@
 from dataclasses import replace
 
 import pytest
+from tests.bench.seeding.fill import fill
+from tests.bench.seeding.plan import Plan
 from tests.support.catalog import fetch
-from tests.support.commands_inside import harvester
 from tests.support.tables import empty_all
 
 from harvester.catalog.models import Run, Source
 from harvester.catalog.offers import differences
-from harvester.cli.seeding.fill import fill
-from harvester.cli.seeding.plan import Plan
 from harvester.feeds.models import Feed
 from harvester.guards.host_keys import HostKey
 from harvester.kernel.errors import InvalidInput
@@ -108,13 +107,6 @@ def test_no_run_is_running_without_an_open_job():
         "SELECT count(*) FROM runs r LEFT JOIN jobs j ON j.id = r.job_id AND j.state = 'pending' "
         "WHERE r.status = 'RUNNING' AND j.id IS NULL"
     ) == [(0,)]
-
-
-def test_a_database_with_data_is_refused_unless_confirmed():
-    ran = harvester("seed", "--feeds", 1, "--runs", 5, "--offers", 10)
-    assert ran.code == 4
-    assert "--yes" in ran.err
-    assert Feed.objects.count() == 50
 
 
 @pytest.mark.parametrize(

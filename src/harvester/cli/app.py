@@ -21,7 +21,6 @@ from harvester.cli import (
     processes,
     retailers,
     review,
-    seed,
     sources,
     users,
 )
@@ -92,7 +91,6 @@ app.add_typer(api_keys.app, rich_help_panel="Set up and look after")
 app.add_typer(keys.app, rich_help_panel="Set up and look after")
 migrate.declare(app)
 doctor.declare(app)
-seed.declare(app)
 
 
 def run(arguments: list[str] | None = None) -> int:

@@ -7,12 +7,12 @@ from datetime import datetime
 from django.db import connection, connections
 
 from harvester.catalog.models import Source
-from harvester.cli.seeding.aftermath import write_aftermath
-from harvester.cli.seeding.plan import Plan
-from harvester.cli.seeding.products import write_products
-from harvester.cli.seeding.runs import write_runs
-from harvester.cli.seeding.shops import shops, write_shops
 from harvester.feeds.days import keep_days
+from tests.bench.seeding.aftermath import write_aftermath
+from tests.bench.seeding.plan import Plan
+from tests.bench.seeding.products import write_products
+from tests.bench.seeding.runs import write_runs
+from tests.bench.seeding.shops import shops, write_shops
 
 #: What is told on the way: done, of how many, doing what.
 Tell = Callable[[int, int, str], None]

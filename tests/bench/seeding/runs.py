@@ -8,11 +8,11 @@ from django.db import connection, transaction
 
 from harvester.catalog.models import Run
 from harvester.catalog.states import RunKind, RunStatus
-from harvester.cli.seeding.shops import NEWEST, Shop, Story, domain, network
 from harvester.engine.enqueue import NewJob, enqueue_many
 from harvester.feeds.jobs import RUN
 from harvester.feeds.models import FeedRun
 from harvester.feeds.states import Trigger
+from tests.bench.seeding.shops import NEWEST, Shop, Story, domain, network
 
 #: Runs that seem to be at work; their jobs wait for a day, so that no worker takes them for real.
 RUNNING = 5

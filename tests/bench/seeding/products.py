@@ -5,9 +5,9 @@ from typing import Any
 
 from django.db import connection, transaction
 
-from harvester.cli.seeding.shops import Shop
-from harvester.cli.seeding.words import BRANDS, COLOURS, MODELS, SIZES, THINGS
 from harvester.kernel.errors import Conflict
+from tests.bench.seeding.shops import Shop
+from tests.bench.seeding.words import BRANDS, COLOURS, MODELS, SIZES, THINGS
 
 #: Products written by one transaction.
 BATCH = 25_000
@@ -41,7 +41,7 @@ CROSS JOIN LATERAL (SELECT
     (%(sizes)s::text[])[pg_temp.draw(g, 14, %(size_count)s) + 1] AS size,
     (%(things)s::text[])[k.kind] AS thing, (%(categories)s::text[])[k.kind] AS category) w
 WHERE s.number BETWEEN %(low)s AND %(high)s ORDER BY s.number, g
-"""  # noqa: S608 - put together from constants
+"""
 
 # The newest price of a product came with one of the newest runs that promoted, the others with every so manieth run
 # before; runs older than those that are kept have no row, and their prices number 0. Three of a hundred products went

@@ -14,12 +14,12 @@ from django.db import transaction
 
 from harvester.catalog.models import Retailer, Source
 from harvester.catalog.states import SourceKind
-from harvester.cli.seeding.plan import Plan
-from harvester.cli.seeding.words import BRANDS, SHOP_WORDS
 from harvester.feeds.models import Feed
 from harvester.feeds.states import FeedStatus
 from harvester.guards import secrets
 from harvester.kernel.signature import CONTENT_VERSION
+from tests.bench.seeding.plan import Plan
+from tests.bench.seeding.words import BRANDS, SHOP_WORDS
 
 #: Runs are kept this long; an hour less, so that the clean-up finds nothing to do at once.
 HISTORY = timedelta(days=30, hours=-1)
@@ -92,7 +92,7 @@ class Shop:
     @property
     def phase(self) -> timedelta:
         """How long ago the newest run began."""
-        return self.spacing * random.Random(self.number).uniform(0.05, 0.9)  # noqa: S311 - no secret
+        return self.spacing * random.Random(self.number).uniform(0.05, 0.9)
 
 
 def shops(plan: Plan, start: int) -> list[Shop]:
@@ -110,7 +110,7 @@ def shops(plan: Plan, start: int) -> list[Shop]:
 
 
 def _shop(seed: int, number: int, story: Story, counts: Sequence[int]) -> Shop:
-    chance = random.Random(f"{seed}:{number}")  # noqa: S311 - no secret
+    chance = random.Random(f"{seed}:{number}")
     runs, first, products = counts
     return Shop(
         number=number,
