@@ -18,6 +18,7 @@ from harvester.kernel.signature import Content, content_hash, price_signature
 from harvester.kernel.stock import Stock, UnknownStock, read_stock
 from harvester.kernel.text import trim
 from harvester.kernel.urls import canonical_url, identity_url, is_public_url, url_hash
+from harvester.pipeline.parse.quoting import SAMPLE_BYTES
 
 TEXTS = (Field.MPN, Field.BRAND, Field.CATEGORY, Field.DESCRIPTION, Field.PROMOTION)
 
@@ -43,10 +44,17 @@ def slow_parse(data, network, settings, *, delimiter, quoted):
     header = [name.decode() for name in records[0][2]]
     places = slow_places(header, network)
     slow = Slow()
+    quoted_places = None
     for line, raw, fields in records[1:]:
         if not raw.strip(b" \r\n"):
             continue
         slow.rows_read += 1
+        torn = slow_torn(raw, delimiter.encode()) if quoted and fields and len(fields) == columns else set()
+        if torn and quoted_places is None:
+            quoted_places = slow_quoted(data[len(records[0][1]) :][:SAMPLE_BYTES], delimiter.encode(), columns)
+        if torn and torn & quoted_places:
+            slow.note(Fault.ROW_DELIMITER.code, line)
+            continue
         try:
             row, warnings = slow_row(slow_cells(fields, len(header)), places, network, settings)
         except Rejected as refusal:
@@ -118,6 +126,63 @@ def slow_record(data, position, delimiter):
             state = "plain"
         position += 1
     raise AssertionError("the file ends inside a record")
+
+
+def slow_raw_cells(raw, delimiter):
+    """The cells of a record with their quotes."""
+    cells, is_inside = [b""], False
+    for byte in raw.removesuffix(b"\n").removesuffix(b"\r"):
+        one = bytes([byte])
+        if one == delimiter and not is_inside:
+            cells.append(b"")
+            continue
+        cells[-1] += one
+        if one == b'"' and cells[-1].startswith(b'"'):
+            is_inside = not is_inside
+    return cells
+
+
+def slow_torn(raw, delimiter):
+    """Places behind a cell with a quote inside that opens a text which ends exactly where a later cell does."""
+    cells = slow_raw_cells(raw, delimiter)
+    return {
+        place + 1
+        for place, cell in enumerate(cells)
+        for start, byte in enumerate(cell)
+        if byte == 34 and not cell.startswith(b'"') and cell[start:].strip(b'"')
+        if slow_ends_later(cell[start + 1 :], cells[place + 1 :])
+    }
+
+
+def slow_ends_later(rest, later):
+    for number, cell in enumerate([rest, *later]):
+        place = 0
+        while place < len(cell):
+            if cell[place : place + 2] == b'""':
+                place += 2
+            elif cell[place : place + 1] == b'"':
+                return number > 0 and place == len(cell) - 1
+            else:
+                place += 1
+    return False
+
+
+def slow_quoted(rows, delimiter, columns):
+    """Places of cells in quotes, in the whole rows of a sample that have all their cells."""
+    found, position = set(), 0
+    rows = rows[: rows.rfind(b"\n") + 1] or rows + b"\n"
+    while position < len(rows):
+        try:
+            fields, behind = slow_record(rows, position, delimiter)
+        except AssertionError:
+            fields = None
+        if fields is None:
+            behind = rows.index(b"\n", position) + 1
+        elif len(fields) == columns:
+            cells = slow_raw_cells(rows[position:behind], delimiter)
+            found |= {place for place, cell in enumerate(cells) if cell.startswith(b'"')}
+        position = behind
+    return found
 
 
 def slow_cells(fields, columns):

@@ -92,6 +92,7 @@ class Fault(Enum):
     ROW_TOO_LONG = RejectCode.FIELD_TOO_LONG, "a row has at most 1048576 bytes"
     ROW_RAGGED = RejectCode.RAGGED_ROW, "the row has more or fewer fields than the header"
     ROW_QUOTES = RejectCode.RAGGED_ROW, "something follows the quote that ends a field, or no quote ends it"
+    ROW_DELIMITER = RejectCode.RAGGED_ROW, "the delimiter in front of a quoted field seems to be missing"
     ROW_UNDECODABLE = RejectCode.BAD_ENCODING, "some bytes are no text in the encoding of the file"
     ROW_NUL = RejectCode.BAD_ENCODING, "there is a NUL character"
 

@@ -92,6 +92,7 @@ class Shape:
         quoted: whether quotes mean anything.
         columns: how many the header has.
         first_line: number of the line behind the header.
+        first_rows: those that say which columns are quoted.
         may_be_cut: the end of the data need not be the end of the file, so nothing is concluded from it.
         may_turn_quoted: a later cell that begins with a quote may show that quotes mean something.
         open_end: what to do with a last record that no line feed ends.
@@ -102,6 +103,7 @@ class Shape:
     quoted: bool
     columns: int
     first_line: int = 2
+    first_rows: bytes = b""
     may_be_cut: bool = False
     may_turn_quoted: bool = False
     open_end: OpenEnd = OpenEnd.TAKE
@@ -134,7 +136,7 @@ class RecordCutter:
         self._shape = shape
         self._most_rows = most_rows
         self._first_rows = first_rows
-        self._mender = Mender(shape.delimiter, LONGEST_RECORD_BYTES)
+        self._mender = Mender(shape.delimiter, LONGEST_RECORD_BYTES, first_rows=shape.first_rows, columns=shape.columns)
         self._late_quotes = Quotes.UNKNOWN
         self._is_turned = False
         self.turned_quoted = False

@@ -47,6 +47,7 @@ class Opening(NamedTuple):
         binding: what its columns mean.
         rows: everything behind the header.
         first_line: number of the line in which the rows begin.
+        first_rows: the rows by which it was decided whether quotes mean anything.
         may_turn_quoted: quotes are taken for text, but only because no cell among the first rows begins with one.
     """
 
@@ -54,6 +55,7 @@ class Opening(NamedTuple):
     binding: Binding
     rows: Iterator[bytes]
     first_line: int
+    first_rows: bytes
     may_turn_quoted: bool
 
 
@@ -61,7 +63,7 @@ class _Header(NamedTuple):
     delimiter: str
     binding: Binding
     end: int
-    quoted: int
+    is_quoted: bool
 
 
 def open_file(chunks: Iterable[bytes], network: Network) -> Opening:
@@ -80,19 +82,22 @@ def open_file(chunks: Iterable[bytes], network: Network) -> Opening:
     header = _read_header(head, start, network)
     behind = head[header.end + 1 :]
     delimiter, columns = header.delimiter.encode(), len(header.binding.header)
-    quoted = header.quoted > 0 or is_quoted(behind, delimiter, columns)
+    quoted = header.is_quoted or is_quoted(behind, delimiter, columns)
     dialect = Dialect(delimiter=header.delimiter, quoted=quoted, line_end=line_end)
     first_line = head.count(b"\n", 0, header.end + 1) + 1
-    is_decided = quoted or first_quoted(first_rows(behind), delimiter) is not None
-    return Opening(dialect, header.binding, _chained(behind, stream), first_line, not is_decided)
+    sample = first_rows(behind)
+    is_decided = quoted or first_quoted(sample, delimiter) is not None
+    return Opening(dialect, header.binding, _chained(behind, stream), first_line, sample, not is_decided)
 
 
 def _head(stream: Iterator[bytes]) -> bytes:
-    """Enough of a file to hold the header, and more than that if the chunks are large."""
+    """Return enough of a file to hold the header and the first rows."""
     head = b""
     for chunk in stream:
         head += chunk
-        if len(head) > LONGEST_RECORD_BYTES or (len(head) >= SAMPLE_BYTES and _LINE_END.search(head.lstrip())):
+        # As many rows as a sample has, whatever the size of the chunks: what is decided by them must not depend on it.
+        header = _LINE_END.search(head, len(head) - len(head.lstrip()))
+        if len(head) > LONGEST_RECORD_BYTES or (header and len(head) - header.end() >= SAMPLE_BYTES):
             break
     refuse_no_catalog(head)
     return head
@@ -136,4 +141,4 @@ def _header_under(delimiter: str, head: bytes, start: int, network: Network) -> 
     if len(record.fields) > MOST_COLUMNS:
         raise too_many_columns(head[start:], MOST_COLUMNS)
     names = [field.decode(errors="replace").strip() for field in record.fields]
-    return _Header(delimiter, bind(names, network), record.end, record.quoted)
+    return _Header(delimiter, bind(names, network), record.end, bool(record.quoted))

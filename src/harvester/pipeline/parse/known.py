@@ -32,7 +32,7 @@ from harvester.pipeline.parse.rows import ParseSettings, RowReader, Rows
 from harvester.pipeline.parse.survey import Positions
 
 #: To be raised whenever a record comes to another row than before.
-ROWS_VERSION: Final = 7
+ROWS_VERSION: Final = 8
 #: Below this share of known records a block is parsed as a whole, which costs no more.
 LEAST_SHARE: Final = 0.15
 #: When so many blocks had fewer known records than that, most of the file has changed, and no more are looked for.

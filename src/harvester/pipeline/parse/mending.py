@@ -1,7 +1,8 @@
 """Records whose quotes stand where they may not, made into records that every reader takes for the same.
 
-A quote in the middle of a field is text. A quoted field that does not end where it should makes its line useless, but
-not the lines behind it: reading goes on with the next line.
+A quote in the middle of a field is text, unless it seems to begin a field that is quoted in other rows. A quoted field
+that does not end where it should makes its line useless, but not the lines behind it: reading goes on with the next
+line.
 """
 
 from dataclasses import dataclass, field
@@ -11,7 +12,8 @@ import numpy as np
 from harvester.kernel.rejects import Fault
 from harvester.pipeline.parse.blank_lines import drop_blank_lines
 from harvester.pipeline.parse.findings import Findings
-from harvester.pipeline.parse.records import Record, Trouble, read_record, write_record
+from harvester.pipeline.parse.quoting import quoted_columns
+from harvester.pipeline.parse.records import Record, Trouble, read_record, torn_places, write_record
 from harvester.pipeline.parse.survey import Positions, lines_alone
 
 _LINE_FEED = 10
@@ -39,11 +41,18 @@ class Mended:
 
 
 class Mender:
-    """Mends the records of one file."""
+    """Mends the records of one file.
 
-    def __init__(self, delimiter: bytes, longest_record: int) -> None:
+    The first rows of the file say which columns are quoted. They alone do, so that what a row comes to does not depend
+    on the blocks in which a file is read.
+    """
+
+    def __init__(self, delimiter: bytes, longest_record: int, *, first_rows: bytes, columns: int) -> None:
         self._delimiter = delimiter
         self._longest = longest_record
+        self._first_rows = first_rows
+        self._columns = columns
+        self._quoted: frozenset[int] | None = None
 
     def mend(self, data: bytes, first_line: int) -> Mended:
         """Make the records in the data regular; the first line's number is for the findings."""
@@ -81,8 +90,12 @@ class Mender:
         start = _start(feeds, line)
         record = read_record(data, start, self._delimiter)
         if isinstance(record, Record) and record.end - start <= self._longest:
-            mended.pieces.append(write_record(record.fields, self._delimiter))
-            mended.lines.append(np.array([line]))
+            if self._lacks_delimiter(record):
+                mended.refused += 1
+                mended.findings.refuse(Fault.ROW_DELIMITER, first_line + line, data[start : record.end])
+            else:
+                mended.pieces.append(write_record(record.fields, self._delimiter))
+                mended.lines.append(np.array([line]))
             return int(np.searchsorted(feeds, record.end)) + 1
         if record is Trouble.OPEN and len(data) - start <= self._longest:
             return line
@@ -90,6 +103,14 @@ class Mender:
         mended.refused += 1
         mended.findings.refuse(fault, first_line + line, data[start : feeds[line]])
         return line + 1
+
+    def _lacks_delimiter(self, record: Record) -> bool:
+        """Whether a field seems to be torn in a column that is quoted in other rows."""
+        if len(record.fields) != self._columns or not (torn := torn_places(record)):
+            return False
+        if self._quoted is None:
+            self._quoted = quoted_columns(self._first_rows, self._delimiter, self._columns)
+        return not torn.isdisjoint(self._quoted)
 
 
 def _start(feeds: Positions, line: int) -> int:

@@ -71,6 +71,20 @@ def is_quoted(rows: bytes, delimiter: bytes, columns: int) -> bool:
     return not quoted.spans_lines if quoted.fields else delimiter != _TAB
 
 
+def quoted_columns(rows: bytes, delimiter: bytes, columns: int) -> frozenset[int]:
+    """Return the columns that have a quoted field in one of the rows."""
+    found: set[int] = set()
+    position = 0
+    while position < len(rows):
+        record = read_record(rows, position, delimiter)
+        if isinstance(record, Record):
+            found.update(record.quoted if len(record.fields) == columns else ())
+            position = record.end + 1
+        else:
+            position = rows.index(b"\n", position) + 1
+    return frozenset(found)
+
+
 def _ragged_lines(sample: bytes, delimiter: bytes, columns: int) -> int:
     lines = sample.split(b"\n")
     return sum(line.count(delimiter) != columns - 1 for line in lines if line.strip(b" \r"))
@@ -91,7 +105,7 @@ def _quoted_reading(sample: bytes, delimiter: bytes, columns: int) -> _Reading:
         if isinstance(record, Record):
             is_blank = not sample[position : record.end].strip(b" \r")
             ragged += len(record.fields) != columns and not is_blank
-            fields += record.quoted
+            fields += len(record.quoted)
             spans_lines |= record.end > line_end
             position = record.end + 1
         elif record is Trouble.OPEN and line_end + 1 < len(sample):

@@ -116,6 +116,7 @@ class Parsing:
             quoted=self._opening.dialect.quoted,
             columns=len(self._opening.binding.header),
             first_line=self._opening.first_line,
+            first_rows=self._opening.first_rows,
             may_be_cut=first_rows is not None if may_be_cut is None else may_be_cut,
             may_turn_quoted=self._opening.may_turn_quoted,
             open_end=open_end,
