@@ -351,6 +351,25 @@ def test_a_correction_made_while_held_is_revoked_after_the_approval(world, price
     assert world.shown()["S-100"][1] == float(price)
 
 
+@pytest.mark.parametrize(
+    ("changed", "shown"),
+    [({"Price": "5.00"}, 5.00), ({"Availability": "out of stock"}, None), ({"Name": "Another thing"}, None)],
+    ids=["another price", "the same price", "no price"],
+)
+def test_a_price_that_is_hidden_while_held_shows_again_only_with_another_price(world, changed, shown):
+    world.put(*ALL)
+    world.run()
+    world.put(row(100, **changed), 101)
+    run = world.run()
+    [(product,)] = rows("SELECT id FROM source_products WHERE identity_value = 'S-100'")
+    corrections.create(
+        OLGA, scope="PRODUCT", action="IGNORE", reason="not its price", source_id=world.source.id, product_id=product
+    )
+    assert "S-100" not in world.shown()
+    assert world.approve(run).state == "succeeded"
+    assert world.shown().get("S-100", (None, None))[1] == shown
+
+
 def test_a_correction_is_revoked_between_match_and_promotion(world, monkeypatch):
     world.put(*ALL)
     world.run()

@@ -12,6 +12,7 @@ from harvester.catalog import corrections, offers
 from harvester.catalog.models import Run
 from harvester.feeds import decisions, memory, verbs
 from harvester.kernel.errors import Conflict
+from harvester.pipeline import promote
 
 pytestmark = pytest.mark.usefixtures("database")
 ALL = range(100, 140)
@@ -351,3 +352,31 @@ def test_a_correction_ends_when_the_partner_fixes_the_file(world):
     read = rows("SELECT amount::float FROM readable_prices WHERE run_no > 0 AND raw_amount > 2 ORDER BY observed_at")
     assert read == [(12.0,), (13.5,), (13.5,), (13.5,)], "older prices are read as they were"
     world.check()
+
+
+def test_only_offers_whose_new_price_may_be_corrected_are_recomputed(world, monkeypatch):
+    """A correction that has ended stays valid until it is revoked, and must not slow every later run down."""
+    recomputed = []
+
+    def recompute(source_id, products):
+        names = rows("SELECT identity_value FROM source_products WHERE id = ANY (%s) ORDER BY 1", list(products))
+        recomputed.extend(name for (name,) in names)
+        offers.recompute(source_id, products)
+
+    def run(*prices):
+        """Promote a file in which S-100, S-101 and so on have these prices; return the offers that were recomputed."""
+        recomputed.clear()
+        world.put(*(row(number, Price=price) for number, price in enumerate(prices, 100)))
+        assert world.run().outcome == "PROMOTED"
+        assert offers.differences() == []
+        return recomputed
+
+    monkeypatch.setattr(promote, "recompute", recompute)
+    assert run("10.00", "20.00", "30.00") == []
+    double = {"scope": "SOURCE", "action": "MULTIPLIER", "multiplier": 2, "source_id": world.source.id}
+    corrections.create(OLGA, reason="half of the price", **double)
+    assert run("10.00", "21.00", "30.00") == [], "one is still corrected and unchanged, one is not corrected any more"
+    assert [price for _, (_, price, _) in sorted(world.shown().items())] == [20.00, 21.00, 60.00]
+    assert run("10.00", "22.00", "31.00") == [], "a later price is no concern of a correction that has ended"
+    assert run("11.00", "20.00", "32.00") == ["S-101"], "the corrected amount again: looked at, and not corrected"
+    assert [price for _, (_, price, _) in sorted(world.shown().items())] == [11.00, 20.00, 32.00]

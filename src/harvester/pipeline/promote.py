@@ -205,12 +205,17 @@ SELECT EXISTS (SELECT FROM price_corrections WHERE revoked_at IS NULL AND extent
                WHERE NOT c.is_missing AND NOT c.is_price AND o.last_run_type <> %(run_type)s)
 """
 _TOUCHED = "SELECT c.product_id FROM {changes} c WHERE NOT c.is_missing"
-# Corrections for observed prices concern their own products only, and outlive their end unless they are revoked.
+# A correction for observed prices concerns its own products, and ends with the next different price of each; its rows
+# stay until it is revoked. Recomputing an offer is slow, so it is done only where the price just written is the one
+# that was corrected. An offer that a correction removed after the difference was found was not there to update; it is
+# recomputed too.
 _TOUCHED_OBSERVED = """
 SELECT DISTINCT c.product_id
 FROM corrected_prices k JOIN price_corrections v ON v.id = k.correction_id
 JOIN {changes} c ON c.product_id = k.product_id
-WHERE k.source_id = %(source)s AND v.revoked_at IS NULL AND NOT c.is_missing
+WHERE k.source_id = %(source)s AND v.revoked_at IS NULL AND c.is_price
+  AND ((k.run_type, k.amount, k.currency) = (%(run_type)s, c.amount, c.currency)
+       OR NOT EXISTS (SELECT FROM offers o WHERE o.source_id = %(source)s AND o.product_id = c.product_id))
 """
 _OVERTAKEN = "UPDATE runs SET outcome = 'OVERTAKEN', decided_at = %(moment)s WHERE no = %(held)s AND no <> %(run)s"
 # Another file than that of an ignored run is shown: what was refused may come again, and is judged like any other.
