@@ -64,7 +64,7 @@ class Figures:
 
 def measure(server: Server, sftp: SftpServer, files: dict[str, Path], rows: int, *, rounds: int, tell: Tell) -> Figures:
     """So many lives of a catalog of that size."""
-    from harvester.catalog.words import come_later
+    from harvester.catalog.search_index import come_later
 
     figures = Figures(rows)
     for number in range(rounds):

@@ -15,6 +15,8 @@ from tests.support.generated import seeds
 
 from harvester.feeds import networks as folder
 from harvester.feeds.networks import network_named, networks
+from harvester.feeds.reader import ParseSettings, Parsing
+from harvester.feeds.reader.binding import bind
 from harvester.kernel.errors import NotFound
 from harvester.kernel.headers import normalize_header
 from harvester.kernel.identity import NUMBERS, IdentityType
@@ -22,8 +24,6 @@ from harvester.kernel.network import FROM_ONE_COLUMN, Field
 from harvester.kernel.rejects import RejectCode
 from harvester.kernel.urls import canonical_url, identity_url, url_hash
 from harvester.kernel.xml_records import UnreadableXml
-from harvester.pipeline.parse import ParseSettings, Parsing
-from harvester.pipeline.parse.binding import bind
 
 FIXTURES = Path(__file__).parent.parent / "fixtures" / "networks"
 MOMENT = datetime(2025, 6, 1, tzinfo=UTC)

@@ -7,7 +7,7 @@ import structlog
 from django.db import connection
 from tests.support.tables import rows
 
-from harvester.engine.beside import beside
+from harvester.engine.side_session import beside
 
 pytestmark = pytest.mark.usefixtures("database")
 

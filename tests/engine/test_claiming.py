@@ -14,7 +14,7 @@ from tests.support.workers import run_until_idle, worker_thread
 
 from harvester.engine import claim, sql
 from harvester.engine.claim import Claimer
-from harvester.engine.connect import connect
+from harvester.engine.connections import connect
 from harvester.engine.enqueue import NewJob, enqueue, enqueue_many
 from harvester.engine.models import Job
 

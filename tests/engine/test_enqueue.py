@@ -10,10 +10,10 @@ from django.db import transaction
 from tests.support.jobs import history, job
 from tests.support.tables import rows
 
-from harvester.engine.connect import Connection, connect
+from harvester.engine.connections import Connection, connect
 from harvester.engine.enqueue import HIGHEST_PRIORITY, LOWEST_PRIORITY, NewJob, enqueue, enqueue_many
 from harvester.engine.errors import SecretInArgs, UnknownKind
-from harvester.engine.listen import CHANNEL
+from harvester.engine.listener import CHANNEL
 from harvester.engine.models import Job, JobEvent
 from harvester.kernel.errors import InvalidInput
 

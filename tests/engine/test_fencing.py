@@ -14,15 +14,15 @@ from tests.support.waiting import wait_for
 from tests.support.workers import run_until_idle, worker_thread
 
 from harvester.engine import rescue, sql
-from harvester.engine.connect import connect
+from harvester.engine.connections import connect
 from harvester.engine.enqueue import enqueue
 from harvester.engine.errors import LeaseLost
-from harvester.engine.heart import Heart
+from harvester.engine.heartbeat import Heart
 from harvester.engine.job import RunningJob
 from harvester.engine.models import Job
+from harvester.engine.outcomes import Ending, settle_in
 from harvester.engine.registry import job_kind
 from harvester.engine.rescue import Rescuer
-from harvester.engine.settle import Ending, settle_in
 from harvester.engine.states import JobState
 from harvester.kernel.errors import TransientError
 

@@ -9,11 +9,12 @@ from tests.support.jobs import change, insert_raw
 from tests.support.tables import rows
 from tests.support.workers import run_until_idle
 
-from harvester.engine import events, maintain
+from harvester.engine import events
+from harvester.engine import maintenance as maintenance_module
 from harvester.engine.enqueue import NewJob, enqueue, enqueue_many
 from harvester.engine.events import EngineEvent
-from harvester.engine.maintain import Maintenance
-from harvester.ops import figures, metrics
+from harvester.engine.maintenance import Maintenance
+from harvester.ops import job_figures, metrics
 
 
 def scraped() -> dict[tuple[str, str], float]:
@@ -44,24 +45,24 @@ def some_work(database):
 
 
 def test_a_queue_tells_depth_age_rate_and_failures(some_work):
-    feeds, pages = figures.tally().queues
+    feeds, pages = job_figures.tally().queues
     assert (feeds.queue, feeds.waiting, feeds.scheduled, feeds.running) == ("feeds", 4, 1, 1)
     assert 600 <= feeds.oldest_waiting_seconds < 3600
     assert (feeds.finished_per_second, feeds.failed_last_hour) == (0, 0)
     assert (pages.queue, pages.waiting, pages.running, pages.oldest_waiting_seconds) == ("pages", 0, 0, 0)
-    assert (pages.finished_per_second, pages.failed_last_hour) == (6 / figures.RATE_SECONDS, 2)
+    assert (pages.finished_per_second, pages.failed_last_hour) == (6 / job_figures.RATE_SECONDS, 2)
 
 
 def test_failures_and_rates_forget_what_is_long_past(some_work):
     rows("UPDATE jobs SET finished_at = finished_at - interval '30 minutes' WHERE queue = 'pages' RETURNING id")
-    [pages] = [queue for queue in figures.tally().queues if queue.queue == "pages"]
+    [pages] = [queue for queue in job_figures.tally().queues if queue.queue == "pages"]
     assert (pages.finished_per_second, pages.failed_last_hour) == (0, 2)
     rows("UPDATE jobs SET finished_at = finished_at - interval '40 minutes' WHERE queue = 'pages' RETURNING id")
-    assert [queue.queue for queue in figures.tally().queues] == ["feeds"]
+    assert [queue.queue for queue in job_figures.tally().queues] == ["feeds"]
 
 
 def test_states_are_counted_with_their_zeros(some_work):
-    assert figures.tally().states == {
+    assert job_figures.tally().states == {
         "pending": 5,
         "running": 1,
         "retryable": 0,
@@ -72,7 +73,7 @@ def test_states_are_counted_with_their_zeros(some_work):
 
 
 def test_the_last_day_has_twenty_four_hours_whatever_was_done(some_work):
-    hours = figures.last_day()
+    hours = job_figures.last_day()
     assert len(hours) == 24
     assert sum(hour["succeeded"] for hour in hours) == 4
     assert sum(hour["failed"] for hour in hours) == 2
@@ -80,8 +81,8 @@ def test_the_last_day_has_twenty_four_hours_whatever_was_done(some_work):
 
 
 def test_stuck_jobs_are_those_without_a_sign_of_life(some_work):
-    assert [job.id for job in figures.stuck(300)] == [some_work]
-    assert figures.stuck(3600) == []
+    assert [job.id for job in job_figures.stuck(300)] == [some_work]
+    assert job_figures.stuck(3600) == []
 
 
 def test_the_metrics_page_tells_the_same_per_queue(some_work):
@@ -90,7 +91,7 @@ def test_the_metrics_page_tells_the_same_per_queue(some_work):
     assert page["harvester_queue_scheduled", "feeds"] == 1
     assert page["harvester_queue_running", "feeds"] == 1
     assert page["harvester_queue_oldest_waiting_seconds", "feeds"] >= 600
-    assert page["harvester_queue_finished_per_second", "pages"] == pytest.approx(6 / figures.RATE_SECONDS)
+    assert page["harvester_queue_finished_per_second", "pages"] == pytest.approx(6 / job_figures.RATE_SECONDS)
     assert page["harvester_queue_failed_last_hour", "pages"] == 2
     assert page["harvester_jobs", "failed"] == 2
     assert page["harvester_oldest_snapshot_seconds", ""] >= 0
@@ -120,7 +121,7 @@ def test_an_open_transaction_shows_as_the_oldest_snapshot(database):
     thread.start()
     inside.wait(30)
     try:
-        assert figures.oldest_snapshot_seconds() > 0
+        assert job_figures.oldest_snapshot_seconds() > 0
     finally:
         done.set()
         thread.join()
@@ -129,7 +130,7 @@ def test_an_open_transaction_shows_as_the_oldest_snapshot(database):
 def test_a_snapshot_that_is_too_old_is_told_once(database, monkeypatch):
     told: list[EngineEvent] = []
     monkeypatch.setattr(events, "_listeners", [told.append])
-    monkeypatch.setattr(maintain, "OLD_SNAPSHOT_SECONDS", -1.0)
+    monkeypatch.setattr(maintenance_module, "OLD_SNAPSHOT_SECONDS", -1.0)
     maintenance = Maintenance(300, 60)
     try:
         for _ in range(3):

@@ -18,8 +18,8 @@ from tests.support.workers import run_until_idle, worker_thread
 
 from harvester.engine.enqueue import enqueue
 from harvester.engine.job import RunningJob
+from harvester.engine.outcomes import LONGEST_MESSAGE, LONGEST_TRACEBACK, ended_by
 from harvester.engine.registry import Later, job_kind
-from harvester.engine.settle import LONGEST_MESSAGE, LONGEST_TRACEBACK, ended_by
 from harvester.guards.redaction import REDACTED
 from harvester.kernel.errors import TransientError
 from harvester.kernel.retry import RetryPolicy

@@ -11,7 +11,7 @@ from tests.support.waiting import wait_for
 from tests.support.workers import run_until_idle, worker_thread
 
 from harvester.engine.claim import RETRY_SECONDS, Claimer
-from harvester.engine.connect import Connection, connect
+from harvester.engine.connections import Connection, connect
 from harvester.engine.enqueue import NewJob, enqueue, enqueue_many
 from harvester.engine.errors import Snooze
 from harvester.engine.job import RunningJob

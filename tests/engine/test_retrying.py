@@ -10,7 +10,7 @@ from tests.support.tables import rows
 from tests.support.workers import run_until_idle, worker_thread
 
 from harvester.engine import events
-from harvester.engine.connect import connect
+from harvester.engine.connections import connect
 from harvester.engine.enqueue import enqueue
 from harvester.engine.errors import Snooze
 from harvester.engine.events import EngineEvent

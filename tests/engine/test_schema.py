@@ -13,7 +13,7 @@ from django.core.management import call_command
 from django.db import connections, transaction
 from tests.support.tables import rows
 
-from harvester.engine.connect import connect
+from harvester.engine.connections import connect
 from harvester.engine.enqueue import enqueue
 from harvester.engine.states import ENDED, OPEN, JobState
 from harvester.kernel.actor import system

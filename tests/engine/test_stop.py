@@ -18,7 +18,7 @@ from tests.support.workers import QUICK, refuse_to_end, run_until_idle, worker_t
 
 from harvester.engine import slots as slots_module
 from harvester.engine import worker as worker_module
-from harvester.engine.connect import connect
+from harvester.engine.connections import connect
 from harvester.engine.enqueue import NewJob, enqueue, enqueue_many
 from harvester.engine.errors import LeaseLost
 from harvester.engine.job import RunningJob
@@ -264,7 +264,7 @@ def _run_interrupted(worker: Worker, line: int) -> None:
 
     def trace(frame, event, arg):
         nonlocal left
-        if frame.f_globals.get("__name__") not in ("threading", "harvester.engine.worker", "harvester.engine.bell"):
+        if frame.f_globals.get("__name__") not in ("threading", "harvester.engine.worker", "harvester.engine.wakeup"):
             return None
         if event == "line":
             left -= 1

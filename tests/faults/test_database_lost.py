@@ -23,7 +23,7 @@ from tests.support.tables import rows
 from tests.support.waiting import wait_for
 from tests.support.workers import external_url, worker_processes, worker_thread
 
-from harvester.engine.connect import connect
+from harvester.engine.connections import connect
 from harvester.engine.enqueue import enqueue
 
 

@@ -13,9 +13,9 @@ from tests.support.workers import run_until_idle
 from harvester.catalog.models import Run
 from harvester.feeds.ingest import spool_directory
 from harvester.feeds.models import FeedRun
+from harvester.feeds.reader.spool import Spool
 from harvester.feeds.store import DIRECTORY
 from harvester.guards.artifacts import PART_PREFIX
-from harvester.pipeline.spool import Spool
 
 ROOM = 100_000
 

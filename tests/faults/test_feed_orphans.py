@@ -13,7 +13,7 @@ from tests.support.workers import run_until_idle
 from harvester.catalog.models import Run
 from harvester.engine.enqueue import enqueue
 from harvester.feeds.jobs import CLOSE_ORPHANS
-from harvester.feeds.verbs.running import run_now
+from harvester.feeds.verbs.run_requests import run_now
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from tests.support.tables import rows
 from tests.support.workers import run_until_idle, worker_thread
 
 from harvester.engine.claim import RETRY_SECONDS, Claimer
-from harvester.engine.connect import connect
+from harvester.engine.connections import connect
 from harvester.engine.enqueue import NewJob, enqueue, enqueue_many
 
 

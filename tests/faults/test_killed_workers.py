@@ -10,10 +10,10 @@ from tests.support.waiting import wait_for
 from tests.support.workers import worker_processes
 
 from harvester.engine import sql
-from harvester.engine.connect import connect
+from harvester.engine.connections import connect
 from harvester.engine.enqueue import enqueue
+from harvester.engine.outcomes import Ending, settle_in
 from harvester.engine.rescue import Rescuer
-from harvester.engine.settle import Ending, settle_in
 from harvester.engine.states import JobState
 
 

@@ -13,12 +13,12 @@ from tests.support.tables import rows
 from tests.support.waiting import wait_for
 from tests.support.workers import QUICK, worker_processes
 
-from harvester.engine import heart as heart_module
+from harvester.engine import heartbeat as heart_module
 from harvester.engine.claim import Claimer
-from harvester.engine.connect import connect
+from harvester.engine.connections import connect
 from harvester.engine.enqueue import enqueue
-from harvester.engine.heart import Heart
-from harvester.engine.maintain import Maintenance
+from harvester.engine.heartbeat import Heart
+from harvester.engine.maintenance import Maintenance
 
 STUCK = timedelta(seconds=QUICK["stuck_seconds"])
 

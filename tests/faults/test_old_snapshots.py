@@ -6,9 +6,9 @@ from psycopg import IsolationLevel
 
 from harvester.engine import claim, sql
 from harvester.engine.claim import _BEGINNING, Claimer
-from harvester.engine.connect import connect
+from harvester.engine.connections import connect
 from harvester.engine.enqueue import NewJob, enqueue_many
-from harvester.engine.settle import settle_in, succeeded
+from harvester.engine.outcomes import settle_in, succeeded
 
 JOBS = 3000
 BATCH = 50

@@ -18,13 +18,13 @@ from tests.support.tables import database_hosts, use_database_hosts
 from tests.support.waiting import wait_for
 from tests.support.workers import ended_at_last, external_url, start_process, worker_processes
 
-from harvester.engine import maintain
+from harvester.engine import maintenance
 from harvester.engine.claim import Claimer
-from harvester.engine.connect import connect
+from harvester.engine.connections import connect
 from harvester.engine.embedded.layout import DATABASE, OWNER_ROLE
 from harvester.engine.enqueue import enqueue
-from harvester.engine.heart import Heart
-from harvester.engine.settle import handed_back
+from harvester.engine.heartbeat import Heart
+from harvester.engine.outcomes import handed_back
 from harvester.engine.watchdog import EXIT_CODE, is_answer
 from harvester.engine.worker import Worker, WorkerOptions
 
@@ -107,8 +107,8 @@ def test_a_forced_ending_that_is_not_answered_is_given_up(database):
 
 
 def test_a_look_for_stuck_jobs_that_is_not_answered_is_given_up(database, monkeypatch):
-    monkeypatch.setattr(maintain, "LONGEST_LOOK_SECONDS", 0)
-    looking = maintain.Maintenance(stuck_seconds=600, interval=0.01)
+    monkeypatch.setattr(maintenance, "LONGEST_LOOK_SECONDS", 0)
+    looking = maintenance.Maintenance(stuck_seconds=600, interval=0.01)
     with SilentProxy() as proxy, capture_logs() as logs, leading_through(proxy):
         looking.once()
         proxy.swallow(*BOTH)

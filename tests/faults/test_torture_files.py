@@ -11,8 +11,8 @@ import sys
 import pytest
 from tests.support.feeds import HEADER, MOMENT, cents, counts, feed, lines, parse, quoted_feed, row
 
-from harvester.pipeline.parse import ParseLimits, ParseSettings
-from harvester.pipeline.parse.errors import (
+from harvester.feeds.reader import ParseLimits, ParseSettings
+from harvester.feeds.reader.errors import (
     EmptyFile,
     HeaderUnreadable,
     HtmlInsteadOfCsv,

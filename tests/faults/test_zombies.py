@@ -10,9 +10,9 @@ from tests.support.waiting import wait_for
 from tests.support.workers import external_url, worker_processes, worker_thread
 
 from harvester.engine.claim import Claimer
-from harvester.engine.connect import connect
+from harvester.engine.connections import connect
 from harvester.engine.enqueue import enqueue
-from harvester.engine.settle import ended_by, settle_in, succeeded
+from harvester.engine.outcomes import ended_by, settle_in, succeeded
 from harvester.kernel.errors import TerminalError
 
 

@@ -10,7 +10,7 @@ from tests.support import catalog
 from tests.support.api import Application, refused
 
 from harvester.api import cursors
-from harvester.api.shapes import Offer
+from harvester.api.schemas import Offer
 from harvester.catalog.offers import recompute
 from harvester.kernel.ids import uuid7
 from harvester.ops.scopes import Scope

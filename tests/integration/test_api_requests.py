@@ -14,7 +14,7 @@ from harvester.api import offers as offers_module
 from harvester.api.keys import WRONG_KEYS
 from harvester.engine.models import Job
 from harvester.kernel.ids import uuid7
-from harvester.ops import api_answers
+from harvester.ops import idempotency
 
 
 @pytest.fixture
@@ -137,7 +137,7 @@ def test_answers_are_forgotten_after_a_day(world, application):
     assert jobs() == 2
     with connection.cursor() as cursor:
         cursor.execute("UPDATE api_answers SET created_at = created_at - interval '25 hours'")
-    assert api_answers.forget_old() == 1
+    assert idempotency.forget_old() == 1
 
 
 @pytest.mark.parametrize("key", ["", " ", "a b", "x" * 101, "ü"])

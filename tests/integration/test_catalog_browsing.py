@@ -6,8 +6,8 @@ import pytest
 from tests.support import catalog
 from tests.support.catalog import hours
 
-from harvester.catalog import browsing, offers
-from harvester.catalog.browsing import Browse
+from harvester.catalog import offer_browser, offers
+from harvester.catalog.offer_browser import Browse
 from harvester.catalog.search_query import Sort
 from harvester.kernel.errors import InvalidInput
 
@@ -39,12 +39,12 @@ def tools(shop):
 
 
 def titles(**values):
-    return [line.title for line in browsing.browse(Browse(**values)).lines]
+    return [line.title for line in offer_browser.browse(Browse(**values)).lines]
 
 
 def test_all_offers_are_listed_whether_consumers_see_them_or_not(tools):
     assert titles() == ["Hidden saw", "Saw", "Old hammer", "Red hammer"]
-    assert [line.standing.state for line in browsing.browse(Browse()).lines] == [
+    assert [line.standing.state for line in offer_browser.browse(Browse()).lines] == [
         "SOURCE_NOT_SHOWN", "VISIBLE", "EXPIRED", "VISIBLE",
     ]  # fmt: skip
 
@@ -85,43 +85,43 @@ def test_what_looks_like_a_word_is_a_number_only_where_no_word_is_found(tools, s
 @pytest.mark.parametrize("sort", [Sort.NEWEST, Sort.PRICE, Sort.PRICE_DESCENDING])
 @pytest.mark.parametrize("narrowed", [{}, {"source": True}, {"in_stock": True}, {"state": "VISIBLE"}], ids=str)
 def test_pages_forth_and_back_hold_every_offer_once(shop, sort, narrowed, monkeypatch):
-    monkeypatch.setattr(browsing, "WINDOW", 4)
+    monkeypatch.setattr(offer_browser, "WINDOW", 4)
     for number in range(9):
         put(shop, f"thing {number}", str(number // 3 + 1))
     given = {name: value for name, value in narrowed.items() if name != "source"}
     given |= {"source_id": shop.pk} if "source" in narrowed else {}
     query = {**given, "sort": sort, "currency": "USD", "page_size": 2}
     whole = titles(**{**query, "page_size": 50})
-    pages, cursor = [browsing.browse(Browse(**query))], True
+    pages, cursor = [offer_browser.browse(Browse(**query))], True
     while cursor := pages[-1].next:
-        pages.append(browsing.browse(Browse(**query, behind=cursor)))
+        pages.append(offer_browser.browse(Browse(**query, behind=cursor)))
     assert [line.title for page in pages for line in page.lines] == whole
-    back = browsing.browse(Browse(**query, ahead=pages[2].previous))
+    back = offer_browser.browse(Browse(**query, ahead=pages[2].previous))
     assert back.lines == pages[1].lines
     assert len(whole) == 9
 
 
 def test_what_is_rare_is_looked_for_in_one_window_after_the_other(shop, monkeypatch):
-    monkeypatch.setattr(browsing, "WINDOW", 3)
-    monkeypatch.setattr(browsing, "LONGEST_LOOK_SECONDS", 60)
+    monkeypatch.setattr(offer_browser, "WINDOW", 3)
+    monkeypatch.setattr(offer_browser, "LONGEST_LOOK_SECONDS", 60)
     for number in range(20):
         put(shop, f"thing {number}", in_stock=number not in (2, 9, 17))
-    first = browsing.browse(Browse(in_stock=False, page_size=2))
+    first = offer_browser.browse(Browse(in_stock=False, page_size=2))
     assert [line.title for line in first.lines] == ["thing 17", "thing 9"]
-    second = browsing.browse(Browse(in_stock=False, page_size=2, behind=first.next))
+    second = offer_browser.browse(Browse(in_stock=False, page_size=2, behind=first.next))
     assert [line.title for line in second.lines] == ["thing 2"]
     assert (second.next, second.is_cut) == ("", False)
 
 
 def test_a_window_without_a_hit_tells_where_to_go_on(shop, monkeypatch):
-    monkeypatch.setattr(browsing, "WINDOW", 4)
-    monkeypatch.setattr(browsing, "LONGEST_LOOK_SECONDS", 0)
+    monkeypatch.setattr(offer_browser, "WINDOW", 4)
+    monkeypatch.setattr(offer_browser, "LONGEST_LOOK_SECONDS", 0)
     put(shop, "sold out", in_stock=False)
     for number in range(4):
         put(shop, f"thing {number}")
-    first = browsing.browse(Browse(in_stock=False, page_size=2))
+    first = offer_browser.browse(Browse(in_stock=False, page_size=2))
     assert (first.lines, first.is_cut) == ([], True)
-    second = browsing.browse(Browse(in_stock=False, page_size=2, behind=first.next))
+    second = offer_browser.browse(Browse(in_stock=False, page_size=2, behind=first.next))
     assert [line.title for line in second.lines] == ["sold out"]
     assert not second.next
 
@@ -146,7 +146,7 @@ REFUSED = [
 @pytest.mark.parametrize(("values", "words"), REFUSED)
 def test_what_cannot_be_answered_is_refused_by_name(values, words):
     with pytest.raises(InvalidInput, match=words):
-        browsing.browse(Browse(**values))
+        offer_browser.browse(Browse(**values))
 
 
 def test_words_of_products_without_an_offer_take_nobodys_place(shop):
@@ -155,5 +155,5 @@ def test_words_of_products_without_an_offer_take_nobodys_place(shop):
         put(shop, f"Hammer {number}")
     gone = put(shop, "Hammer hammer hammer")
     catalog.fetch("DELETE FROM offers WHERE product_id = %s", gone)
-    found = browsing.browse(Browse(text="hammer", page_size=3))
+    found = offer_browser.browse(Browse(text="hammer", page_size=3))
     assert ([line.title for line in found.lines], found.is_cut) == (["Hammer 3", "Hammer 2", "Hammer 1"], True)

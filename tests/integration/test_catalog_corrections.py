@@ -8,7 +8,7 @@ import pytest
 from tests.support import catalog
 from tests.support.catalog import audited, details, fetch, hours
 
-from harvester.catalog import correction_previews, corrections, explaining, ignoring, offers
+from harvester.catalog import correction_previews, corrections, ignored_runs, offers, visibility_reasons
 from harvester.catalog.models import PriceCorrection, Source
 from harvester.kernel.actor import Actor
 from harvester.kernel.errors import Conflict, InvalidInput, NotFound
@@ -84,8 +84,8 @@ def test_a_price_that_a_multiplier_leaves_nothing_of_or_makes_too_large_is_not_s
     made = correct("MULTIPLIER", scope="SOURCE", source_id=feed.pk, multiplier=multiplier)
     assert list(shown(feed)) == [usual]
     assert not offers.differences()
-    [why] = explaining.standing(feed.pk, odd).whys
-    assert (why.state, why.correction_id) == (explaining.State.HIDDEN_BY_CORRECTION, made.pk)
+    [why] = visibility_reasons.standing(feed.pk, odd).whys
+    assert (why.state, why.correction_id) == (visibility_reasons.State.HIDDEN_BY_CORRECTION, made.pk)
     corrections.revoke(ANN, made.pk)
     assert shown(feed) == {odd: amount, usual: "40.00"}
 
@@ -262,10 +262,10 @@ def test_a_correction_goes_on_when_the_run_that_ended_it_is_ignored(feed):
     correct("MULTIPLIER", scope="PRODUCT", source_id=feed.pk, product_id=product, multiplier="0.1")
     price(feed, product, "99.00", 6, run)
     assert shown(feed) == {product: "99.00"}
-    ignoring.ignore_run(ANN, run.pk, "wrong")
+    ignored_runs.ignore_run(ANN, run.pk, "wrong")
     assert shown(feed) == {product: "13.50"}
     assert not offers.differences()
-    ignoring.undo_ignore(ANN, run.pk)
+    ignored_runs.undo_ignore(ANN, run.pk)
     assert shown(feed) == {product: "99.00"}
 
 

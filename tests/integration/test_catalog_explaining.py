@@ -6,9 +6,9 @@ import pytest
 from tests.support import catalog
 from tests.support.catalog import fetch, hours
 
-from harvester.catalog import corrections, explaining, history, ignoring, inspecting, offers, sources
-from harvester.catalog.explaining import State
-from harvester.catalog.inspecting import Sight
+from harvester.catalog import corrections, history, ignored_runs, offers, product_details, sources, visibility_reasons
+from harvester.catalog.product_details import Sight
+from harvester.catalog.visibility_reasons import State
 from harvester.kernel.actor import system
 from harvester.kernel.effective_time import effective_now, expires_at
 from harvester.kernel.errors import NotFound
@@ -53,7 +53,7 @@ def scaled(source):
 def of_ignored_run(source):
     run = catalog.run(source)
     number = catalog.offer(source, run_no=run.no)
-    ignoring.ignore_run(TEST, run.pk, "the file of another shop")
+    ignored_runs.ignore_run(TEST, run.pk, "the file of another shop")
     return number
 
 
@@ -104,7 +104,7 @@ def test_the_words_agree_with_what_consumers_see(make, values, put, states, word
         given |= {"owner": owner, "is_display_primary": False}
     source = make(**given)
     number = put(source)
-    found = explaining.standing(source.pk, number)
+    found = visibility_reasons.standing(source.pk, number)
     assert [why.state for why in found.whys] == states
     assert words in found.words
     assert found.is_visible == bool(fetch("SELECT 1 FROM visible_offers WHERE product_id = %s", number))
@@ -113,13 +113,13 @@ def test_the_words_agree_with_what_consumers_see(make, values, put, states, word
 def test_an_expired_offer_tells_since_when():
     source = promoted()
     number = gone(source)
-    found = explaining.standing(source.pk, number)
+    found = visibility_reasons.standing(source.pk, number)
     assert found.whys[0].since == found.last_seen_at + hours(48) == found.expires_at
 
 
 def test_what_does_not_exist_has_no_standing():
     with pytest.raises(NotFound, match="no product 7"):
-        explaining.standing(catalog.source().pk, 7)
+        visibility_reasons.standing(catalog.source().pk, 7)
 
 
 CLOCKS = [
@@ -151,7 +151,7 @@ def test_the_runs_that_saw_a_product_are_told_apart():
     offers.recompute(source.pk, [number])
     catalog.insert("run_absences", source_id=source.pk, run_no=runs[2].no, part=0, product_ids=[number, number + 1])
     catalog.run(source, outcome="REJECTED")
-    told = {one.run_no: one.sight for one in inspecting.sightings(inspecting.product(source.pk, number))}
+    told = {one.run_no: one.sight for one in product_details.sightings(product_details.product(source.pk, number))}
     expected = [Sight.PRICED, Sight.SEEN, Sight.ABSENT, Sight.PRICED, Sight.SEEN]
     assert told == {run.no: sight for run, sight in zip(runs, expected, strict=True)}
 
@@ -162,7 +162,7 @@ def test_the_prices_that_nobody_reads_are_told_with_why():
     number = catalog.offer(source, "10")
     catalog.price(source, number, "11", run_no=run.no)
     assert history.hidden_prices(source.pk, number) == []
-    ignoring.ignore_run(TEST, run.pk, "the file of another shop")
+    ignored_runs.ignore_run(TEST, run.pk, "the file of another shop")
     before = {"observed_to": catalog.now() + hours(1), "action": "IGNORE", "reason": "wrong"}
     corrections.create(TEST, scope="PRODUCT", source_id=source.pk, product_id=number, **before)
     told = [(price.amount, price.ignored_reason) for price in history.hidden_prices(source.pk, number)]
@@ -181,6 +181,6 @@ def test_the_corrections_of_a_product_are_those_about_its_prices():
         TEST, scope="SOURCE", source_id=source.pk, observed_to=catalog.now() - hours(1), **about
     )
     corrections.revoke(TEST, of_product.pk)
-    assert inspecting.corrections_of(source.pk, number) == [of_run]
-    assert inspecting.corrections_of(source.pk, other) == [of_product]
+    assert product_details.corrections_of(source.pk, number) == [of_run]
+    assert product_details.corrections_of(source.pk, other) == [of_product]
     assert earlier.revoked_at is None

@@ -5,7 +5,7 @@ from tests.support.catalog import audited
 from tests.support.command import harvester as process
 from tests.support.commands_inside import harvester
 
-from harvester.catalog import importing
+from harvester.catalog import shop_import
 from harvester.catalog.csv_rows import read_rows
 from harvester.catalog.models import Retailer, Source
 from harvester.kernel.actor import system
@@ -37,9 +37,9 @@ def files(tmp_path):
 
 
 def bring_in(paths, **options):
-    rows = read_rows(paths[0], importing.RETAILER_COLUMNS, ("name", "website"))
-    more = read_rows(paths[1], importing.SOURCE_COLUMNS, ("name", "url"))
-    return importing.import_rows(system("test"), rows, more, **options)
+    rows = read_rows(paths[0], shop_import.RETAILER_COLUMNS, ("name", "website"))
+    more = read_rows(paths[1], shop_import.SOURCE_COLUMNS, ("name", "url"))
+    return shop_import.import_rows(system("test"), rows, more, **options)
 
 
 def owners():

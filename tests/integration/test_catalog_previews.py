@@ -4,7 +4,7 @@ import pytest
 from tests.support import catalog
 from tests.support.catalog import fetch, hours
 
-from harvester.catalog import correction_previews, corrections, primary, sources
+from harvester.catalog import correction_previews, corrections, display_primary, sources
 from harvester.feeds.models import Feed
 from harvester.kernel.actor import system
 from harvester.kernel.errors import Conflict, InvalidInput, NotFound
@@ -93,8 +93,8 @@ def test_the_preview_of_a_primary_is_what_consumers_get(start, target):
         fetch("UPDATE source_products SET title = %s WHERE id = %s", name, number)
         catalog.offer(source, seen_until=catalog.now() - hours(99))
     undo = start == target
-    told, before = primary.preview(made[target].pk, primary=not undo), seen()
-    (primary.unset_display_primary if undo else primary.set_display_primary)(TEST, made[target].pk)
+    told, before = display_primary.preview(made[target].pk, primary=not undo), seen()
+    (display_primary.unset_display_primary if undo else display_primary.set_display_primary)(TEST, made[target].pk)
     assert {title for side in told.vanishing for title in side.samples} == before - seen()
     assert {title for side in told.appearing for title in side.samples} == seen() - before
     assert all(side.offers == 1 for side in [*told.vanishing, *told.appearing])
@@ -111,7 +111,7 @@ def test_the_preview_of_another_kind_is_what_consumers_get(start, name, kind):
     for key, source in made.items():
         fetch("UPDATE source_products SET title = %s WHERE id = %s", key, catalog.offer(source))
         catalog.offer(source, seen_until=catalog.now() - hours(99))
-    told, before = primary.preview_kind(made[name].pk, kind), seen()
+    told, before = display_primary.preview_kind(made[name].pk, kind), seen()
     sources.update(TEST, made[name].pk, kind=kind)
     assert {title for side in told.vanishing for title in side.samples} == before - seen()
     assert {title for side in told.appearing for title in side.samples} == seen() - before
@@ -124,7 +124,7 @@ def test_a_source_with_a_feed_cannot_become_direct():
     Feed.objects.create(source=source, network="impact", created_by="test")
     for act in (
         lambda: sources.update(TEST, source.pk, kind="DIRECT"),
-        lambda: primary.preview_kind(source.pk, "DIRECT"),
+        lambda: display_primary.preview_kind(source.pk, "DIRECT"),
     ):
         with pytest.raises(Conflict, match=r"^kind: .* has a feed, so it cannot become DIRECT"):
             act()
@@ -134,4 +134,4 @@ def test_a_source_with_a_feed_cannot_become_direct():
 
 def test_to_unset_what_is_no_primary_changes_nothing():
     with pytest.raises(Conflict, match="nothing would change"):
-        primary.preview(catalog.source().pk, primary=False)
+        display_primary.preview(catalog.source().pk, primary=False)

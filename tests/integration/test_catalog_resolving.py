@@ -7,7 +7,7 @@ from tests.support.jobs import job
 from tests.support.together import together
 from tests.support.workers import run_until_idle
 
-from harvester.catalog import resolving
+from harvester.catalog import resolver
 from harvester.engine.enqueue import enqueue
 from harvester.kernel.gtin import with_check_digit
 from harvester.kernel.ids import uuid7
@@ -17,7 +17,7 @@ GTIN = with_check_digit("400638133393")
 
 
 def resolve(source, run_no):
-    made = enqueue(resolving.RESOLVE, {"source_id": str(source.pk), "run_no": run_no}).job_id
+    made = enqueue(resolver.RESOLVE, {"source_id": str(source.pk), "run_no": run_no}).job_id
     run_until_idle(queues=("catalog",))
     ended = job(made)
     assert ended.state == "succeeded", ended.error
@@ -86,7 +86,7 @@ def test_without_a_number_a_complete_fingerprint_links(trusted, untrusted):
 
 
 def test_only_what_the_run_touched_is_resolved_and_again_changes_nothing(trusted, monkeypatch):
-    monkeypatch.setattr(resolving, "BATCH", 2)
+    monkeypatch.setattr(resolver, "BATCH", 2)
     numbers = [catalog.product(trusted, 7, gtin=GTIN) for _ in range(5)]
     changed = catalog.product(trusted, 3, updated_run_no=7)
     catalog.product(trusted, 3), catalog.product(catalog.source(), 7)
@@ -108,20 +108,20 @@ def test_a_link_follows_what_its_product_has_become(trusted):
 
 def test_a_slow_look_at_an_older_run_does_not_undo_the_link_of_a_newer_one(trusted, monkeypatch):
     number = catalog.product(trusted, 7)
-    resolving.ask_for_links(trusted.pk, 7)
-    real = resolving._link
+    resolver.ask_for_links(trusted.pk, 7)
+    real = resolver._link
 
     def newer_run():
         fetch("UPDATE source_products SET gtin = %s, updated_run_no = 8", GTIN)
-        resolving.ask_for_links(trusted.pk, 8)
+        resolver.ask_for_links(trusted.pk, 8)
         run_until_idle(queues=("catalog",))
 
     def a_newer_run_first(*args):
-        monkeypatch.setattr(resolving, "_link", real)
+        monkeypatch.setattr(resolver, "_link", real)
         together(newer_run)
         real(*args)
 
-    monkeypatch.setattr(resolving, "_link", a_newer_run_first)
+    monkeypatch.setattr(resolver, "_link", a_newer_run_first)
     run_until_idle(queues=("catalog",), threads=1)
     assert links()[number][:2] == ("LINKED", "GTIN")
 

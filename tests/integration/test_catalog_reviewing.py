@@ -7,7 +7,7 @@ from tests.support import catalog
 from tests.support.catalog import details, fetch
 from tests.support.workers import run_until_idle
 
-from harvester.catalog import resolving, reviewing
+from harvester.catalog import resolver, review_queue
 from harvester.engine.enqueue import enqueue
 from harvester.kernel.actor import Actor
 from harvester.kernel.errors import Conflict, InvalidInput, NotFound
@@ -20,7 +20,7 @@ GTIN = with_check_digit("400638133393")
 
 
 def resolve(source, run_no=7):
-    enqueue(resolving.RESOLVE, {"source_id": str(source.pk), "run_no": run_no})
+    enqueue(resolver.RESOLVE, {"source_id": str(source.pk), "run_no": run_no})
     run_until_idle(queues=("catalog",))
 
 
@@ -41,7 +41,7 @@ def state(number):
 
 
 def waiting_numbers(**given):
-    return [one.product_id for one in reviewing.waiting(**given)]
+    return [one.product_id for one in review_queue.waiting(**given)]
 
 
 def test_what_waits_is_listed_in_order_page_by_page(source, unknown):
@@ -49,23 +49,23 @@ def test_what_waits_is_listed_in_order_page_by_page(source, unknown):
     other = catalog.product(catalog.source(), 8)
     resolve(source, 8)
     resolve(catalog.Source.objects.exclude(pk=source.pk).get(), 8)
-    first = reviewing.waiting(most=2)
+    first = review_queue.waiting(most=2)
     assert [one.product_id for one in first] == [unknown, more[0]]
     assert waiting_numbers(after=first[-1].cursor) == [*more[1:], other]
     assert waiting_numbers(source_id=source.pk, after=first[-1].cursor) == more[1:]
     with pytest.raises(InvalidInput, match="begin at its start"):
-        reviewing.waiting(after="x~y")
+        review_queue.waiting(after="x~y")
 
 
 @pytest.mark.parametrize("decision", ["link", "create", "skip"])
 def test_a_decision_survives_whatever_a_later_run_brings(source, unknown, decision):
-    known = resolving.make_by_hand("Known", None) if decision == "link" else None
+    known = resolver.make_by_hand("Known", None) if decision == "link" else None
     if decision == "link":
-        reviewing.link(OLGA, source.pk, unknown, known)
+        review_queue.link(OLGA, source.pk, unknown, known)
     elif decision == "create":
-        known = reviewing.create(OLGA, source.pk, unknown, brand="Acme Inc")
+        known = review_queue.create(OLGA, source.pk, unknown, brand="Acme Inc")
     else:
-        reviewing.skip(OLGA, source.pk, unknown, "a gift card")
+        review_queue.skip(OLGA, source.pk, unknown, "a gift card")
     expected = ("SKIPPED", None, None) if decision == "skip" else ("LINKED", "MANUAL", known)
     assert state(unknown) == expected
     fetch("UPDATE source_products SET gtin = %s, updated_run_no = 8", GTIN)
@@ -77,16 +77,16 @@ def test_a_decision_survives_whatever_a_later_run_brings(source, unknown, decisi
 
 
 def test_a_product_that_is_made_is_named_like_its_first_unless_told_otherwise(source, unknown):
-    made = reviewing.create(OLGA, source.pk, unknown, title="A name")
+    made = review_queue.create(OLGA, source.pk, unknown, title="A name")
     assert fetch("SELECT id, title, brand, gtin, fingerprint FROM products") == [(made, "A name", "Acme", None, None)]
 
 
 def test_two_people_decide_once(source, unknown):
-    reviewing.skip(OLGA, source.pk, unknown)
+    review_queue.skip(OLGA, source.pk, unknown)
     for again in (
-        lambda: reviewing.skip(OLGA, source.pk, unknown),
-        lambda: reviewing.create(OLGA, source.pk, unknown),
-        lambda: reviewing.link(OLGA, source.pk, unknown, uuid7()),
+        lambda: review_queue.skip(OLGA, source.pk, unknown),
+        lambda: review_queue.create(OLGA, source.pk, unknown),
+        lambda: review_queue.link(OLGA, source.pk, unknown, uuid7()),
     ):
         with pytest.raises(Conflict, match="Olga has decided already"):
             again()
@@ -95,18 +95,18 @@ def test_two_people_decide_once(source, unknown):
 
 def test_what_is_not_there_cannot_be_decided(source, unknown):
     with pytest.raises(NotFound, match="no canonical product"):
-        reviewing.link(OLGA, source.pk, unknown, uuid7())
+        review_queue.link(OLGA, source.pk, unknown, uuid7())
     with pytest.raises(NotFound, match="never looked at"):
-        reviewing.skip(OLGA, source.pk, unknown + 1)
+        review_queue.skip(OLGA, source.pk, unknown + 1)
     assert waiting_numbers() == [unknown]
 
 
 def test_a_decision_can_be_taken_back_and_the_resolver_tries_again(source, unknown):
-    reviewing.skip(OLGA, source.pk, unknown)
-    reviewing.reopen(OLGA, source.pk, unknown)
+    review_queue.skip(OLGA, source.pk, unknown)
+    review_queue.reopen(OLGA, source.pk, unknown)
     assert waiting_numbers() == [unknown]
     with pytest.raises(Conflict, match="No person decided"):
-        reviewing.reopen(OLGA, source.pk, unknown)
+        review_queue.reopen(OLGA, source.pk, unknown)
     fetch("UPDATE source_products SET gtin = %s, updated_run_no = 8", GTIN)
     resolve(source, 8)
     assert state(unknown)[:2] == ("LINKED", "GTIN")
@@ -119,6 +119,6 @@ def test_canonical_products_are_found_by_number_and_by_what_is_sold_as_them(sour
     resolve(source, 9)
     [[product]] = fetch("SELECT id FROM products")
     for text in ("claw", GTIN, f"0{GTIN}", str(product)):
-        assert [(one.id, one.sources) for one in reviewing.find_products(text)] == [(product, 1)], text
+        assert [(one.id, one.sources) for one in review_queue.find_products(text)] == [(product, 1)], text
     for text in ("", "  ", "!", "drill", str(UUID(int=0))):
-        assert reviewing.find_products(text) == [], text
+        assert review_queue.find_products(text) == [], text

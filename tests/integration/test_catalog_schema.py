@@ -11,7 +11,7 @@ from tests.support.catalog import fetch
 from tests.support.tables import rows
 
 from harvester.catalog.models import Run, Source
-from harvester.engine.connect import connect
+from harvester.engine.connections import connect
 
 pytestmark = pytest.mark.usefixtures("database")
 KEY = "(source_id, source_product_id, observed_at, run_no, signature)"

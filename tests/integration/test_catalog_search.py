@@ -7,7 +7,7 @@ import pytest
 from tests.support import catalog
 from tests.support.catalog import fetch, hours
 
-from harvester.catalog import corrections, history, offers, reading, search, search_sql
+from harvester.catalog import consumer_offers, corrections, history, offers, search, search_sql
 from harvester.catalog.search_query import Query, Sort
 from harvester.kernel.actor import system
 from harvester.kernel.errors import InvalidInput, NotFound
@@ -100,10 +100,10 @@ def test_only_what_consumers_see_is_found(tools):
     gone = put(tools, "gone hammer")
     fetch("UPDATE offers SET seen_until = now() - interval '49 hours' WHERE product_id = %s", gone)
     assert not [title for title in titles(text="hammer") if title.startswith(("hidden", "gone"))]
-    assert not reading.offer(hidden.pk, fetch("SELECT max(product_id) - 1 FROM offers")[0][0]).is_shown
-    assert not reading.offer(tools.pk, gone).is_active
+    assert not consumer_offers.offer(hidden.pk, fetch("SELECT max(product_id) - 1 FROM offers")[0][0]).is_shown
+    assert not consumer_offers.offer(tools.pk, gone).is_active
     with pytest.raises(NotFound):
-        reading.offer(hidden.pk, gone)
+        consumer_offers.offer(hidden.pk, gone)
 
 
 @pytest.mark.parametrize(
@@ -175,7 +175,7 @@ def test_an_offer_that_was_found_has_every_field_and_stays_as_it_is():
     number = catalog.offer(shop)
     [found] = search.search(Query()).offers
     assert set(vars(found)) == {field.name for field in dataclasses.fields(found)}
-    assert found == reading.offer(shop.pk, number)
+    assert found == consumer_offers.offer(shop.pk, number)
     with pytest.raises(dataclasses.FrozenInstanceError):
         found.amount = 0
 

@@ -8,10 +8,10 @@ from structlog.testing import capture_logs
 from tests.support import catalog
 from tests.support.catalog import audited, details, fetch, hours
 
-from harvester.api.shapes import Rejection
+from harvester.api.schemas import Rejection
 from harvester.catalog import fields, retailers, sources
+from harvester.catalog.display_primary import set_display_primary, unset_display_primary
 from harvester.catalog.models import Source
-from harvester.catalog.primary import set_display_primary, unset_display_primary
 from harvester.kernel.actor import Actor
 from harvester.kernel.errors import Conflict, InvalidInput, NotFound
 from harvester.kernel.ids import uuid7

@@ -12,7 +12,7 @@ from tests.support import catalog
 from tests.support.catalog import fetch, hours
 from tests.support.generated import examples
 
-from harvester.catalog import corrections, ignoring, offers, sources
+from harvester.catalog import corrections, ignored_runs, offers, sources
 from harvester.kernel.actor import system
 from harvester.kernel.effective_time import effective_now, expires_at
 
@@ -179,9 +179,9 @@ def test_an_ignored_run_and_an_ignored_price_are_seen_nowhere():
     catalog.offer(source, "10", run_no=run.no)
     query = "SELECT (SELECT count(*) FROM visible_offers), (SELECT count(*) FROM readable_prices)"
     assert fetch(query) == [(1, 1)]
-    ignoring.ignore_run(TEST, run.pk, "wrong")
+    ignored_runs.ignore_run(TEST, run.pk, "wrong")
     assert fetch(query) == [(0, 0)]
-    ignoring.undo_ignore(TEST, run.pk)
+    ignored_runs.undo_ignore(TEST, run.pk)
     corrections.create(TEST, scope="RUN", source_id=source.pk, run_no=run.no, action="IGNORE", reason="wrong")
     assert fetch(query) == [(0, 0)]
 

@@ -10,7 +10,7 @@ from tests.support.feeds import row
 from tests.support.jobs import job
 from tests.support.workers import run_until_idle
 
-from harvester.catalog import checking, offers, words
+from harvester.catalog import offer_check, offers, search_index
 from harvester.catalog.search import search
 from harvester.catalog.search_query import Query
 from harvester.engine.enqueue import enqueue
@@ -42,12 +42,12 @@ def test_a_run_with_some_new_products_is_found_at_once(world):
 
 
 def test_a_run_with_very_many_new_products_is_visible_first_and_found_soon(world, monkeypatch):
-    monkeypatch.setattr(words, "AT_ONCE", 2)
+    monkeypatch.setattr(search_index, "AT_ONCE", 2)
     world.put(100, 200, 300)
     world.run()
     assert written_later() == [{"products": 3, "added": 3}]
     assert found("thing") == ["Thing 100", "Thing 200", "Thing 300"]
-    assert not words.are_lacking(world.feed.source_id)
+    assert not search_index.are_lacking(world.feed.source_id)
     assert offers.differences() == []
 
 
@@ -70,7 +70,7 @@ def test_words_that_are_there_stay_and_products_without_offer_get_theirs_beforeh
     unoffered = catalog.product(source)
     fetch("UPDATE offer_words SET words = 'kept' WHERE product_id = %s", first)
     fetch("DELETE FROM offer_words WHERE product_id = %s", second)
-    made = enqueue(words.MAKE_SEARCHABLE, {"source_id": str(source.pk)}).job_id
+    made = enqueue(search_index.MAKE_SEARCHABLE, {"source_id": str(source.pk)}).job_id
     run_until_idle(queues=("search",))
     assert job(made).result == {"products": 3, "added": 2}
     assert words_of_all()[first] == "'kept'"
@@ -79,10 +79,10 @@ def test_words_that_are_there_stay_and_products_without_offer_get_theirs_beforeh
 
 
 def test_slices_of_a_source_cover_all_of_its_products(source, monkeypatch):
-    monkeypatch.setattr(words, "SLICE", 2)
+    monkeypatch.setattr(search_index, "SLICE", 2)
     numbers = [catalog.offer(source) for _ in range(7)]
     fetch("DELETE FROM offer_words")
-    made = enqueue(words.MAKE_SEARCHABLE, {"source_id": str(source.pk)}).job_id
+    made = enqueue(search_index.MAKE_SEARCHABLE, {"source_id": str(source.pk)}).job_id
     run_until_idle(queues=("search",))
     assert job(made).result == {"products": 7, "added": 7}
     assert sorted(words_of_all()) == numbers
@@ -92,10 +92,10 @@ def test_words_that_somebody_writes_meanwhile_are_left_to_him(source, monkeypatc
     """A promotion with some new products writes theirs itself, also while the job is at work."""
     first, second = (catalog.offer(source) for _ in range(2))
     fetch("DELETE FROM offer_words")
-    raced = words._ADD_SLICE.replace("NOT EXISTS", "true OR NOT EXISTS")
-    monkeypatch.setattr(words, "_ADD_SLICE", raced)
+    raced = search_index._ADD_SLICE.replace("NOT EXISTS", "true OR NOT EXISTS")
+    monkeypatch.setattr(search_index, "_ADD_SLICE", raced)
     fetch("INSERT INTO offer_words SELECT source_id, product_id, 'kept' FROM offers WHERE product_id = %s", first)
-    made = enqueue(words.MAKE_SEARCHABLE, {"source_id": str(source.pk)}).job_id
+    made = enqueue(search_index.MAKE_SEARCHABLE, {"source_id": str(source.pk)}).job_id
     run_until_idle(queues=("search",))
     assert job(made).result == {"products": 2, "added": 1}
     assert words_of_all()[first] == "'kept'"
@@ -104,18 +104,18 @@ def test_words_that_somebody_writes_meanwhile_are_left_to_him(source, monkeypatc
 
 def test_products_that_come_when_the_job_is_past_them_get_their_words_from_the_next(source, monkeypatch):
     catalog.offer(source)
-    look, ends, late = words._Making._next, itertools.count(1), []
+    look, ends, late = search_index._Making._next, itertools.count(1), []
 
     def look_and_end(making):
         part = look(making)
         if part is None and next(ends) == BOTH_SESSIONS:
             late.append(catalog.offer(source))
             fetch("DELETE FROM offer_words WHERE product_id = %s", late[0])
-            words.ask_for_words(source.pk)
+            search_index.ask_for_words(source.pk)
         return part
 
-    monkeypatch.setattr(words._Making, "_next", look_and_end)
-    words.ask_for_words(source.pk)
+    monkeypatch.setattr(search_index._Making, "_next", look_and_end)
+    search_index.ask_for_words(source.pk)
     run_until_idle(queues=("search",))
     assert late[0] in words_of_all()
     assert [told["added"] for told in written_later()] == [0, 1]
@@ -124,7 +124,7 @@ def test_products_that_come_when_the_job_is_past_them_get_their_words_from_the_n
 def test_the_other_sources_are_left_alone(source):
     other = catalog.offer(catalog.source())
     fetch("DELETE FROM offer_words")
-    enqueue(words.MAKE_SEARCHABLE, {"source_id": str(source.pk)})
+    enqueue(search_index.MAKE_SEARCHABLE, {"source_id": str(source.pk)})
     run_until_idle(queues=("search",))
     assert other not in words_of_all()
 
@@ -132,7 +132,7 @@ def test_the_other_sources_are_left_alone(source):
 def test_the_nightly_check_has_missing_words_written(source):
     number = catalog.offer(source, run_no=catalog.run(source).no)
     fetch("DELETE FROM offer_words")
-    enqueue(checking.CHECK_OFFERS)
+    enqueue(offer_check.CHECK_OFFERS)
     run_until_idle(queues=("maintenance", "search"))
     assert list(words_of_all()) == [number]
 

@@ -9,7 +9,7 @@ from tests.support.catalog_rows import make_feed
 from tests.support.commands_inside import harvester
 
 from harvester.kernel.actor import Actor
-from harvester.ops import audit, trail
+from harvester.ops import audit, audit_log
 
 ANN = Actor(kind="person", id="a-1", name="ann")
 BOB = Actor(kind="person", id="b-2", name="bob")
@@ -48,7 +48,7 @@ def test_events_are_listed_newest_first_and_narrowed_by_every_option(options, wa
 
 
 def test_since_a_moment_counts_that_moment():
-    latest = trail.events().first().at
+    latest = audit_log.events().first().at
     assert len(listed("--since", latest.isoformat())) == 1
     assert len(listed("--before", latest.isoformat())) == 3
     assert listed("--since", (latest + timedelta(microseconds=1)).isoformat()) == []
@@ -70,7 +70,7 @@ def test_a_shorter_list_says_how_to_go_on():
 
 
 def test_one_event_is_shown_whole():
-    first = trail.events().last()
+    first = audit_log.events().last()
     assert harvester("audit", "show", str(first.pk), "--json").json["detail"] == {"source": "Acme"}
     assert "ann (person a-1)" in harvester("audit", "show", str(first.pk)).out
     assert harvester("audit", "show", "987654").code == 3

@@ -17,7 +17,7 @@ from tests.support.waiting import wait_for
 from harvester.cli.checks import machine
 from harvester.cli.checks.database import sessions_lost
 from harvester.cli.session import read_config
-from harvester.engine.connect import connect
+from harvester.engine.connections import connect
 from harvester.kernel.errors import ConfigError
 from harvester.ops.database import check_server
 

@@ -8,7 +8,7 @@ from django.conf import settings
 from django.db import connections
 from tests.support.command import harvester
 
-from harvester.cli.exits import failure_of
+from harvester.cli.exit_codes import failure_of
 from harvester.guards.vault import generate_key
 
 KEY = generate_key()

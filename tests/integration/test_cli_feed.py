@@ -26,9 +26,9 @@ from tests.support.workers import worker_thread
 from harvester.catalog.models import Run, Source
 from harvester.cli.actor import operator
 from harvester.cli.feed import change, read_pairs
-from harvester.feeds.access import OWNER_KIND
 from harvester.feeds.models import Feed
-from harvester.feeds.validation import READERS, THRESHOLDS
+from harvester.feeds.partner_connection import OWNER_KIND
+from harvester.feeds.settings import READERS, THRESHOLDS
 from harvester.guards import secrets
 
 pytestmark = pytest.mark.usefixtures("database")

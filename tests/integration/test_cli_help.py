@@ -10,7 +10,7 @@ from tests.support.command import ROOT, environment, harvester
 from typer.testing import CliRunner
 
 from harvester.cli.app import app
-from harvester.cli.exits import MEANINGS
+from harvester.cli.exit_codes import MEANINGS
 
 COMMANDS = (
     "retailer",

@@ -14,7 +14,7 @@ from tests.support.command import empty_home, free_port, harvester, processes_of
 from tests.support.waiting import wait_for
 
 from harvester.cli.portal_server import PATIENCE_SECONDS, bind
-from harvester.cli.supervise import LAST_WAIT_SECONDS, wait_after
+from harvester.cli.supervisor import LAST_WAIT_SECONDS, wait_after
 
 
 @pytest.fixture(scope="module")

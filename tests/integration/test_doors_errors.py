@@ -8,7 +8,7 @@ import pytest
 from harvester.guards import artifacts, egress, host_keys, http, http_network, inflate, remote
 from harvester.kernel.errors import ConfigError, HarvesterError, TerminalError, TransientError
 
-MODULES = ("artifacts", "egress", "host_keys", "inflate", "remote", "hosts", "resolving", "http", "http_network")
+MODULES = ("artifacts", "egress", "host_keys", "inflate", "remote", "hosts", "dns", "http", "http_network")
 
 TRANSIENT = {
     "name servers silent": (egress.ResolutionTimedOut, "DNS_TIMEOUT"),

@@ -8,8 +8,8 @@ from tests.support.feed_rows import PATH, allow_loopback, make_feed
 from tests.support.ftp_server import FtpServer
 from tests.support.sftp_server import SftpServer
 
-from harvester.feeds.access import CredentialsMissing, note_host_key, open_remote, port_of
 from harvester.feeds.models import Feed
+from harvester.feeds.partner_connection import CredentialsMissing, note_host_key, open_remote, port_of
 from harvester.guards.egress import EgressRefused
 from harvester.guards.host_keys import HostKeyChanged, HostKeyUnknown
 from harvester.guards.remote import PlainFtpForbidden

@@ -12,7 +12,7 @@ from tests.support.workers import run_until_idle
 from harvester.catalog.models import Run
 from harvester.engine.models import Job
 from harvester.feeds import decisions, jobs, verbs
-from harvester.feeds.locking import FEED_LOCK
+from harvester.feeds.feed_lock import FEED_LOCK
 from harvester.feeds.models import Feed
 from harvester.guards import secrets
 

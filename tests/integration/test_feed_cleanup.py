@@ -15,12 +15,12 @@ from tests.support.tables import rows
 from tests.support.workers import run_until_idle
 
 from harvester.catalog.models import PriceCorrection, Run, Source
-from harvester.catalog.words import MAKE_SEARCHABLE
+from harvester.catalog.search_index import MAKE_SEARCHABLE
 from harvester.engine.enqueue import enqueue
 from harvester.engine.registry import all_periodic
 from harvester.feeds import cleanup
+from harvester.feeds.feed_lock import try_lock_in_transaction
 from harvester.feeds.jobs import CLEAN_UP
-from harvester.feeds.locking import try_lock_in_transaction
 from harvester.feeds.models import Feed, FeedRun, FeedRunSample
 from harvester.feeds.store import artifact_store
 from harvester.guards.artifacts import artifact_path

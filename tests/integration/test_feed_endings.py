@@ -24,9 +24,9 @@ from tests.support.workers import run_until_idle, worker_thread
 from harvester.catalog.models import Run
 from harvester.engine.models import Job
 from harvester.feeds import files, ingest, verbs
-from harvester.feeds import run as running
+from harvester.feeds import runs as running
+from harvester.feeds.feed_lock import FEED_LOCK
 from harvester.feeds.jobs import CLEAN_UP, CLOSE_ORPHANS, TEST, TICK
-from harvester.feeds.locking import FEED_LOCK
 from harvester.feeds.models import Feed
 from harvester.feeds.store import artifact_store
 from harvester.kernel.errors import Conflict, TransientError

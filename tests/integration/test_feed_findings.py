@@ -15,8 +15,8 @@ from tests.support.waiting import wait_for
 from harvester.catalog.models import Run
 from harvester.engine.models import Job
 from harvester.feeds import ingest
+from harvester.feeds.feed_lock import FEED_LOCK
 from harvester.feeds.jobs import CLOSE_ORPHANS
-from harvester.feeds.locking import FEED_LOCK
 from harvester.feeds.models import FeedRun, FeedRunSample
 from harvester.ops import jobs
 

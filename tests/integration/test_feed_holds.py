@@ -14,11 +14,11 @@ from tests.support.tables import rows
 from tests.support.together import together
 from tests.support.waiting import wait_for
 
-from harvester.catalog import corrections, primary, sources
+from harvester.catalog import corrections, display_primary, sources
 from harvester.catalog.models import Run, Source
 from harvester.engine.models import Job
 from harvester.feeds import decisions, ingest, verbs
-from harvester.feeds.decide import REJUDGING, figures_seen
+from harvester.feeds.decision_jobs import REJUDGING, figures_seen
 from harvester.feeds.errors import FeedBusy
 from harvester.feeds.models import Feed
 from harvester.kernel.errors import Conflict, InvalidInput, TerminalError
@@ -125,9 +125,9 @@ def correct_and_switch(world):
     )
     assert world.shown()["S-139"] == ("Thing 139", 13.90, True)
     corrections.revoke(OLGA, made.pk)
-    primary.unset_display_primary(OLGA, world.source.id)
+    display_primary.unset_display_primary(OLGA, world.source.id)
     assert world.shown() == {}
-    primary.set_display_primary(OLGA, world.source.id)
+    display_primary.set_display_primary(OLGA, world.source.id)
     assert world.shown() == before
 
 

@@ -10,7 +10,7 @@ from tests.support.workers import run_until_idle
 
 from harvester.catalog import corrections, offers
 from harvester.catalog.models import Run
-from harvester.feeds import decisions, memory, verbs
+from harvester.feeds import change_detection, decisions, verbs
 from harvester.kernel.errors import Conflict
 from harvester.pipeline import promote
 
@@ -110,7 +110,7 @@ def test_the_same_three_products_are_missed_again_as_before(world):
 
 
 def another_parser(world, monkeypatch):
-    monkeypatch.setattr(memory, "PARSER_VERSION", memory.PARSER_VERSION + 1)
+    monkeypatch.setattr(change_detection, "PARSER_VERSION", change_detection.PARSER_VERSION + 1)
 
 
 def another_setting(world, monkeypatch):

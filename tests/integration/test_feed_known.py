@@ -13,7 +13,7 @@ from tests.support.tables import rows
 
 from harvester.engine.enqueue import enqueue
 from harvester.feeds.jobs import CLEAN_UP
-from harvester.feeds.known import DIRECTORY, SUFFIX, known_path
+from harvester.feeds.reader.row_cache.store import DIRECTORY, SUFFIX, known_path
 
 pytestmark = pytest.mark.usefixtures("database")
 NUMBERS = range(1000, 1040)

@@ -9,7 +9,7 @@ from tests.support.portal import person
 from tests.support.sftp_server import SftpServer
 
 from harvester.engine.models import Job
-from harvester.feeds import overview, verbs
+from harvester.feeds import attention, verbs
 from harvester.feeds.jobs import WATCH
 from harvester.feeds.models import Feed, FeedRun
 from harvester.guards.models import SealedSecret
@@ -59,7 +59,7 @@ def test_a_retired_feed_loses_its_credentials_and_keeps_what_it_brought(world, r
     world.run()
     assert Alert.objects.filter(resolved_at=None).count() == 1
     world.change(status="DISABLED", next_run_at=None, seen_host_key="ssh-ed25519 AAAA")
-    assert overview.needs()
+    assert attention.needs()
     retire(world)
     feed = Feed.objects.get()
     assert (feed.secret_fields, feed.username, SealedSecret.objects.count()) == ([], "", 0)
@@ -70,8 +70,8 @@ def test_a_retired_feed_loses_its_credentials_and_keeps_what_it_brought(world, r
     world.pass_time(45)
     world.work(world.job(WATCH, {}))
     assert not Alert.objects.filter(resolved_at=None).exists(), "nobody is told that its offers expire"
-    assert overview.needs() == []
-    assert sum(overview.feeds_by_status().values()) == 0
+    assert attention.needs() == []
+    assert sum(attention.feeds_by_status().values()) == 0
     reader = Application(Scope.FEEDS_READ)
     assert reader.read("/feeds")["items"] == []
     assert reader.read(f"/feeds/{feed.id}")["retired_at"]

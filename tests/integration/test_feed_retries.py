@@ -16,8 +16,8 @@ from tests.support.workers import run_until_idle
 from harvester.catalog.models import Run
 from harvester.engine.models import Job
 from harvester.feeds import fetch
-from harvester.feeds.access import open_remote
 from harvester.feeds.models import Feed
+from harvester.feeds.partner_connection import open_remote
 from harvester.guards import egress, host_keys, remote, secrets
 from harvester.kernel.errors import ConfigError, TerminalError, TransientError
 

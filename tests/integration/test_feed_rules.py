@@ -22,23 +22,22 @@ from tests.support.tables import rows
 from tests.support.together import together
 from tests.support.workers import run_until_idle
 
-from harvester.catalog import offers, words
+from harvester.catalog import offers, search_index
 from harvester.catalog.models import Run, Source
 from harvester.engine import sql
 from harvester.engine.errors import JobCancelled
 from harvester.engine.models import Job
 from harvester.engine.registry import kind_of
-from harvester.feeds import ending, ingest, memory, verbs
-from harvester.feeds import run as running
+from harvester.feeds import change_detection, ingest, run_endings, verbs
+from harvester.feeds import runs as running
+from harvester.feeds.feed_lock import FEED_LOCK
 from harvester.feeds.fetch import MAX_FILE_BYTES
 from harvester.feeds.jobs import CLOSE_ORPHANS, RUN
-from harvester.feeds.locking import FEED_LOCK
 from harvester.feeds.models import Feed, FeedRun, FeedRunSample
+from harvester.feeds.reader import ParseLimits, load
 from harvester.kernel.errors import TerminalError, TransientError
 from harvester.kernel.ids import uuid7
 from harvester.ops.models import Alert
-from harvester.pipeline import load
-from harvester.pipeline.parse import ParseLimits
 from harvester.pipeline.staging import STAGING_LOCK
 
 pytestmark = pytest.mark.usefixtures("database")
@@ -476,7 +475,7 @@ def another_currency(world, _monkeypatch):
 
 
 def another_parser(_world, monkeypatch):
-    monkeypatch.setattr(memory, "PARSER_VERSION", memory.PARSER_VERSION + 1)
+    monkeypatch.setattr(change_detection, "PARSER_VERSION", change_detection.PARSER_VERSION + 1)
 
 
 def forced(world, _monkeypatch):
@@ -811,7 +810,7 @@ def test_a_run_that_fails_while_it_is_promoted_writes_nothing(world, monkeypatch
     def broken(*_):
         raise TerminalError("on fire")
 
-    monkeypatch.setattr(ending, "remember_ingested", broken)
+    monkeypatch.setattr(run_endings, "remember_ingested", broken)
     world.put(*TEN)
     assert world.run().status == "FAILED"
     assert facts() == [10, 0, 0, 0], "new products may be there, and have no offer"
@@ -838,7 +837,7 @@ def test_products_that_fail_to_come_in_beside_the_promotion_take_it_back(world, 
     world.put(*TEN)
     world.run()
     before = world.shown()
-    monkeypatch.setattr(words, "AT_ONCE", 1)
+    monkeypatch.setattr(search_index, "AT_ONCE", 1)
     real = load.copy_in
 
     def on_fire(cursor, table, *more):

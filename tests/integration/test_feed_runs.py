@@ -8,7 +8,7 @@ from tests.support.tables import rows
 from tests.support.workers import run_until_idle
 
 from harvester.catalog.offers import differences
-from harvester.engine.connect import connect
+from harvester.engine.connections import connect
 from harvester.engine.models import Job
 from harvester.feeds import ingest, verbs
 from harvester.kernel.errors import TerminalError

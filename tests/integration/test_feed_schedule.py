@@ -20,7 +20,7 @@ from harvester.engine.registry import all_periodic
 from harvester.feeds import jobs, schedule
 from harvester.feeds.models import Feed, FeedRun
 from harvester.feeds.states import SCHEDULES, FeedStatus
-from harvester.feeds.verbs.finding import database_now, locked
+from harvester.feeds.verbs.locked_feed import database_now, locked
 
 pytestmark = pytest.mark.usefixtures("database")
 

@@ -15,7 +15,7 @@ from tests.support.workers import run_until_idle
 
 from harvester.engine.enqueue import enqueue
 from harvester.engine.models import Job
-from harvester.feeds import jobs, testing, verbs
+from harvester.feeds import feed_test, jobs, verbs
 from harvester.feeds.models import Feed
 
 pytestmark = pytest.mark.usefixtures("database")
@@ -97,7 +97,7 @@ def test_rejected_and_odd_rows_are_counted_and_shown(server, root):
 
 
 def test_of_a_large_file_only_the_beginning_is_read(server, root, monkeypatch):
-    monkeypatch.setattr(testing, "MOST_BYTES", 100_000)
+    monkeypatch.setattr(feed_test, "MOST_BYTES", 100_000)
     noise = random.Random(7)
     lines = [row(number, Name=f"Thing {noise.randbytes(60).hex()}") for number in range(1, 60_000)]
     put(root, gzip.compress(written(*lines).encode()))
@@ -184,8 +184,8 @@ def test_wide_and_long_files_have_a_result_of_bearable_size(server, root):
     put(root, written(*lines, *([*row(1, Price=""), *["y"] * 2000] for _ in range(80)), header=wide))
     found = tried(approved(server))
     assert len(found["rows"]) == 10
-    assert len(found["rows"][0]["title"]) == testing.SHOWN_CHARACTERS
-    assert len(found["unbound"]) == testing.SHOWN_COLUMNS
+    assert len(found["rows"][0]["title"]) == feed_test.SHOWN_CHARACTERS
+    assert len(found["unbound"]) == feed_test.SHOWN_COLUMNS
 
 
 def test_results_are_forgotten_after_a_day(server, root):

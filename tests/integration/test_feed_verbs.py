@@ -14,13 +14,13 @@ from harvester.catalog.models import Run, Source
 from harvester.catalog.states import SourceKind
 from harvester.engine.models import Job
 from harvester.feeds import verbs
-from harvester.feeds.memory import INGESTED
+from harvester.feeds.change_detection import INGESTED
 from harvester.feeds.models import Feed, FeedRun
+from harvester.feeds.settings import InvalidSettings
 from harvester.feeds.states import SCHEDULES, FeedStatus
-from harvester.feeds.validation import InvalidSettings
-from harvester.feeds.verbs.configuring import RunHeld
-from harvester.feeds.verbs.finding import database_now
-from harvester.feeds.verbs.switching import WrongStatus
+from harvester.feeds.verbs.activation import WrongStatus
+from harvester.feeds.verbs.configuration import RunHeld
+from harvester.feeds.verbs.locked_feed import database_now
 from harvester.guards.host_keys import HostKey
 from harvester.guards.models import SealedSecret
 from harvester.kernel.errors import Conflict, InvalidInput, NotFound

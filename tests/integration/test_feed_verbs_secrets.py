@@ -7,8 +7,8 @@ from tests.support.feed_rows import ADMIN, make_feed
 from tests.support.tables import rows
 
 from harvester.feeds import verbs
-from harvester.feeds.access import OWNER_KIND
 from harvester.feeds.models import Feed
+from harvester.feeds.partner_connection import OWNER_KIND
 from harvester.guards import secrets
 from harvester.guards.models import SealedSecret
 from harvester.kernel.errors import InvalidInput

@@ -3,7 +3,7 @@
 import pytest
 
 from harvester.feeds.models import Feed
-from harvester.feeds.validation import READERS, THRESHOLDS, InvalidSettings, read_settings
+from harvester.feeds.settings import READERS, THRESHOLDS, InvalidSettings, read_settings
 
 READ = [
     ("network", " Impact ", "impact"),

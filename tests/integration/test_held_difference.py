@@ -5,8 +5,8 @@ from tests.support.feeds import HEADER, row
 from tests.support.feeds import feed as written
 from tests.support.tables import rows
 
-from harvester.feeds.inspecting import difference_of
-from harvester.pipeline import difference
+from harvester.feeds.run_details import difference_of
+from harvester.pipeline import held_difference
 
 pytestmark = pytest.mark.usefixtures("database")
 COLUMNS = [*HEADER, "Manufacturer", "Category"]
@@ -47,7 +47,7 @@ def run(world):
 
 def test_the_whole_difference_is_counted(world, run):
     counts = difference_of(run)["counts"]
-    assert {name: counts[name] for name in difference.KINDS} == {
+    assert {name: counts[name] for name in held_difference.KINDS} == {
         "missing": 28, "prices": 4, "new": 1, "content": 1, "back": 0,
     }  # fmt: skip
     figures = world.figures(run)
@@ -71,7 +71,7 @@ def test_products_of_each_kind_are_shown_with_what_would_change(world, run):
     samples = difference_of(run)["samples"]
     assert [item["title"] for item in samples["new"]] == ["Thing 500"]
     assert [item["changed"] for item in samples["content"]] == [{"title": ["Thing 104", "Renamed"]}]
-    assert len(samples["missing"]) == difference.SAMPLES
+    assert len(samples["missing"]) == held_difference.SAMPLES
     assert {(item["category"], item["line"]) for item in samples["missing"]} == {("Boots", None)}
 
 
@@ -89,9 +89,9 @@ def test_groups_and_products_are_bounded(world):
     put(world, *(product(number, f"Brand {number}", f"Category {number}") for number in range(100, 200)))
     world.run()
     told = difference_of(held(world, product(100)))
-    assert len(told["brands"]["shown"]) == len(told["categories"]["shown"]) == difference.GROUPS
+    assert len(told["brands"]["shown"]) == len(told["categories"]["shown"]) == held_difference.GROUPS
     assert told["brands"]["all"] == 100
-    assert [len(told["samples"][kind]) for kind in difference.KINDS] == [difference.SAMPLES, 0, 0, 1, 0]
+    assert [len(told["samples"][kind]) for kind in held_difference.KINDS] == [held_difference.SAMPLES, 0, 0, 1, 0]
 
 
 def test_what_is_back_is_told(world):

@@ -11,7 +11,7 @@ from tests.support.portal import MOMENTS_AGO, person
 from harvester.ops.alerts import raise_alert, resolve_alert
 from harvester.ops.models import Alert, Role
 from harvester.portal import links
-from harvester.portal.trail import VERBS
+from harvester.portal.audit_log import VERBS
 
 pytestmark = pytest.mark.django_db
 BODY = "EXPIRY_SPIKE: 37 of 40 products are missing.\nApprove or reject the run."

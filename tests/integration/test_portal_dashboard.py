@@ -9,7 +9,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from tests.support.portal import job, person
 
-from harvester.ops import figures
+from harvester.ops import job_figures
 from harvester.ops.models import Role
 
 pytestmark = pytest.mark.django_db
@@ -87,9 +87,9 @@ def test_the_chart_has_a_bar_for_each_of_the_last_24_hours(viewer):
     assert (data["succeeded"][-1], data["failed"][-1], sum(data["cancelled"])) == (1, 1, 0)
 
 
-@pytest.mark.parametrize(("seconds", "warned"), [(figures.OLD_SNAPSHOT_SECONDS, False), (1200, True)])
+@pytest.mark.parametrize(("seconds", "warned"), [(job_figures.OLD_SNAPSHOT_SECONDS, False), (1200, True)])
 def test_an_old_transaction_is_warned_of(viewer, monkeypatch, seconds, warned):
-    monkeypatch.setattr(figures, "oldest_snapshot_seconds", lambda: seconds)
+    monkeypatch.setattr(job_figures, "oldest_snapshot_seconds", lambda: seconds)
     assert ("A transaction has been open for 20 min" in words(viewer)) is warned
 
 

@@ -12,9 +12,9 @@ from tests.support.catalog_rows import make_feed, make_run, write
 from tests.support.portal import MOMENTS_AGO, job, person
 
 from harvester.catalog.models import Source
-from harvester.feeds import days, overview
+from harvester.feeds import attention, daily_figures
+from harvester.feeds.attention import NeedKind
 from harvester.feeds.models import Feed, FeedRun
-from harvester.feeds.overview import NeedKind
 from harvester.ops.alerts import raise_alert
 from harvester.ops.models import Role
 
@@ -43,7 +43,7 @@ def enabled(name: str = "Shop", **fields) -> Feed:
 
 
 def needed() -> dict[NeedKind, list[str]]:
-    return {each.kind: [need.feed for need in each.named] for each in overview.needs()}
+    return {each.kind: [need.feed for need in each.named] for each in attention.needs()}
 
 
 def held(feed: Feed, **source) -> None:
@@ -55,7 +55,7 @@ def held(feed: Feed, **source) -> None:
 
 def test_nothing_needs_anybody_while_all_is_well(viewer):
     enabled()
-    assert overview.needs() == []
+    assert attention.needs() == []
     shown = words(viewer)
     assert "All clear" in shown
     assert "1 feed: 1 enabled." in shown
@@ -70,7 +70,7 @@ def test_a_held_run_shows_why_and_when_its_offers_disappear(viewer):
     feed = enabled()
     promoted = timezone.now() - timedelta(hours=1)
     held(feed, last_promoted_at=promoted, max_hold_hours=24)
-    [need] = overview.needs()[0].named
+    [need] = attention.needs()[0].named
     assert (need.kind, need.feed, need.reason) == (NeedKind.HELD, "Shop", "37 of 40 are missing.")
     assert need.at == promoted + timedelta(hours=48 + 24)
     shown = words(viewer)
@@ -90,7 +90,7 @@ def test_offers_disappear_at_the_moment_that_visibility_says():
         )
         query = "SELECT last_promoted_at >= active_since FROM source_windows WHERE source_id = %s"
         assert fetch(query, feed.source_id) == [(active,)]
-        assert (overview.needs()[0].named[0].at > now) is active
+        assert (attention.needs()[0].named[0].at > now) is active
 
 
 def test_the_most_urgent_held_run_comes_first():
@@ -114,7 +114,7 @@ def test_a_feed_whose_runs_fail_tells_its_last_error(viewer, status, kind):
 
 
 def test_a_feed_is_late_when_nobody_begins_its_run():
-    past = timezone.now() - timedelta(minutes=overview.LATE_MINUTES)
+    past = timezone.now() - timedelta(minutes=attention.LATE_MINUTES)
     enabled("Late", next_run_at=past - timedelta(minutes=1))
     enabled("Soon", next_run_at=past + timedelta(minutes=1))
     assert needed() == {NeedKind.LATE: ["Late"]}
@@ -127,8 +127,8 @@ def test_a_feed_whose_offers_expired_needs_attention_unless_another_source_is_sh
     Source.objects.filter(pk=hidden.source_id).update(is_display_primary=False)
     make_source_of(hidden, is_display_primary=True)
     assert needed() == {NeedKind.OFFERS_EXPIRED: ["Expired"]}
-    assert overview.needs()[0].named[0].at == gone + timedelta(hours=48)
-    assert expired.pk == overview.needs()[0].named[0].feed_id
+    assert attention.needs()[0].named[0].at == gone + timedelta(hours=48)
+    assert expired.pk == attention.needs()[0].named[0].feed_id
 
 
 def make_source_of(feed: Feed, **fields) -> None:
@@ -210,27 +210,27 @@ def test_a_host_key_that_changed_is_told_as_such_and_a_feed_that_it_stopped_too(
     assert "another host key than the approved one" in words(viewer)
     assert "The feed is disabled." not in words(viewer)
     Feed.objects.filter(pk=changed.pk).update(status="DISABLED")
-    assert "The feed is disabled." in " ".join(need.reason for each in overview.needs() for need in each.named)
+    assert "The feed is disabled." in " ".join(need.reason for each in attention.needs() for need in each.named)
 
 
 def test_of_many_needs_some_are_named_and_all_are_counted(viewer):
-    for number in range(overview.NAMED + 3):
+    for number in range(attention.NAMED + 3):
         enabled(f"Shop {number}", consecutive_failures=1)
-    [found] = overview.needs()
-    assert (len(found.named), found.total, found.more) == (overview.NAMED, overview.NAMED + 3, 3)
+    [found] = attention.needs()
+    assert (len(found.named), found.total, found.more) == (attention.NAMED, attention.NAMED + 3, 3)
     shown = words(viewer)
     assert "3 more failing feeds" in shown
-    assert f"Needs attention {overview.NAMED + 3}" in shown
+    assert f"Needs attention {attention.NAMED + 3}" in shown
 
 
 def test_the_rest_is_found_in_a_filtered_list(viewer):
-    for number in range(overview.NAMED + 1):
+    for number in range(attention.NAMED + 1):
         feed = enabled(f"Shop {number}", consecutive_failures=3)
         Feed.objects.filter(pk=feed.pk).update(status="DISABLED")
     cache.clear()
     link = re.search(r'href="([^"]+)">1 more disabled feeds', viewer.get("/").content.decode())[1]
     page = viewer.get(link).content.decode()
-    assert all(f"Shop {number}" in page for number in range(overview.NAMED + 1))
+    assert all(f"Shop {number}" in page for number in range(attention.NAMED + 1))
 
 
 def test_each_line_leads_to_where_something_can_be_done(viewer):
@@ -260,7 +260,7 @@ def test_runs_at_work_show_their_progress(viewer):
     job_id = job("running", progress='{"done": 30, "total": 40, "note": "parsed 30 rows"}')
     run = make_run(feed, status="RUNNING", outcome=None, job_id=job_id, stage="parse")
     make_run(feed)
-    assert [each.run_no for each in overview.at_work()] == [run.no]
+    assert [each.run_no for each in attention.at_work()] == [run.no]
     shown = words(viewer)
     assert f"Shop Run {run.no}, parse: parsed 30 rows" in shown
     assert "75%" in shown
@@ -277,7 +277,7 @@ def test_each_day_counts_its_runs_prices_and_rejects(viewer):
     make_run(feed, days=2, outcome="SKIPPED")
     make_run(feed, days=2, outcome="REJECTED")
     figures(make_run(feed), prices_written=5, products_upserted=41)
-    month = [*days.past_days(29), days.today()]
+    month = [*daily_figures.past_days(29), daily_figures.today()]
     assert len(month) == 30
     day = month[-3]
     assert (day.promoted, day.failed, day.skipped, day.held, day.prices, day.rejects) == (1, 1, 1, 1, 7, 2)
@@ -297,7 +297,7 @@ def test_offers_are_visible_from_a_promotion_to_the_next_or_until_they_expire():
         moment = noon - timedelta(days=back)
         type(run).objects.filter(pk=run.pk).update(started_at=moment, finished_at=moment)
         figures(run, products_upserted=count)
-    visible = [day.visible for day in days.past_days(11)]
+    visible = [day.visible for day in daily_figures.past_days(11)]
     assert visible == [0, 100, 90, 90, 0, 0, 0, 0, 30, 30, 0]
 
 
@@ -306,11 +306,11 @@ def test_days_that_are_over_are_kept_and_those_that_may_change_are_reckoned_anew
     old, young = make_run(feed, days=20), make_run(feed, days=2)
     figures(old, prices_written=1)
     figures(young, prices_written=2)
-    assert days.keep_days() == days.KEPT_DAYS
+    assert daily_figures.keep_days() == daily_figures.KEPT_DAYS
     figures(old, prices_written=100)
     figures(young, prices_written=200)
-    assert days.keep_days() == days.CHANGING_DAYS
-    by_day = {day.day: day.prices for day in days.past_days(25)}
+    assert daily_figures.keep_days() == daily_figures.CHANGING_DAYS
+    by_day = {day.day: day.prices for day in daily_figures.past_days(25)}
     today = datetime.now(UTC).date()
     assert by_day[today - timedelta(days=20)] == 1
     assert by_day[today - timedelta(days=2)] == 200

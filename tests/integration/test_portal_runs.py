@@ -18,10 +18,10 @@ from harvester.catalog import corrections
 from harvester.catalog.exposure import exposure_of
 from harvester.catalog.holds import choices
 from harvester.catalog.models import Run
-from harvester.feeds import decisions, overview
-from harvester.feeds.days import visible_now
+from harvester.feeds import attention, decisions
+from harvester.feeds.attention import NeedKind
+from harvester.feeds.daily_figures import visible_now
 from harvester.feeds.models import FeedRun
-from harvester.feeds.overview import NeedKind
 from harvester.ops.models import Role
 
 pytestmark = pytest.mark.usefixtures("database")
@@ -196,7 +196,7 @@ def test_offers_that_expired_before_the_hold_began_are_gone_on_dashboard_and_run
     shown = text(page_of(viewer, run))
     assert f"Not visible because all offers expired on {gone} UTC." in shown
     assert f"They see run {good.no}" not in shown
-    needs = {each.kind: each.named[0] for each in overview.needs()}
+    needs = {each.kind: each.named[0] for each in attention.needs()}
     assert {f"{need.at:%Y-%m-%d %H:%M}" for need in needs.values()} == {gone}
     assert set(needs) == {NeedKind.HELD, NeedKind.OFFERS_EXPIRED}
     cache.clear()
@@ -278,7 +278,7 @@ def test_after_an_approval_run_feed_and_dashboard_show_what_disappears_until_it_
     world.run()
     world.pass_time(2)
     assert exposure_of(world.source.pk).disappearing == 0
-    assert overview.needs() == []
+    assert attention.needs() == []
     assert "still visible" not in text(page_of(operator, run))
 
 

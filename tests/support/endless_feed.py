@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from harvester.feeds.networks import network_named
-from harvester.pipeline.parse import ParseLimits, ParseSettings, Parsing
+from harvester.feeds.reader import ParseLimits, ParseSettings, Parsing
 from tests.support.feeds import HEADER, MOMENT, feed, quoted_feed, row
 
 CHUNK = 1024 * 1024

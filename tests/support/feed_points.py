@@ -18,8 +18,8 @@ from tests.support.signals import say, wait_quietly
 
 #: Steps that are no statements; each is told by its name when it begins.
 STEPS = (
-    ("harvester.feeds.run", "fetch"),
-    ("harvester.feeds.run", "ingest"),
+    ("harvester.feeds.runs", "fetch"),
+    ("harvester.feeds.runs", "ingest"),
     ("harvester.feeds.fetch", "open_remote"),
     ("harvester.feeds.fetch", "_download"),
     ("harvester.feeds.ingest", "stage"),
@@ -30,8 +30,8 @@ STEPS = (
     ("harvester.feeds.ingest", "stage_contents"),
     ("harvester.feeds.ingest", "promote"),
     ("harvester.feeds.ingest", "hold"),
-    ("harvester.feeds.decide", "make_held_products"),
-    ("harvester.feeds.decide", "promote"),
+    ("harvester.feeds.decision_jobs", "make_held_products"),
+    ("harvester.feeds.decision_jobs", "promote"),
 )
 
 #: The thread of a job, and that of what is done beside it.
@@ -76,7 +76,7 @@ def watched(path: Iterable[str], at_the_end: Callable[[], None] = stop_here) -> 
     """Have the runs of this process come by on a route."""
     route = Route(path, at_the_end)
     undo = [_wrap(module, name, _told(route, name)) for module, name in STEPS]
-    undo.append(_wrap("harvester.pipeline.load", "copy_in", functools.partial(_copy_in, route)))
+    undo.append(_wrap("harvester.feeds.reader.load", "copy_in", functools.partial(_copy_in, route)))
     listen = functools.partial(_watch_session, route)
     # Sessions that are open already say nothing to the route.
     connections.close_all()

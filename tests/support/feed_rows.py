@@ -5,8 +5,8 @@ from typing import Any
 
 from harvester.catalog.models import Retailer, Source
 from harvester.catalog.states import SourceKind
-from harvester.feeds.access import OWNER_KIND
 from harvester.feeds.models import Feed
+from harvester.feeds.partner_connection import OWNER_KIND
 from harvester.guards import secrets
 from harvester.kernel.actor import Actor
 from tests.support import sftp_server

@@ -14,7 +14,7 @@ django.setup()
 
 from django.conf import settings  # noqa: E402
 
-from harvester.catalog import words  # noqa: E402
+from harvester.catalog import search_index  # noqa: E402
 from harvester.engine.worker import Worker, WorkerOptions  # noqa: E402
 from tests.support import feed_points  # noqa: E402
 from tests.support.feed_world import LOOPBACK  # noqa: E402
@@ -24,7 +24,9 @@ from tests.support.workers import QUICK  # noqa: E402
 
 
 @contextmanager
-def feed_worker(*path: str, forever: bool = False, few: int = words.AT_ONCE, **options: Any) -> Iterator[BaseProcess]:
+def feed_worker(
+    *path: str, forever: bool = False, few: int = search_index.AT_ONCE, **options: Any
+) -> Iterator[BaseProcess]:
     """A worker that stops where the path leads to; see `wait_at_point`.
 
     `forever`: instead of stopping, it leaves a statement running. `few`: more new products than that come in
@@ -46,7 +48,7 @@ def wait_at_point() -> int:
 
 def _work(signals: str, path: tuple[str, ...], forever: bool, few: int, options: dict[str, Any]) -> None:
     os.environ[VARIABLE] = signals
-    words.AT_ONCE = few
+    search_index.AT_ONCE = few
     settings.CONFIG = replace(settings.CONFIG, egress_allow=LOOPBACK)
     worker = Worker(WorkerOptions(**{**QUICK, "name": "victim", "queues": ("feeds", "decisions"), **options}))
 

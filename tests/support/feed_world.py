@@ -16,8 +16,8 @@ from harvester.catalog.offers import differences
 from harvester.engine.enqueue import enqueue
 from harvester.engine.models import Job
 from harvester.feeds import decisions
+from harvester.feeds.feed_lock import FEED_LOCK
 from harvester.feeds.jobs import RUN
-from harvester.feeds.locking import FEED_LOCK
 from harvester.feeds.models import Feed, FeedRun
 from harvester.guards import secrets
 from harvester.kernel.actor import Actor

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import polars as pl
 
 from harvester.feeds.networks import network_named
-from harvester.pipeline.parse import SCHEMA, ParseSettings, Parsing
+from harvester.feeds.reader import SCHEMA, ParseSettings, Parsing
 
 MOMENT = datetime(2025, 6, 1, tzinfo=UTC)
 HEADER = ["SKU", "Name", "Url", "Price", "Currency", "Availability"]

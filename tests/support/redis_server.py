@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from harvester.guards import redis_door
+from harvester.guards import redis_client
 from harvester.kernel.errors import TransientError
 from tests.support.waiting import wait_for
 
@@ -35,7 +35,7 @@ def redis_server(directory: Path) -> Iterator[str]:
 
 def _answers(url: str) -> bool:
     try:
-        redis_door.ping(url)
+        redis_client.ping(url)
     except TransientError:
         return False
     return True

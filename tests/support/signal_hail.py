@@ -6,7 +6,7 @@ import sys
 import threading
 import time
 
-from harvester.engine.bell import StopBell
+from harvester.engine.wakeup import StopBell
 
 SIGNALS = 2000
 

@@ -3,7 +3,7 @@
 from django.conf import settings
 
 from harvester.feeds.networks import network_named
-from harvester.pipeline.parse import ParseSettings
+from harvester.feeds.reader import ParseSettings
 from tests.support.slow_parse import slow_parse
 
 CONTENT = (

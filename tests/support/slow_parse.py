@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from dataclasses import dataclass, field, replace
 
+from harvester.feeds.reader.quoting import SAMPLE_BYTES
 from harvester.kernel.gtin import normalize_gtin, normalize_isbn
 from harvester.kernel.headers import normalize_header
 from harvester.kernel.identity import NUMBERS, clean_identifier, identity_of
@@ -18,7 +19,6 @@ from harvester.kernel.signature import Content, content_hash, price_signature
 from harvester.kernel.stock import Stock, UnknownStock, read_stock
 from harvester.kernel.text import trim
 from harvester.kernel.urls import canonical_url, identity_url, is_public_url, url_hash
-from harvester.pipeline.parse.quoting import SAMPLE_BYTES
 
 TEXTS = (Field.MPN, Field.BRAND, Field.CATEGORY, Field.DESCRIPTION, Field.PROMOTION)
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 from django.conf import settings
 
-from harvester.engine import listen
+from harvester.engine import listener
 from harvester.engine.embedded.layout import DATABASE, OWNER_ROLE, PORT
 from harvester.engine.worker import Worker, WorkerOptions
 from tests.support.forked import ROOT, Forked
@@ -20,7 +20,7 @@ Process = subprocess.Popen | Forked
 #: Fast enough for tests, slow enough for two busy cores.
 QUICK = {"poll_seconds": 0.2, "heartbeat_seconds": 0.2, "stuck_seconds": 2.0, "stale_check_seconds": 0.5}
 # The end of every worker waits for the breath of its listener, and the tests end thousands.
-listen._BREATH_SECONDS = 0.03
+listener._BREATH_SECONDS = 0.03
 
 
 def refuse_to_end(reason: str) -> None:

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from tests.support.feeds import cents, counts, feed, lines, parse, quoted_feed, row
 from tests.support.slow_parse import slow_record, slow_records
 
-from harvester.pipeline.parse.blocks import BLOCK_BYTES, LONGEST_RECORD_BYTES, RecordCutter, Shape
-from harvester.pipeline.parse.errors import RowCountLimitExceeded, TruncatedFile
-from harvester.pipeline.parse.records import Record, read_record
-from harvester.pipeline.parse.survey import lines_alone, survey
+from harvester.feeds.reader.blocks import BLOCK_BYTES, LONGEST_RECORD_BYTES, RecordCutter, Shape
+from harvester.feeds.reader.errors import RowCountLimitExceeded, TruncatedFile
+from harvester.feeds.reader.records import Record, read_record
+from harvester.feeds.reader.survey import lines_alone, survey
 
 #: Everything that matters to the structure of a file, and little else.
 STRUCTURE = st.text(st.sampled_from('",\n\rab '), max_size=200).map(str.encode)

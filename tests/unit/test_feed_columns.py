@@ -6,9 +6,9 @@ import pytest
 from tests.support.feeds import MOMENT, counts, feed, parse
 
 from harvester.feeds.networks import network_named
+from harvester.feeds.reader import ParseSettings
+from harvester.feeds.reader.binding import bind
 from harvester.kernel.network import Field
-from harvester.pipeline.parse import ParseSettings
-from harvester.pipeline.parse.binding import bind
 
 #: Names of one meaning, the one that counts first in front; a group has the spellings of one name.
 COLUMNS = {

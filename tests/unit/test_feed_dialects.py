@@ -4,9 +4,9 @@ import pytest
 from tests.support.feeds import HEADER, cents, counts, feed, lines, parse, quoted_feed, row
 
 from harvester.feeds.networks import network_named
-from harvester.pipeline.parse import TEST_ROWS
-from harvester.pipeline.parse.dialect import MOST_COLUMNS, open_file
-from harvester.pipeline.parse.errors import EmptyFile, HeaderUnreadable, HtmlInsteadOfCsv
+from harvester.feeds.reader import TEST_ROWS
+from harvester.feeds.reader.dialect import MOST_COLUMNS, open_file
+from harvester.feeds.reader.errors import EmptyFile, HeaderUnreadable, HtmlInsteadOfCsv
 
 ROWS = [row(number) for number in range(101, 111)]
 

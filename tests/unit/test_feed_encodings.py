@@ -5,8 +5,8 @@ import codecs
 import pytest
 from tests.support.feeds import cents, counts, feed, lines, parse, row
 
-from harvester.pipeline.parse.encoding import Utf8Reader
-from harvester.pipeline.parse.errors import EncodingUnreadable, TruncatedFile
+from harvester.feeds.reader.encoding import Utf8Reader
+from harvester.feeds.reader.errors import EncodingUnreadable, TruncatedFile
 
 TEXT = feed(*(row(number, Name=f"Caf\u00e9 {number}") for number in range(101, 140)))
 

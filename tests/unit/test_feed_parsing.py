@@ -11,11 +11,11 @@ import pytest
 from tests.support.feeds import HEADER, MOMENT, cents, counts, feed, lines, parse, quoted_feed, row
 
 from harvester.feeds.networks import network_named
+from harvester.feeds.reader import ParseLimits, ParseSettings, Parsing, duplicates, file_chunks, parse_file
+from harvester.feeds.reader.duplicates import ProductTracker
+from harvester.feeds.reader.errors import RowCountLimitExceeded
 from harvester.kernel.network import Field
 from harvester.kernel.stock import UnknownStock
-from harvester.pipeline.parse import ParseLimits, ParseSettings, Parsing, duplicates, file_chunks, parse_file
-from harvester.pipeline.parse.duplicates import ProductTracker
-from harvester.pipeline.parse.errors import RowCountLimitExceeded
 
 SETTINGS = ParseSettings(moment=MOMENT)
 
@@ -71,7 +71,7 @@ def test_a_moment_needs_its_offset():
 
 @pytest.mark.parametrize("room", [1, 100, 1000])
 def test_products_are_known_again_however_many_there_are(monkeypatch, room):
-    monkeypatch.setattr("harvester.pipeline.parse.duplicates.FIRST_ROWS", room)
+    monkeypatch.setattr("harvester.feeds.reader.duplicates.FIRST_ROWS", room)
     _, report = parse(feed(*many(500), *many(300)), block_bytes=300)
     assert report.duplicates.products == 500
     assert report.duplicates.superseded.to_list() == list(range(2, 302))
@@ -253,7 +253,7 @@ def test_a_warning_is_counted_and_refuses_nothing(code):
 
 
 def test_polars_has_one_thread_beside_those_that_read_blocks():
-    program = "import harvester.pipeline.load, polars; print(polars.thread_pool_size())"
+    program = "import harvester.feeds.reader.load, polars; print(polars.thread_pool_size())"
     environment = {name: value for name, value in os.environ.items() if name != "POLARS_MAX_THREADS"}
     done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "1"

@@ -16,17 +16,17 @@ from tests.support.generated import examples, seeds
 from tests.support.slow_parse import slow_parse
 
 from harvester.feeds.networks import network_named, networks
+from harvester.feeds.reader import SCHEMA, ParseSettings, Parsing
+from harvester.feeds.reader.faults import fault_of
+from harvester.feeds.reader.findings import MOST_SAMPLES
+from harvester.feeds.reader.gtins import GtinReader
+from harvester.feeds.reader.links import LinkReader
 from harvester.kernel.gtin import normalize_gtin, normalize_isbn
 from harvester.kernel.link_rules import IDENTITY_NAMES, LinkRules
 from harvester.kernel.network import Field
 from harvester.kernel.rejects import Rejected
 from harvester.kernel.stock import UnknownStock
 from harvester.kernel.urls import canonical_url, identity_url, link_identity
-from harvester.pipeline.parse import SCHEMA, ParseSettings, Parsing
-from harvester.pipeline.parse.faults import fault_of
-from harvester.pipeline.parse.findings import MOST_SAMPLES
-from harvester.pipeline.parse.gtins import GtinReader
-from harvester.pipeline.parse.links import LinkReader
 
 WIDE = (
     "Unique Merchant SKU|Product Name|Product URL|Image URL|Current Price|Original Price|Currency|Stock Availability|"

@@ -6,7 +6,7 @@ import pytest
 
 from harvester.kernel.errors import InvalidInput
 from harvester.pipeline.gates import GATES, RunFacts, Thresholds, judge
-from harvester.pipeline.gates.baseline import baseline_shrunk
+from harvester.pipeline.gates.baseline_shrunk import baseline_shrunk
 from harvester.pipeline.gates.expiry_spike import expiry_spike
 from harvester.pipeline.gates.price_shock import price_shock
 from harvester.pipeline.gates.reject_share import reject_share

@@ -14,18 +14,18 @@ from tests.support.generated import seeds
 from tests.support.small_disk import files_no_larger_than
 
 from harvester.feeds.networks import network_named
+from harvester.feeds.reader import ROW_COLUMNS, ParseLimits, ParseSettings, Parsing
+from harvester.feeds.reader.blocks import Block
+from harvester.feeds.reader.findings import Findings
+from harvester.feeds.reader.quoting import SAMPLE_BYTES
+from harvester.feeds.reader.row_cache import reuse as known_module
+from harvester.feeds.reader.row_cache.hashes import Hashes, hash_records
+from harvester.feeds.reader.row_cache.reader import KeptRows
+from harvester.feeds.reader.row_cache.reuse import FIRST_BLOCKS, Known
+from harvester.feeds.reader.row_cache.writer import KEY, MAGIC, KeptWriter
 from harvester.kernel.link_rules import LinkRules
 from harvester.kernel.network import Field
 from harvester.kernel.stock import UnknownStock
-from harvester.pipeline.parse import ROW_COLUMNS, ParseLimits, ParseSettings, Parsing
-from harvester.pipeline.parse import known as known_module
-from harvester.pipeline.parse.blocks import Block
-from harvester.pipeline.parse.findings import Findings
-from harvester.pipeline.parse.hashes import Hashes, hash_records
-from harvester.pipeline.parse.keeping import KEY, MAGIC, KeptWriter
-from harvester.pipeline.parse.kept import KeptRows
-from harvester.pipeline.parse.known import FIRST_BLOCKS, Known
-from harvester.pipeline.parse.quoting import SAMPLE_BYTES
 
 HEADER = [
     *("Unique Merchant SKU", "Product Name", "Product URL", "Image URL", "Current Price", "Original Price", "Currency"),

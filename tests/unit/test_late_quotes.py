@@ -3,7 +3,7 @@
 import pytest
 from tests.support.feeds import counts, feed, lines, parse, row
 
-from harvester.pipeline.parse.quoting import SAMPLE_BYTES, Quotes, late_quotes
+from harvester.feeds.reader.quoting import SAMPLE_BYTES, Quotes, late_quotes
 
 #: More rows than the sample that decides about quotes at first.
 EARLY = [row(number) for number in range(1000, 1000 + SAMPLE_BYTES // 50)]

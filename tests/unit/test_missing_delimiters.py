@@ -6,10 +6,10 @@ from hypothesis import strategies as st
 from tests.support.feeds import counts, feed, lines, parse, row
 from tests.support.slow_parse import slow_quoted, slow_torn
 
-from harvester.pipeline.parse.blocks import LONGEST_RECORD_BYTES
-from harvester.pipeline.parse.errors import TruncatedFile
-from harvester.pipeline.parse.quoting import SAMPLE_BYTES, quoted_columns
-from harvester.pipeline.parse.records import Record, read_record, torn_places
+from harvester.feeds.reader.blocks import LONGEST_RECORD_BYTES
+from harvester.feeds.reader.errors import TruncatedFile
+from harvester.feeds.reader.quoting import SAMPLE_BYTES, quoted_columns
+from harvester.feeds.reader.records import Record, read_record, torn_places
 
 #: What decides about fields, and little else.
 STRUCTURE = st.text(st.sampled_from('"",,ab\n\r'), max_size=60).map(str.encode)

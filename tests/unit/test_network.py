@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from harvester.feeds.reader.binding import bind, missing
 from harvester.kernel.errors import InvalidInput
 from harvester.kernel.network import Family, Field, ManifestEntry, Network
-from harvester.pipeline.parse.binding import bind, missing
 
 NETWORK = Network(
     name="some",

@@ -3,9 +3,9 @@
 import pytest
 from tests.support.feeds import feed, parse, quoted_feed, row
 
+from harvester.feeds.reader.blocks import OpenEnd
+from harvester.feeds.reader.errors import TruncatedFile
 from harvester.kernel.identity import NUMBERS, IdentityType
-from harvester.pipeline.parse.blocks import OpenEnd
-from harvester.pipeline.parse.errors import TruncatedFile
 
 #: The last column is cut first: stock, price, or the identifier itself.
 ORDERS = (

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from tests.support.feeds import MOMENT, feed, parse
 
+from harvester.feeds.reader import ParseSettings
 from harvester.kernel.money import parse_price
 from harvester.kernel.rejects import Rejected
-from harvester.pipeline.parse import ParseSettings
 
 TABLE = Path(__file__).parent.parent / "fixtures" / "price_strings.tsv"
 HEADER = ["SKU", "Name", "Url", "Price"]

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from tests.support.generated import examples
 
 from harvester.guards.redaction import REDACTED, forget, forget_all, is_secret_name, redact, redact_text, remember
-from harvester.guards.redaction.memory import MOST, LiveSecrets
+from harvester.guards.redaction.live_secrets import MOST, LiveSecrets
 
 PEM = "-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXk=\nAAAA\n-----END OPENSSH PRIVATE KEY-----"
 

@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from harvester.pipeline.spool import Spool
+from harvester.feeds.reader.spool import Spool
 
 BLOCKS = ([2, 3, 4], [7, 9], [10, 11])
 

@@ -1,6 +1,6 @@
 """The API, version 1."""
 
-from harvester.api import feeds, jobs, names, offers, runs
+from harvester.api import facets, feeds, jobs, offers, runs
 from harvester.api.openapi import DescribedAPI
 
 DESCRIPTION = """
@@ -16,5 +16,5 @@ api = DescribedAPI(
     urls_namespace="api-v1",
     openapi_url="/openapi.json",
 )
-for module in (offers, names, feeds, runs, jobs):
+for module in (offers, facets, feeds, runs, jobs):
     api.add_router("", module.router)

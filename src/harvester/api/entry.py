@@ -9,9 +9,9 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponseBase
 from django.urls import resolve
 
-from harvester.api import problems, traffic
+from harvester.api import problems, request_metrics
 from harvester.guards.logs import REQUEST_ID, log_context
-from harvester.ops import statements
+from harvester.ops import statement_limits
 
 Handler = Callable[[HttpRequest], HttpResponseBase]
 
@@ -23,8 +23,8 @@ MOST_BYTES = 64 * 1024
 
 def answer_api(get_response: Handler) -> Handler:
     """A middleware that answers the API's addresses itself, each error as a problem, and passes on all others."""
-    traffic.register()
-    statements.lift_unless(PREFIX, READS)
+    request_metrics.register()
+    statement_limits.lift_unless(PREFIX, READS)
 
     def answer(request: HttpRequest) -> HttpResponseBase:
         if not request.path_info.startswith(PREFIX):
@@ -35,7 +35,7 @@ def answer_api(get_response: Handler) -> Handler:
         with log_context(request_id=request_id):
             response = _answer_anyhow(request)
         response.headers[problems.REQUEST_ID_HEADER] = request_id
-        traffic.note(request, response.status_code, time.monotonic() - began)
+        request_metrics.note(request, response.status_code, time.monotonic() - began)
         return response
 
     return answer
@@ -52,7 +52,7 @@ def _answer_anyhow(request: HttpRequest) -> HttpResponseBase:
 def _limit_reads(request: HttpRequest) -> None:
     """Only reads are stopped; who shows no key asks nothing of the database."""
     if request.method in READS and "Authorization" in request.headers:
-        statements.limit(settings.CONFIG.api_read_seconds)
+        statement_limits.limit(settings.CONFIG.api_read_seconds)
 
 
 def _answer(request: HttpRequest) -> HttpResponseBase:

@@ -8,14 +8,14 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Query, Router
 from pydantic import Field
 
-from harvester.api import answers, cursors
+from harvester.api import cursors, responses
 from harvester.api.jobs import enqueued
 from harvester.api.keys import BearerKey, key_of
-from harvester.api.shapes import Feed, Feeds, FeedSummary, Filters, Job
+from harvester.api.schemas import Feed, Feeds, FeedSummary, Filters, Job
 from harvester.catalog.exposure import Exposure, exposure_of, exposures
 from harvester.catalog.models import Run
-from harvester.feeds import models, reading, verbs
-from harvester.feeds.access import port_of
+from harvester.feeds import models, queries, verbs
+from harvester.feeds.partner_connection import port_of
 from harvester.feeds.readiness import missing_for_a_run
 from harvester.feeds.states import FeedStatus
 from harvester.kernel.actor import Actor
@@ -37,32 +37,32 @@ class FeedFilters(Filters):
 
     status: FeedStatus | None = Field(None, description="only in this state")
     cursor: str = Field("", max_length=3 * cursors.LONGEST, description="`next_cursor` of the page before")
-    page_size: int = Field(20, ge=1, le=reading.LARGEST_PAGE)
+    page_size: int = Field(20, ge=1, le=queries.LARGEST_PAGE)
 
 
 @router.get("/feeds", response=Feeds, operation_id="list_feeds", summary="List feeds")
 def list_feeds(request: HttpRequest, filters: Query[FeedFilters]) -> HttpResponse:
     """Feeds in the order of their names."""
     after = cursors.text(filters.cursor, filters) if filters.cursor else ""
-    found = reading.feeds(status=filters.status, after=after, most=filters.page_size + 1)
+    found = queries.feeds(status=filters.status, after=after, most=filters.page_size + 1)
     shown = found[: filters.page_size]
     cursor = cursors.after(filters, str(shown[-1])) if len(found) > len(shown) else None
     seen = exposures([feed.source_id for feed in shown])
     items = [FeedSummary.model_validate(_summary(feed, seen[feed.source_id])) for feed in shown]
-    return answers.read(request, Feeds(items=items, next_cursor=cursor))
+    return responses.read(request, Feeds(items=items, next_cursor=cursor))
 
 
 @router.get("/feeds/{feed_id}", response=Feed, operation_id="get_feed", summary="Get one feed")
 def get_feed(request: HttpRequest, feed_id: UUID) -> HttpResponse:
     """A feed with its settings, without secrets."""
-    return answers.read(request, feed_shape(reading.feed(feed_id)))
+    return responses.read(request, feed_shape(queries.feed(feed_id)))
 
 
 @router.post("/feeds/{feed_id}/run", response={202: Job}, operation_id="run_feed", summary="Run a feed", auth=_OPERATE)
 def run_feed(request: HttpRequest, feed_id: UUID) -> HttpResponse:
     """Run an enabled feed now, or right after the run that is at work; its schedule stays as it is."""
     actor = key_of(request).actor
-    return answers.write(request, 202, lambda: enqueued(verbs.run_now(actor, feed_id)))
+    return responses.write(request, 202, lambda: enqueued(verbs.run_now(actor, feed_id)))
 
 
 @router.post(
@@ -71,7 +71,7 @@ def run_feed(request: HttpRequest, feed_id: UUID) -> HttpResponse:
 def test_feed(request: HttpRequest, feed_id: UUID) -> HttpResponse:
     """Try a feed on its first rows, whatever state it is in; the job's result tells what was found."""
     actor = key_of(request).actor
-    return answers.write(request, 202, lambda: enqueued(verbs.test_run(actor, feed_id)))
+    return responses.write(request, 202, lambda: enqueued(verbs.test_run(actor, feed_id)))
 
 
 @router.post("/feeds/{feed_id}/pause", response=Feed, operation_id="pause_feed", summary="Pause a feed", auth=_OPERATE)
@@ -132,4 +132,4 @@ def _summary(feed: models.Feed, seen: Exposure) -> dict[str, Any]:
 
 def _switch(request: HttpRequest, verb: Callable[[Actor, UUID], models.Feed], feed_id: UUID) -> HttpResponse:
     actor = key_of(request).actor
-    return answers.write(request, 200, lambda: (feed_shape(verb(actor, feed_id)), {}))
+    return responses.write(request, 200, lambda: (feed_shape(verb(actor, feed_id)), {}))

@@ -6,13 +6,13 @@ from typing import Annotated
 from django.http import HttpRequest, HttpResponse
 from ninja import Path, Router
 
-from harvester.api import answers
+from harvester.api import responses
 from harvester.api.keys import BearerKey, key_of
-from harvester.api.shapes import HIGHEST, Job
+from harvester.api.schemas import HIGHEST, Job
 from harvester.engine import models
 from harvester.engine.enqueue import Enqueued
 from harvester.engine.states import OPEN
-from harvester.feeds.names import subjects_of
+from harvester.feeds.display_names import subjects_of
 from harvester.kernel.errors import NotFound
 from harvester.ops import jobs
 from harvester.ops.scopes import Scope
@@ -25,7 +25,7 @@ JobId = Annotated[int, Path(ge=1, le=HIGHEST)]
 @router.get("/jobs/{job_id}", response=Job, operation_id="get_job", summary="Get one job")
 def get_job(request: HttpRequest, job_id: JobId) -> HttpResponse:
     """How far a job is, and what came of it. Ended jobs are kept for some days."""
-    return answers.read(request, job_shape(job_id))
+    return responses.read(request, job_shape(job_id))
 
 
 @router.post(
@@ -38,7 +38,7 @@ def retry_job(request: HttpRequest, job_id: JobId) -> HttpResponse:
     job; if a run is in progress, the new one follows it.
     """
     actor = key_of(request).actor
-    return answers.write(request, 202, lambda: _at(jobs.retry(actor, job_id)))
+    return responses.write(request, 202, lambda: _at(jobs.retry(actor, job_id)))
 
 
 @router.post(
@@ -55,7 +55,7 @@ def cancel_job(request: HttpRequest, job_id: JobId) -> HttpResponse:
         jobs.cancel(actor, job_id)
         return _at(job_id)
 
-    return answers.write(request, 202, cancel)
+    return responses.write(request, 202, cancel)
 
 
 def enqueued(made: Enqueued) -> tuple[Job, Mapping[str, str]]:

@@ -11,11 +11,11 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Path, Query, Router
 from pydantic import AwareDatetime, BeforeValidator, Field, Strict
 
-from harvester.api import answers, cursors
+from harvester.api import cursors, responses
 from harvester.api.keys import BearerKey
 from harvester.api.problems import WrongField
-from harvester.api.shapes import OFFER_ID, Filters, History, Offer, Offers, PricePoint, ProductOffers
-from harvester.catalog import history, naming, reading, search, search_query
+from harvester.api.schemas import OFFER_ID, Filters, History, Offer, Offers, PricePoint, ProductOffers
+from harvester.catalog import consumer_offers, facets, history, search, search_query
 from harvester.catalog.search_query import LARGEST_PAGE, LONGEST_TEXT, Sort
 from harvester.kernel.currencies import MINOR_UNITS
 from harvester.kernel.errors import InvalidInput
@@ -93,7 +93,7 @@ def search_offers(request: HttpRequest, filters: Query[OfferFilters]) -> HttpRes
     query = to_query(filters)
     page = search.search(query)
     cursor = cursors.of_place(query, page.end) if page.has_more and page.end else None
-    return answers.read(request, {"items": [offer_shape(item) for item in page.offers], "next_cursor": cursor})
+    return responses.read(request, {"items": [offer_shape(item) for item in page.offers], "next_cursor": cursor})
 
 
 @router.get("/offers/lookup", response=ProductOffers, operation_id="look_up_offers", summary="Look up offers by number")
@@ -104,16 +104,16 @@ def look_up_offers(request: HttpRequest, filters: Query[LookupFilters]) -> HttpR
     """
     retailer, source = narrowed_to(filters.retailer, filters.source)
     with _in_words_of_parameters():
-        found = reading.offers_by_number(
+        found = consumer_offers.offers_by_number(
             gtin=filters.gtin, sku=filters.sku, item_id=filters.item_id, retailer_id=retailer, source_id=source
         )
-    return answers.read(request, {"items": [offer_shape(item) for item in found]})
+    return responses.read(request, {"items": [offer_shape(item) for item in found]})
 
 
 @router.get("/offers/{offer_id}", response=Offer, operation_id="get_offer", summary="Get one offer")
 def get_offer(request: HttpRequest, offer_id: OfferId) -> HttpResponse:
     """One offer; 404 while consumers do not see it."""
-    return answers.read(request, offer_shape(reading.visible_offer(*_parts(offer_id))))
+    return responses.read(request, offer_shape(consumer_offers.visible_offer(*_parts(offer_id))))
 
 
 @router.get(
@@ -122,10 +122,10 @@ def get_offer(request: HttpRequest, offer_id: OfferId) -> HttpResponse:
 def get_offer_history(request: HttpRequest, offer_id: OfferId, filters: Query[HistoryFilters]) -> HttpResponse:
     """How the price of an offer went, as corrections make it read; newest first."""
     source_id, product_id = _parts(offer_id)
-    reading.visible_offer(source_id, product_id)
+    consumer_offers.visible_offer(source_id, product_id)
     since: datetime | None = filters.since
     points = history.price_history(source_id, product_id, since=since, most=filters.limit)
-    return answers.read(request, History(items=[_point_shape(point) for point in points]))
+    return responses.read(request, History(items=[_point_shape(point) for point in points]))
 
 
 @router.get(
@@ -136,11 +136,11 @@ def get_offer_history(request: HttpRequest, offer_id: OfferId, filters: Query[Hi
 )
 def list_product_offers(request: HttpRequest, product_id: UUID) -> HttpResponse:
     """The offers of one product across retailers, the cheapest of each currency first; at most 500."""
-    found = reading.offers_of_product(product_id)
-    return answers.read(request, {"items": [offer_shape(item) for item in found]})
+    found = consumer_offers.offers_of_product(product_id)
+    return responses.read(request, {"items": [offer_shape(item) for item in found]})
 
 
-def offer_shape(offer: reading.Offer) -> dict[str, Any]:
+def offer_shape(offer: consumer_offers.Offer) -> dict[str, Any]:
     """An `Offer`, without the model around it: a page has a hundred, and making models would take most of its time."""
     known = vars(offer)
     return {
@@ -157,7 +157,7 @@ def _point_shape(point: history.PricePoint) -> PricePoint:
     return PricePoint(**told, **_money(point))
 
 
-def _money(priced: reading.Offer | history.PricePoint) -> dict[str, Any]:
+def _money(priced: consumer_offers.Offer | history.PricePoint) -> dict[str, Any]:
     """Amounts with at least the decimals that their currency has."""
     unit = _UNITS[priced.currency]
     return {
@@ -180,7 +180,7 @@ def to_query(filters: OfferFilters) -> search_query.Query:
 def narrowed_to(retailer: str, source: str) -> tuple[UUID | None, UUID | None]:
     """The ids of a retailer and a source, which may be named by their slugs."""
     with _in_words_of_parameters():
-        return naming.retailer_id(retailer) if retailer else None, naming.source_id(source) if source else None
+        return facets.retailer_id(retailer) if retailer else None, facets.source_id(source) if source else None
 
 
 @contextmanager

@@ -9,9 +9,9 @@ from ninja.openapi.schema import OpenAPISchema
 from ninja.operation import Operation
 
 from harvester.api import problems
-from harvester.api.answers import IDEMPOTENCY_HEADER, IDEMPOTENCY_PATTERN
 from harvester.api.keys import BearerKey
 from harvester.api.problems import Problem
+from harvester.api.responses import IDEMPOTENCY_HEADER, IDEMPOTENCY_PATTERN
 
 #: Status -> what it means here. Every address may answer these.
 COMMON = {

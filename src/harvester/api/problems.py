@@ -14,7 +14,7 @@ from structlog.contextvars import get_contextvars
 
 from harvester.guards.redaction import redact_text
 from harvester.kernel.errors import Conflict, HarvesterError, InvalidInput, NotFound, TransientError
-from harvester.ops.statements import is_timeout
+from harvester.ops.statement_limits import is_timeout
 
 log = structlog.get_logger(__name__)
 

@@ -9,16 +9,16 @@ from django.http.response import HttpResponseBase
 from ninja import Path, Query, Router
 from pydantic import Field
 
-from harvester.api import answers, cursors
+from harvester.api import cursors, responses
 from harvester.api.jobs import enqueued
 from harvester.api.keys import BearerKey, key_of
 from harvester.api.problems import Refused
-from harvester.api.shapes import HIGHEST, Approval, Filters, Job, Rejection, Run, Runs, RunSummary
+from harvester.api.schemas import HIGHEST, Approval, Filters, Job, Rejection, Run, Runs, RunSummary
 from harvester.catalog.exposure import missed_by
 from harvester.catalog.holds import choices
-from harvester.catalog.ignoring import PROMOTED
+from harvester.catalog.ignored_runs import PROMOTED
 from harvester.catalog.states import RunOutcome, RunStatus
-from harvester.feeds import decisions, files, reading
+from harvester.feeds import decisions, files, queries
 from harvester.feeds.advice import advice_for
 from harvester.feeds.models import FeedRun
 from harvester.feeds.states import Trigger
@@ -54,13 +54,13 @@ class RunFilters(Filters):
     outcome: RunOutcome | None = Field(None, description="only those of which this became, such as HELD")
     trigger: Trigger | None = Field(None, description="only those that began for this reason")
     cursor: str = Field("", max_length=cursors.LONGEST, description="`next_cursor` of the page before")
-    page_size: int = Field(20, ge=1, le=reading.LARGEST_PAGE)
+    page_size: int = Field(20, ge=1, le=queries.LARGEST_PAGE)
 
 
 @router.get("/runs", response=Runs, operation_id="list_runs", summary="List runs")
 def list_runs(request: HttpRequest, filters: Query[RunFilters]) -> HttpResponse:
     """Runs of feeds, newest first."""
-    query = reading.RunQuery(
+    query = queries.RunQuery(
         feed_id=filters.feed,
         status=filters.status,
         outcome=filters.outcome,
@@ -68,17 +68,17 @@ def list_runs(request: HttpRequest, filters: Query[RunFilters]) -> HttpResponse:
         before=cursors.number(filters.cursor, filters) if filters.cursor else None,
         most=filters.page_size + 1,
     )
-    found = reading.runs(query)
+    found = queries.runs(query)
     shown = found[: filters.page_size]
     cursor = cursors.after(filters, shown[-1].run.no) if len(found) > len(shown) else None
     items = [RunSummary.model_validate(_summary(run)) for run in shown]
-    return answers.read(request, Runs(items=items, next_cursor=cursor))
+    return responses.read(request, Runs(items=items, next_cursor=cursor))
 
 
 @router.get("/runs/{run_id}", response=Run, operation_id="get_run", summary="Get one run")
 def get_run(request: HttpRequest, run_id: RunId) -> HttpResponse:
     """A run with its figures; of a held one, `expected` is what a decision has to send back."""
-    return answers.read(request, run_shape(reading.run(run_id)))
+    return responses.read(request, run_shape(queries.run(run_id)))
 
 
 @router.post(
@@ -87,8 +87,8 @@ def get_run(request: HttpRequest, run_id: RunId) -> HttpResponse:
 def approve_run(request: HttpRequest, run_id: RunId, body: Approval) -> HttpResponse:
     """Have a held run promoted. It is a job: a rule may still refuse it, and then the job's error says why."""
     actor, seen = key_of(request).actor, body.expected.model_dump()
-    return answers.write(
-        request, 202, lambda: enqueued(decisions.request_approval(actor, reading.run_id(run_id), seen))
+    return responses.write(
+        request, 202, lambda: enqueued(decisions.request_approval(actor, queries.run_id(run_id), seen))
     )
 
 
@@ -98,8 +98,8 @@ def approve_run(request: HttpRequest, run_id: RunId, body: Approval) -> HttpResp
 def reject_run(request: HttpRequest, run_id: RunId, body: Rejection) -> HttpResponse:
     """Have a held run dropped; what consumers see stays as it is. It is a job, like an approval."""
     actor, seen = key_of(request).actor, body.expected.model_dump()
-    return answers.write(
-        request, 202, lambda: enqueued(decisions.request_rejection(actor, reading.run_id(run_id), body.reason, seen))
+    return responses.write(
+        request, 202, lambda: enqueued(decisions.request_rejection(actor, queries.run_id(run_id), body.reason, seen))
     )
 
 
@@ -110,7 +110,7 @@ def reject_run(request: HttpRequest, run_id: RunId, body: Rejection) -> HttpResp
     auth=_OPERATE,
     openapi_extra={
         "responses": {
-            200: {"description": "The file.", "content": {answers.FILE_TYPE: {"schema": {"type": "string"}}}},
+            200: {"description": "The file.", "content": {responses.FILE_TYPE: {"schema": {"type": "string"}}}},
         }
     },
 )
@@ -120,12 +120,12 @@ def get_run_file(request: HttpRequest, run_id: RunId) -> HttpResponseBase:
     404 if the run has downloaded none (NO_FILE), or if it is not kept any more (ARTIFACT_MISSING).
     """
     try:
-        kept = files.hand_out(key_of(request).actor, reading.run_id(run_id))
+        kept = files.hand_out(key_of(request).actor, queries.run_id(run_id))
     except ArtifactMissing as problem:
         raise Refused(404, problem.code, str(problem)) from None
     except Conflict as problem:
         raise Refused(404, "NO_FILE", str(problem)) from None
-    return answers.file(request, kept.content, kept.name)
+    return responses.file(request, kept.content, kept.name)
 
 
 def run_shape(figures: FeedRun) -> Run:
@@ -139,7 +139,7 @@ def run_shape(figures: FeedRun) -> Run:
             "skipped_reason": figures.skipped_reason,
             "advice": advice.action if advice else None,
             "file": f"/api/v1/runs/{run.id}/file" if files.is_kept(run) else None,
-            "expected": reading.decisive_figures(figures) if is_held else None,
+            "expected": queries.decisive_figures(figures) if is_held else None,
             "choices": asdict(choices(source_id, run.no)) if is_held else None,
             "disappearing": asdict(missed_by(source_id, run.no)) if run.outcome in PROMOTED else None,
             "figures": {name: getattr(figures, name) for name in _FIGURES},

@@ -9,8 +9,8 @@ class CatalogConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from harvester.catalog import checking, resolving, words
+        from harvester.catalog import offer_check, resolver, search_index
 
-        checking.register()
-        resolving.register()
-        words.register()
+        offer_check.register()
+        resolver.register()
+        search_index.register()

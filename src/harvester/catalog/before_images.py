@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 from uuid import UUID
 
-from harvester.catalog.words import lock_words
+from harvester.catalog.search_index import lock_words
 
 CONTENT_COLUMNS: Final = (
     *("title", "url", "tracked_url", "image_url", "brand", "category", "description"),

@@ -14,7 +14,7 @@ from django.db import OperationalError, connection, transaction
 
 from harvester.catalog import corrections
 from harvester.catalog.models import PriceCorrection, Source
-from harvester.catalog.rows import fetch
+from harvester.catalog.named_rows import fetch
 from harvester.catalog.states import CorrectionAction, CorrectionExtent, CorrectionScope
 from harvester.kernel.errors import Conflict
 

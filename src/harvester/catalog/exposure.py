@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Final
 from uuid import UUID
 
-from harvester.catalog.rows import fetch
+from harvester.catalog.named_rows import fetch
 
 # Products that the last promoted run had and that have a price left, and those that it lacks and that have not expired.
 # To count all offers would read them all. For a statement in which sources are `s` and their windows `w`.

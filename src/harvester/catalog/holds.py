@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from harvester.catalog.models import Source
-from harvester.catalog.rows import fetch
+from harvester.catalog.named_rows import fetch
 from harvester.kernel.effective_time import expires_at
 
 

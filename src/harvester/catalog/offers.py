@@ -6,7 +6,7 @@ from uuid import UUID
 
 from django.db import connection
 
-from harvester.catalog.words import add_words
+from harvester.catalog.search_index import add_words
 
 #: Whoever writes offers holds the source's row.
 LOCK_SOURCE = "SELECT id FROM sources WHERE id = %(source)s FOR UPDATE"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from django.db import connection, transaction
 
-from harvester.catalog.reading import Offer, fetch_offers
+from harvester.catalog.consumer_offers import Offer, fetch_offers
 from harvester.catalog.search_query import Place, Query
 from harvester.catalog.search_sql import asked_words, may_walk, parameters, statement, walking
 

@@ -5,7 +5,7 @@ They are put together from constants; what people typed travels as parameters on
 
 from typing import Any
 
-from harvester.catalog.reading import OFFER_COLUMNS, OFFER_JOINS
+from harvester.catalog.consumer_offers import OFFER_COLUMNS, OFFER_JOINS
 from harvester.catalog.search_query import Place, Query, Sort
 
 #: Offers that are ranked for a text; to rank all that have a common word takes seconds.

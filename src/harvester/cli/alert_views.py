@@ -10,9 +10,9 @@ from rich.text import Text
 from harvester.cli.alerts import SHOWN, STYLES
 from harvester.cli.job_views import database_now
 from harvester.cli.output import cell, pairs, stacked, when
-from harvester.feeds.verbs.finding import name_of
+from harvester.feeds.verbs.locked_feed import name_of
 from harvester.kernel.errors import NotFound
-from harvester.ops.alert_facts import message, things
+from harvester.ops.alert_details import message, things
 from harvester.ops.alerts import OPENED, RESOLVED
 from harvester.ops.models import Alert
 

@@ -8,9 +8,9 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from harvester.cli.commands import command, group
+from harvester.cli.option_errors import LARGEST_NUMBER
 from harvester.cli.output import OUT, table, when
 from harvester.cli.session import session
-from harvester.cli.typed import LARGEST_NUMBER
 
 app = group("alerts", "What people should know.", ("harvester alerts list", "harvester alerts show 17"))
 

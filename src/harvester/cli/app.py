@@ -26,7 +26,7 @@ from harvester.cli import (
 )
 from harvester.cli.commands import Json, section, want_json
 from harvester.cli.demo import command as demo
-from harvester.cli.exits import MEANINGS, Exit, Failure, failure_of
+from harvester.cli.exit_codes import MEANINGS, Exit, Failure, failure_of
 from harvester.cli.output import OUT
 from harvester.cli.signals import end_cleanly
 

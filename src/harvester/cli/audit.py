@@ -8,9 +8,9 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from harvester.cli.commands import command, group
-from harvester.cli.moments import moment
 from harvester.cli.output import OUT, pairs, table, when
 from harvester.cli.session import session
+from harvester.cli.timestamps import moment
 from harvester.kernel.errors import NotFound
 
 app = group("audit", "Who did what, and when.", ("harvester audit list --actor ann", "harvester audit show 17"))
@@ -53,15 +53,15 @@ def list_events(
     }
     with session():
         from harvester.cli.job_views import database_now
-        from harvester.ops import trail
+        from harvester.ops import audit_log
 
-        found = list(trail.narrowed(trail.events(), **given).values(*_SHOWN)[: limit + 1])
+        found = list(audit_log.narrowed(audit_log.events(), **given).values(*_SHOWN)[: limit + 1])
         shown, now = _with_names(found[:limit]), database_now()
         OUT.show({"events": shown, "has_more": len(found) > limit}, lambda: _table(shown, now))
         if len(found) > limit:
             OUT.hint("There are more, older ones: a higher --limit or --before shows them.")
-        if not found and given["verb"] and given["verb"] not in trail.VERBS:
-            OUT.hint(f"No verb is called {given['verb']}; there are {', '.join(trail.VERBS)}.")
+        if not found and given["verb"] and given["verb"] not in audit_log.VERBS:
+            OUT.hint(f"No verb is called {given['verb']}; there are {', '.join(audit_log.VERBS)}.")
 
 
 @command(app, "show", ("harvester audit show 17", "harvester audit show 17 --json"), data=True)
@@ -70,9 +70,9 @@ def show(
 ) -> None:
     """Show one event with everything that it tells."""
     with session():
-        from harvester.ops import trail
+        from harvester.ops import audit_log
 
-        event = trail.events().filter(pk=number).values(*_SHOWN).first()
+        event = audit_log.events().filter(pk=number).values(*_SHOWN).first()
         if event is None:
             raise NotFound(f"There is no event {number} in the audit trail.")
         [named] = _with_names([event])
@@ -81,7 +81,7 @@ def show(
 
 def _with_names(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """With the name of the object, and names instead of ids in what people read of the details."""
-    from harvester.feeds.names import names_of, things_in, with_names
+    from harvester.feeds.display_names import names_of, things_in, with_names
 
     things = [
         thing for event in events for thing in [(event["object_type"], event["object_id"]), *things_in(event["detail"])]

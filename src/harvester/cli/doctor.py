@@ -8,7 +8,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from harvester.cli.commands import command
-from harvester.cli.exits import Exit
+from harvester.cli.exit_codes import Exit
 from harvester.cli.output import OUT, stacked, table
 
 EXAMPLES = (

@@ -9,7 +9,7 @@ import typer
 
 from harvester.cli.actor import operator
 from harvester.cli.commands import command, group
-from harvester.cli.exits import Exit
+from harvester.cli.exit_codes import Exit
 from harvester.cli.output import OUT
 from harvester.cli.session import session
 from harvester.kernel.errors import InvalidInput

@@ -28,10 +28,10 @@ def metrics(
 ) -> None:
     """Show the figures of a feed's last days: runs, prices, rejects and how long a run takes, in all and by day."""
     with session():
-        from harvester.feeds import totals, verbs
+        from harvester.feeds import run_totals, verbs
 
         feed = verbs.feed_named(name)
-        whole, by_day = totals.totals_since(feed, days=days), totals.days_since(feed, days=days)
+        whole, by_day = run_totals.totals_since(feed, days=days), run_totals.days_since(feed, days=days)
         told = [{"day": day.isoformat(), **vars(sums)} for day, sums in by_day.items()]
         data = {"feed": str(feed), "totals": vars(whole), "days": told}
         OUT.show(data, lambda: _table(whole, by_day, title=f"{feed}, the last {days} days"))

@@ -11,7 +11,7 @@ import typer
 from harvester.catalog.states import RunOutcome, RunStatus
 from harvester.cli.actor import operator
 from harvester.cli.commands import command
-from harvester.cli.exits import Exit
+from harvester.cli.exit_codes import Exit
 from harvester.cli.feed import Name, app
 from harvester.cli.output import OUT
 from harvester.cli.session import session
@@ -182,7 +182,7 @@ def _decide(run_no: int, request: Callable[[Any, Any, Any], Any], *, yes: bool, 
     from harvester.cli import run_views
     from harvester.cli.job_wait import wait_for_end
     from harvester.engine.states import JobState
-    from harvester.feeds.decide import figures_seen
+    from harvester.feeds.decision_jobs import figures_seen
 
     run = run_views.run_numbered(run_no)
     expected = figures_seen(run)

@@ -11,8 +11,8 @@ from harvester.catalog.models import Source
 from harvester.cli import run_views
 from harvester.cli.job_views import database_now, find
 from harvester.cli.output import cell, count_text, pairs, stacked, table, when
-from harvester.feeds.access import approved_keys, port_of
 from harvester.feeds.models import Feed, FeedRun
+from harvester.feeds.partner_connection import approved_keys, port_of
 from harvester.feeds.readiness import missing_for_a_run
 from harvester.feeds.states import FeedStatus, Transport
 from harvester.guards.host_keys import HostKey

@@ -8,7 +8,7 @@ from rich.console import RenderableType
 
 from harvester.cli.actor import operator
 from harvester.cli.commands import command
-from harvester.cli.exits import Exit
+from harvester.cli.exit_codes import Exit
 from harvester.cli.output import OUT, stacked, table
 from harvester.cli.session import session
 
@@ -41,14 +41,14 @@ def import_shops(
     may be imported again. docs/how-to/import-retailers-and-sources.md tells every column.
     """
     with session():
-        from harvester.catalog import importing
+        from harvester.catalog import shop_import
         from harvester.catalog.csv_rows import read_rows
 
-        retailer_rows = read_rows(retailers, importing.RETAILER_COLUMNS, ("name", "website"))
-        source_rows = read_rows(sources, importing.SOURCE_COLUMNS, ("name", "url"))
-        done = importing.import_rows(operator(), retailer_rows, source_rows, dry_run=dry_run)
-        data = {"dry_run": dry_run, **importing.as_dict(done)}
-        problems = list(importing.problems_in_order(done))
+        retailer_rows = read_rows(retailers, shop_import.RETAILER_COLUMNS, ("name", "website"))
+        source_rows = read_rows(sources, shop_import.SOURCE_COLUMNS, ("name", "url"))
+        done = shop_import.import_rows(operator(), retailer_rows, source_rows, dry_run=dry_run)
+        data = {"dry_run": dry_run, **shop_import.as_dict(done)}
+        problems = list(shop_import.problems_in_order(done))
         OUT.show(data, lambda: _told(done, problems, dry_run=dry_run))
         if not done.is_whole:
             raise typer.Exit(Exit.FAILED)

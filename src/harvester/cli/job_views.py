@@ -10,9 +10,9 @@ from rich.text import Text
 from harvester.cli.output import cell, pairs, span, stacked, table, when
 from harvester.engine.models import Job, JobEvent
 from harvester.engine.states import ENDED, JobState
-from harvester.feeds.names import subjects_of
+from harvester.feeds.display_names import subjects_of
 from harvester.kernel.errors import NotFound
-from harvester.ops import figures
+from harvester.ops import job_figures
 
 #: Characters of an error that a list shows; `jobs show` has all of it.
 ERROR_IN_LIST = 70
@@ -40,7 +40,7 @@ def newest(*, states: list[str], queue: str, kind: str, limit: int, periodic: bo
     """The newest jobs that fit, newest first; periodic ones that succeeded only if asked for."""
     jobs = Job.objects.order_by("-id")
     if not (periodic or kind or queue or states):
-        jobs = jobs.exclude(**figures.periodic_done())
+        jobs = jobs.exclude(**job_figures.periodic_done())
     if states:
         jobs = jobs.filter(state__in=states)
     if queue:
@@ -56,7 +56,7 @@ def _with_feeds(jobs: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def stuck(seconds: float) -> list[dict[str, Any]]:
-    return [{name: getattr(job, name) for name in _IN_LIST} for job in figures.stuck(seconds)]
+    return [{name: getattr(job, name) for name in _IN_LIST} for job in job_figures.stuck(seconds)]
 
 
 def list_table(jobs: list[dict[str, Any]], title: str = "") -> RenderableType:
@@ -237,11 +237,11 @@ def _trouble(job: dict[str, Any]) -> RenderableType | None:
 
 
 def stats() -> dict[str, Any]:
-    tally = figures.tally()
+    tally = job_figures.tally()
     return {
         "states": tally.states,
         "queues": [queue.as_dict() for queue in tally.queues],
-        "oldest_snapshot_seconds": round(figures.oldest_snapshot_seconds(), 3),
+        "oldest_snapshot_seconds": round(job_figures.oldest_snapshot_seconds(), 3),
     }
 
 
@@ -265,6 +265,6 @@ def stats_view(found: dict[str, Any]) -> RenderableType:
 
 
 def _old_snapshot(seconds: float) -> RenderableType | None:
-    if seconds < figures.OLD_SNAPSHOT_SECONDS:
+    if seconds < job_figures.OLD_SNAPSHOT_SECONDS:
         return None
     return Text(f"A transaction has been open for {span(seconds)}; it slows every claim.", style="yellow")

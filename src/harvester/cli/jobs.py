@@ -9,7 +9,7 @@ from rich.console import RenderableType
 
 from harvester.cli.actor import operator
 from harvester.cli.commands import command, group
-from harvester.cli.exits import Exit, Failure, failure_of
+from harvester.cli.exit_codes import Exit, Failure, failure_of
 from harvester.cli.output import OUT
 from harvester.cli.session import session
 from harvester.kernel.errors import HarvesterError, InvalidInput

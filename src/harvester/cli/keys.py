@@ -7,7 +7,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from harvester.cli.actor import operator
 from harvester.cli.commands import command, group
-from harvester.cli.exits import Exit
+from harvester.cli.exit_codes import Exit
 from harvester.cli.output import OUT, stacked, table
 from harvester.cli.session import session
 from harvester.kernel.config import KEY_VARIABLE, Config

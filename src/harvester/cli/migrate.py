@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from harvester.cli.commands import command
-from harvester.cli.exits import Exit
+from harvester.cli.exit_codes import Exit
 from harvester.cli.output import OUT
 from harvester.cli.session import Tables, session
 

@@ -8,9 +8,9 @@ from harvester.catalog.states import Shown
 from harvester.cli import offer_options as options
 from harvester.cli.commands import command
 from harvester.cli.offers import app
+from harvester.cli.option_errors import as_typed
 from harvester.cli.output import OUT
 from harvester.cli.session import session
-from harvester.cli.typed import as_typed
 
 
 @command(
@@ -58,7 +58,7 @@ def list_all(
         size=size,
     )
     with session(), as_typed(**options.NAMES, state="--state", after="--after", in_stock="--in-stock"):
-        from harvester.catalog.browsing import Browse, browse
+        from harvester.catalog.offer_browser import Browse, browse
         from harvester.cli import offer_views
 
         found = browse(Browse(**given, **options.owners(retailer, source)))

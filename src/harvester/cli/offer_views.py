@@ -8,10 +8,10 @@ from typing import Any
 from rich.console import RenderableType
 from rich.text import Text
 
-from harvester.catalog.browsing import Line, Listing
-from harvester.catalog.explaining import Standing
+from harvester.catalog.consumer_offers import Offer
 from harvester.catalog.history import PricePoint
-from harvester.catalog.reading import Offer
+from harvester.catalog.offer_browser import Line, Listing
+from harvester.catalog.visibility_reasons import Standing
 from harvester.cli.job_views import database_now
 from harvester.cli.output import amount_text, pairs, stacked, table, when
 

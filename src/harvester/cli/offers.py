@@ -6,10 +6,10 @@ import typer
 
 from harvester.cli import offer_options as options
 from harvester.cli.commands import command, group
-from harvester.cli.moments import moment
+from harvester.cli.option_errors import LARGEST_NUMBER, as_typed
 from harvester.cli.output import OUT
 from harvester.cli.session import session
-from harvester.cli.typed import LARGEST_NUMBER, as_typed
+from harvester.cli.timestamps import moment
 from harvester.kernel.errors import NotFound
 
 app = group(
@@ -91,14 +91,14 @@ def _show_page(query: Any) -> None:
 def show(source: SourceName, product: ProductId) -> None:
     """Show an offer, whether consumers see it or not, and why."""
     with session():
-        from harvester.catalog import explaining, reading, sources
+        from harvester.catalog import consumer_offers, sources, visibility_reasons
         from harvester.cli import offer_views
 
         owner = sources.find(source)
-        stands = explaining.standing(owner.pk, product)
+        stands = visibility_reasons.standing(owner.pk, product)
         if not stands.has_offer:
             raise NotFound(f"Product {product} of {owner.name} has no offer. {stands.words}")
-        found = reading.offer(owner.pk, product)
+        found = consumer_offers.offer(owner.pk, product)
         data = {**vars(found), "state": stands.state, "why": stands.words, "expires_at": stands.expires_at}
         OUT.show(data, lambda: offer_views.detail_view(found, stands))
 
@@ -119,11 +119,11 @@ def show_history(
     """Show how the price of a product went, newest first, as corrections make it read."""
     start = moment("--since", since)
     with session(), as_typed(most="--limit"):
-        from harvester.catalog import history, reading, sources
+        from harvester.catalog import consumer_offers, history, sources
         from harvester.cli import offer_views
 
         owner = sources.find(source)
         points = history.price_history(owner.pk, product, since=start, most=limit)
         if not points:
-            reading.offer(owner.pk, product)
+            consumer_offers.offer(owner.pk, product)
         OUT.show({"prices": [vars(point) for point in points]}, lambda: offer_views.history_table(points))

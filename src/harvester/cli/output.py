@@ -16,7 +16,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from harvester.cli.exits import Failure
+from harvester.cli.exit_codes import Failure
 from harvester.cli.tables import Rows
 
 #: Columns of a table that goes to a file or a pipe, where there is no screen to fit.

@@ -8,9 +8,9 @@ from rich.text import Text
 
 from harvester.cli.actor import operator
 from harvester.cli.commands import command, group
+from harvester.cli.option_errors import LARGEST_NUMBER, as_typed
 from harvester.cli.output import OUT, table
 from harvester.cli.session import session
-from harvester.cli.typed import LARGEST_NUMBER, as_typed
 
 app = group(
     "review",
@@ -34,9 +34,9 @@ def list_waiting(
 ) -> None:
     """List the products that wait for a person."""
     with session(), as_typed(most="--limit", after="--after"):
-        from harvester.catalog import reviewing, sources
+        from harvester.catalog import review_queue, sources
 
-        found = reviewing.waiting(source_id=sources.find(source).pk if source else None, after=after, most=limit)
+        found = review_queue.waiting(source_id=sources.find(source).pk if source else None, after=after, most=limit)
         onward = found[-1].cursor if len(found) == limit else ""
         OUT.show({"products": [vars(one) for one in found], "after": onward}, lambda: _table(found))
         if onward:
@@ -47,9 +47,9 @@ def list_waiting(
 def find(text: Annotated[str, typer.Argument(metavar="TEXT", help="Words, a trade item number or an id.")]) -> None:
     """Find canonical products that one may be linked to."""
     with session():
-        from harvester.catalog import reviewing
+        from harvester.catalog import review_queue
 
-        found = reviewing.find_products(text)
+        found = review_queue.find_products(text)
         OUT.show({"products": [vars(one) for one in found]}, lambda: _canonicals(found))
 
 
@@ -61,10 +61,10 @@ def link(
 ) -> None:
     """Say which canonical product it is; no run changes that."""
     with session():
-        from harvester.catalog import reviewing, sources
+        from harvester.catalog import review_queue, sources
 
-        owner, target = sources.find(source), reviewing.parse_id(canonical)
-        reviewing.link(operator(), owner.pk, product, target)
+        owner, target = sources.find(source), review_queue.parse_id(canonical)
+        review_queue.link(operator(), owner.pk, product, target)
         OUT.show({"product": target}, lambda: f"Product {product} of {owner.name} is linked.")
 
 
@@ -80,10 +80,10 @@ def create(
 ) -> None:
     """Make a canonical product for it."""
     with session():
-        from harvester.catalog import reviewing, sources
+        from harvester.catalog import review_queue, sources
 
         owner = sources.find(source)
-        made = reviewing.create(operator(), owner.pk, product, title=title, brand=brand)
+        made = review_queue.create(operator(), owner.pk, product, title=title, brand=brand)
         OUT.show({"product": made}, lambda: f"The product {made} was made for product {product} of {owner.name}.")
 
 
@@ -93,10 +93,10 @@ def skip(
 ) -> None:
     """Leave it without a canonical product."""
     with session():
-        from harvester.catalog import reviewing, sources
+        from harvester.catalog import review_queue, sources
 
         owner = sources.find(source)
-        reviewing.skip(operator(), owner.pk, product, reason)
+        review_queue.skip(operator(), owner.pk, product, reason)
         OUT.show({"skipped": product}, lambda: f"Product {product} of {owner.name} is skipped.")
 
 
@@ -104,10 +104,10 @@ def skip(
 def reopen(source: SourceName, product: Number) -> None:
     """Take back what a person decided; it waits again."""
     with session():
-        from harvester.catalog import reviewing, sources
+        from harvester.catalog import review_queue, sources
 
         owner = sources.find(source)
-        reviewing.reopen(operator(), owner.pk, product)
+        review_queue.reopen(operator(), owner.pk, product)
         OUT.show({"reopened": product}, lambda: f"Product {product} of {owner.name} waits again.")
 
 

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from harvester.catalog.exposure import exposure_of, missed_by
 from harvester.catalog.holds import choices
-from harvester.catalog.ignoring import PROMOTED
+from harvester.catalog.ignored_runs import PROMOTED
 from harvester.catalog.models import Run
 from harvester.catalog.states import RunOutcome, RunStatus
 from harvester.cli.job_views import database_now, find
@@ -18,11 +18,11 @@ from harvester.cli.output import cell, count_text, pairs, span, stacked, table, 
 from harvester.feeds import files
 from harvester.feeds.advice import advice_for
 from harvester.feeds.findings import header_check
-from harvester.feeds.inspecting import FIGURES, difference_of, samples_of
 from harvester.feeds.models import Feed, FeedRun
 from harvester.feeds.notices import titled
+from harvester.feeds.run_details import FIGURES, difference_of, samples_of
 from harvester.kernel.errors import NotFound
-from harvester.pipeline.difference import KINDS
+from harvester.pipeline.held_difference import KINDS
 
 _OF_RUN = (
     "no", "id", "trigger", "status", "outcome", "stage", "attempt", "started_at", "finished_at", "duration_ms",

@@ -106,7 +106,7 @@ def _check_database(config: Config, tables: Tables) -> None:
 def require_redis(config: Config) -> None:
     """Workers that were told to share rate limits must not begin without them."""
     if config.redis_url:
-        from harvester.guards.redis_door import ping
+        from harvester.guards.redis_client import ping
 
         ping(config.redis_url)
 

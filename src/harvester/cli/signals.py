@@ -14,7 +14,7 @@ from typing import Annotated
 
 import typer
 
-from harvester.cli.exits import Terminated
+from harvester.cli.exit_codes import Terminated
 
 #: Given to a child by its supervisor.
 Parent = Annotated[int, typer.Option(hidden=True, help="The process to end with.")]

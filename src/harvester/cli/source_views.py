@@ -6,8 +6,8 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from harvester.catalog import sources
+from harvester.catalog.display_primary import Preview, Side
 from harvester.catalog.models import Retailer, Source
-from harvester.catalog.primary import Preview, Side
 from harvester.cli.job_views import database_now
 from harvester.cli.output import count_text, pairs, stacked, table, when
 

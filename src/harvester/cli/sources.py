@@ -8,7 +8,7 @@ import typer
 
 from harvester.cli.actor import operator
 from harvester.cli.commands import command, group
-from harvester.cli.exits import Exit
+from harvester.cli.exit_codes import Exit
 from harvester.cli.output import OUT
 from harvester.cli.session import session
 from harvester.kernel.errors import InvalidInput
@@ -157,7 +157,7 @@ def change(
         raise InvalidInput("There is nothing to change; harvester source set --help lists what can be.")
     with session():
         from harvester.catalog import sources
-        from harvester.catalog.primary import preview_kind
+        from harvester.catalog.display_primary import preview_kind
         from harvester.cli import source_views
 
         found = sources.find(source)
@@ -192,7 +192,7 @@ def primary(
     """Make a source the one of its retailer that consumers see, at once; any other is so no longer."""
     with session():
         from harvester.catalog import sources
-        from harvester.catalog.primary import preview, set_display_primary, unset_display_primary
+        from harvester.catalog.display_primary import preview, set_display_primary, unset_display_primary
         from harvester.cli import source_views
 
         found = sources.find(source)

@@ -10,7 +10,7 @@ from harvester.cli.output import OUT, pairs, stacked
 from harvester.cli.portal_server import bind
 from harvester.cli.session import Tables, close_connections, read_config, require_redis, revive_database, session
 from harvester.cli.signals import StopRequest
-from harvester.cli.supervise import Child, Supervisor
+from harvester.cli.supervisor import Child, Supervisor
 from harvester.kernel.config import Config
 
 #: How often the portal is asked whether it answers, until it does.

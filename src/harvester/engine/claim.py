@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from harvester.engine import sql
-from harvester.engine.connect import Connection
+from harvester.engine.connections import Connection
 from harvester.engine.job import RunningJob
 from harvester.engine.registry import URGENT_PRIORITY, urgent_kinds
 

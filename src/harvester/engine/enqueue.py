@@ -9,7 +9,7 @@ from django.db import connection, transaction
 
 from harvester.engine import sql
 from harvester.engine.errors import LONGEST_DELAY_SECONDS, DuplicateJob, SecretInArgs
-from harvester.engine.plain import check_name, to_json
+from harvester.engine.json_values import check_name, to_json
 from harvester.engine.registry import kind_of
 from harvester.guards.redaction import is_secret_name, redact_text
 from harvester.kernel.errors import InvalidInput

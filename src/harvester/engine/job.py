@@ -13,8 +13,8 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from harvester.engine import sql
 from harvester.engine.errors import JobCancelled, LeaseLost
-from harvester.engine.plain import to_json
-from harvester.engine.settle import AttemptKey, settle_in, succeeded
+from harvester.engine.json_values import to_json
+from harvester.engine.outcomes import AttemptKey, settle_in, succeeded
 from harvester.guards.redaction import redact
 
 #: Characters of JSON: two numbers and a line of text, written twice a second.

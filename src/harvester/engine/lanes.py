@@ -4,7 +4,7 @@ from django.db import connection
 
 from harvester.engine import sql
 from harvester.engine.enqueue import LONGEST_LANE, LONGEST_QUEUE
-from harvester.engine.plain import check_name
+from harvester.engine.json_values import check_name
 from harvester.kernel.errors import InvalidInput
 
 

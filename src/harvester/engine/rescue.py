@@ -11,7 +11,7 @@ import psycopg
 import structlog
 
 from harvester.engine import sql
-from harvester.engine.connect import Connection
+from harvester.engine.connections import Connection
 from harvester.engine.events import EngineEvent, emit
 from harvester.engine.states import JobState
 from harvester.engine.writers import end_writers, is_locked_by_its_writers

@@ -9,12 +9,12 @@ from django.db import close_old_connections, connection, transaction
 from django.db.utils import InterfaceError, OperationalError
 
 from harvester.engine import sql
-from harvester.engine.bell import StopBell
 from harvester.engine.cron import next_moment
 from harvester.engine.enqueue import enqueue
 from harvester.engine.events import EngineEvent, emit
-from harvester.engine.maintain import Maintenance
+from harvester.engine.maintenance import Maintenance
 from harvester.engine.registry import Periodic, all_periodic
+from harvester.engine.wakeup import StopBell
 from harvester.engine.watchdog import WIND_DOWN_SECONDS, Watchdog, end_process, silence_limit
 from harvester.kernel.errors import HarvesterError
 

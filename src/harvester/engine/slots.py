@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from django.db import connections
 
 from harvester.engine.job import RunningJob
-from harvester.engine.settle import Ending
+from harvester.engine.outcomes import Ending
 
 Execute = Callable[[RunningJob], Ending | None]
 ExecuteAsync = Callable[[RunningJob], Awaitable[Ending | None]]

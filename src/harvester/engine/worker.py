@@ -15,18 +15,17 @@ from uuid import uuid4
 import psycopg
 import structlog
 
-from harvester.engine.bell import StopBell
 from harvester.engine.claim import FULL_LOOK_SECONDS, Claimer
-from harvester.engine.connect import Connection, break_off, connect
+from harvester.engine.connections import Connection, break_off, connect
 from harvester.engine.errors import JobTimeout
 from harvester.engine.events import EngineEvent, emit
-from harvester.engine.execute import execute, execute_async, is_async, timeout_of
-from harvester.engine.heart import Heart
+from harvester.engine.execution import execute, execute_async, is_async, timeout_of
+from harvester.engine.heartbeat import Heart
+from harvester.engine.in_doubt import UnansweredClaims
 from harvester.engine.job import RunningJob
-from harvester.engine.listen import Listener
-from harvester.engine.maintain import Maintenance
-from harvester.engine.registry import kind_of
-from harvester.engine.settle import (
+from harvester.engine.listener import Listener
+from harvester.engine.maintenance import Maintenance
+from harvester.engine.outcomes import (
     AttemptKey,
     Ending,
     ended_by,
@@ -36,9 +35,10 @@ from harvester.engine.settle import (
     unwritable,
     write_endings,
 )
+from harvester.engine.registry import kind_of
 from harvester.engine.slots import Slots
 from harvester.engine.states import JobState
-from harvester.engine.unanswered import UnansweredClaims
+from harvester.engine.wakeup import StopBell
 from harvester.engine.watchdog import WIND_DOWN_SECONDS, Watchdog, drain_seconds, end_process, silence_limit
 from harvester.engine.writers import end_writers
 from harvester.kernel.retry import RetryPolicy

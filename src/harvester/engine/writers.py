@@ -8,7 +8,7 @@ import psycopg
 import structlog
 
 from harvester.engine import sql
-from harvester.engine.connect import Connection
+from harvester.engine.connections import Connection
 
 log = structlog.get_logger(__name__)
 

@@ -16,13 +16,13 @@ from django.conf import settings
 from django.db import connection
 from django.db.models.functions import Now
 
-from harvester.catalog.words import lock_words
+from harvester.catalog.search_index import lock_words
 from harvester.engine.job import RunningJob
 from harvester.engine.models import Job
 from harvester.engine.states import JobState
+from harvester.feeds.feed_lock import FEED_LOCK
 from harvester.feeds.jobs import CLEAN_UP
-from harvester.feeds.known import forget_all_but
-from harvester.feeds.locking import FEED_LOCK
+from harvester.feeds.reader.row_cache.store import forget_all_but
 from harvester.feeds.store import artifact_store
 from harvester.ops.alerts import raise_alert, resolve_alert
 from harvester.ops.models import Alert

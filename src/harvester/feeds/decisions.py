@@ -6,11 +6,12 @@ from uuid import UUID
 
 from django.db import transaction
 
-from harvester.catalog import ignoring
+from harvester.catalog import ignored_runs
 from harvester.catalog.models import Run, Source
 from harvester.catalog.states import RunOutcome
 from harvester.engine.enqueue import Enqueued, enqueue
-from harvester.feeds.decide import (
+from harvester.feeds.change_detection import forget_ingested
+from harvester.feeds.decision_jobs import (
     REJUDGING,
     SEEN,
     refuse_while_judged_anew,
@@ -20,9 +21,8 @@ from harvester.feeds.decide import (
     tell_refusals,
 )
 from harvester.feeds.errors import FeedBusy
+from harvester.feeds.feed_lock import try_lock_in_transaction
 from harvester.feeds.jobs import APPROVE, REJECT, REJUDGE
-from harvester.feeds.locking import try_lock_in_transaction
-from harvester.feeds.memory import forget_ingested
 from harvester.feeds.models import Feed
 from harvester.guards.redaction import redact_text
 from harvester.kernel.actor import Actor
@@ -40,7 +40,8 @@ def request_approval(actor: Actor, run_id: UUID, expected: Mapping[str, int] | N
     Args:
         actor: who decides.
         run_id: the held run.
-        expected: figures that the person saw (see `decide.figures_seen`); if one has changed, the decision is refused.
+        expected: figures that the person saw (see `decision_jobs.figures_seen`); if one has changed, the decision is
+            refused.
 
     Raises:
         RunNotFound, Conflict: it cannot be approved (any more); the code says why.
@@ -58,7 +59,7 @@ def ignore(actor: Actor, run_id: UUID, reason: str) -> int:
     why = _reason(reason)
     with transaction.atomic():
         feed, run = _free(run_id)
-        count = ignoring.ignore_run(actor, run.pk, why)
+        count = ignored_runs.ignore_run(actor, run.pk, why)
         _judge_anew(feed)
     return count
 
@@ -67,7 +68,7 @@ def undo_ignore(actor: Actor, run_id: UUID) -> int:
     """Let the prices of an ignored run be read again; answers how many products that concerns."""
     with transaction.atomic():
         feed, run = _free(run_id)
-        count = ignoring.undo_ignore(actor, run.pk)
+        count = ignored_runs.undo_ignore(actor, run.pk)
         _judge_anew(feed)
     return count
 

@@ -4,18 +4,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 
-from harvester.catalog import ignoring
+from harvester.catalog import ignored_runs
 from harvester.catalog.models import Run
 from harvester.catalog.states import RunOutcome
 from harvester.feeds import notices
-from harvester.feeds.access import note_host_key, open_remote, port_of
 from harvester.feeds.file_end import EndRule, FileFacts, end_rule, leaves_record_to_take
 from harvester.feeds.manifest import Expected, read_expected
 from harvester.feeds.models import Feed
 from harvester.feeds.notices import NoticeCode
+from harvester.feeds.partner_connection import note_host_key, open_remote, port_of
+from harvester.feeds.run_context import Work
 from harvester.feeds.states import Compression, SkipReason
 from harvester.feeds.store import artifact_store
-from harvester.feeds.work import Work
 from harvester.guards.host_keys import HostKeyChanged, HostKeyUnknown
 from harvester.guards.inflate import GZIP_MAGIC, is_gzip
 from harvester.guards.remote import RemoteFiles, RemoteStat
@@ -112,7 +112,7 @@ def _download(work: Work, remote: RemoteFiles, first: RemoteStat, expected: Expe
             manifest_rows=expected.rows, fetched_hash=artifact.sha256,
         )  # fmt: skip
         notices.keep(work.run, expected.notices(), judged=[NoticeCode.MANIFEST_UNUSABLE])
-    if ignoring.refuses(feed.source_id, artifact.sha256):  # mutant: ignored-file
+    if ignored_runs.refuses(feed.source_id, artifact.sha256):  # mutant: ignored-file
         work.log.info("DOWNLOAD_SKIPPED_UNCHANGED", reason=SkipReason.UNCHANGED_IGNORED.value, hash=artifact.sha256)
         return SkipReason.UNCHANGED_IGNORED
     if artifact.sha256 == feed.last_content_hash and not leaves_record_to_take(feed):  # mutant: hash-decides

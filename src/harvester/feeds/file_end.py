@@ -14,10 +14,10 @@ from harvester.feeds.errors import CountMismatch
 from harvester.feeds.manifest import Expected
 from harvester.feeds.models import Feed, FeedRun
 from harvester.feeds.notices import Notice, NoticeCode
+from harvester.feeds.reader import ParseReport
+from harvester.feeds.reader.blocks import OpenEnd
+from harvester.feeds.reader.errors import TruncatedFile
 from harvester.feeds.states import FileEnd, Trigger
-from harvester.pipeline.parse import ParseReport
-from harvester.pipeline.parse.blocks import OpenEnd
-from harvester.pipeline.parse.errors import TruncatedFile
 
 #: Codes that `EndRule.notices` judges.
 NOTICES = (NoticeCode.FILE_TAKEN_AS_IS, NoticeCode.LAST_RECORD_LEFT_OUT)

@@ -9,7 +9,7 @@ from uuid import UUID
 from django.db import transaction
 
 from harvester.catalog.models import Run
-from harvester.feeds.decide import run_of
+from harvester.feeds.decision_jobs import run_of
 from harvester.feeds.models import Feed, FeedRun
 from harvester.feeds.store import artifact_store
 from harvester.kernel.actor import Actor

@@ -9,13 +9,13 @@ from harvester.catalog.states import RunStatus
 from harvester.feeds import notices
 from harvester.feeds.models import FeedRun, FeedRunSample
 from harvester.feeds.networks import networks
-from harvester.feeds.work import Work
+from harvester.feeds.reader import ParseReport
+from harvester.feeds.reader.errors import HeaderUnreadable
+from harvester.feeds.reader.findings import SAMPLE_CHARACTERS, storable
+from harvester.feeds.run_context import Work
 from harvester.guards.redaction import redact_text
 from harvester.kernel.network import Field
 from harvester.kernel.rejects import RejectCode, WarningCode
-from harvester.pipeline.parse import ParseReport
-from harvester.pipeline.parse.errors import HeaderUnreadable
-from harvester.pipeline.parse.findings import SAMPLE_CHARACTERS, storable
 
 #: What people want to know of a run in one line.
 SUMMARY = (

@@ -9,21 +9,17 @@ from typing import BinaryIO, NamedTuple, cast
 from django.conf import settings
 from django.db import DatabaseError, connection
 
+from harvester.catalog.search_index import come_later
 from harvester.catalog.states import RunKind
-from harvester.catalog.words import come_later
-from harvester.engine.beside import MAY_WAIT, beside
 from harvester.engine.errors import LeaseLost
-from harvester.engine.settle import DATABASE_LOST
+from harvester.engine.outcomes import DATABASE_LOST
+from harvester.engine.side_session import MAY_WAIT, beside
 from harvester.feeds import file_end, notices
-from harvester.feeds.ending import end_held, end_promoted, lock_feed_and_source
 from harvester.feeds.errors import NoValidProducts
 from harvester.feeds.fetch import MAX_FILE_BYTES
 from harvester.feeds.file_end import EndRule, prove_whole, rule_of_verified
 from harvester.feeds.findings import UPGRADE, URL_ONLY, MoreSample, keep_findings
-from harvester.feeds.known import keep, knowing
-from harvester.feeds.models import Feed, FeedRun
-from harvester.feeds.notices import NoticeCode
-from harvester.feeds.reporting import (
+from harvester.feeds.log_events import (
     ParseProgress,
     UpsertBatches,
     header_told,
@@ -33,15 +29,12 @@ from harvester.feeds.reporting import (
     tell_matched,
     tell_parsed,
 )
-from harvester.feeds.store import artifact_store
-from harvester.feeds.work import Work
-from harvester.guards.inflate import InflateLimits, inflate
-from harvester.kernel.numerals import DecimalStyle
-from harvester.kernel.stock import UnknownStock
-from harvester.pipeline.baseline import Baseline, look
-from harvester.pipeline.gates import RunFacts, Thresholds, Verdict, judge
-from harvester.pipeline.hold import hold
-from harvester.pipeline.load import (
+from harvester.feeds.models import Feed, FeedRun
+from harvester.feeds.notices import NoticeCode
+from harvester.feeds.reader import ParseLimits, ParseReport, ParseSettings, Parsing
+from harvester.feeds.reader.allocator import memory_kept
+from harvester.feeds.reader.encoding import Encoding
+from harvester.feeds.reader.load import (
     Position,
     add_new_products,
     find_upgrades,
@@ -50,14 +43,21 @@ from harvester.pipeline.load import (
     stage,
     stage_contents,
 )
+from harvester.feeds.reader.row_cache.store import keep, knowing
+from harvester.feeds.reader.row_cache.writer import KeptWriter
+from harvester.feeds.reader.spool import Spool
+from harvester.feeds.run_context import Work
+from harvester.feeds.run_endings import end_held, end_promoted, lock_feed_and_source
+from harvester.feeds.store import artifact_store
+from harvester.guards.inflate import InflateLimits, inflate
+from harvester.kernel.numerals import DecimalStyle
+from harvester.kernel.stock import UnknownStock
+from harvester.pipeline.baseline import Baseline, look
+from harvester.pipeline.gates import RunFacts, Thresholds, Verdict, judge
+from harvester.pipeline.hold import hold
 from harvester.pipeline.match import Match, match, tenfold_prices
-from harvester.pipeline.memory import memory_kept
-from harvester.pipeline.parse import ParseLimits, ParseReport, ParseSettings, Parsing
-from harvester.pipeline.parse.encoding import Encoding
-from harvester.pipeline.parse.keeping import KeptWriter
 from harvester.pipeline.promote import Difference, Promoted, Promotion, promote
 from harvester.pipeline.repeats import Repeats, count_repeats
-from harvester.pipeline.spool import Spool
 from harvester.pipeline.staging import Slot, staging
 
 READ_BYTES = 1024 * 1024

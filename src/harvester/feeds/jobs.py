@@ -29,12 +29,12 @@ def register() -> None:
 
 
 def _register_runs() -> None:
-    job_kind(RUN, queue=QUEUE, retry=RETRY, own_alerts=True)(Later("harvester.feeds.run:run_feed"))
-    start_again = Later("harvester.feeds.verbs.running:start_again")
-    add_hooks(RUN, Hooks(start_again=start_again, cancelled=Later("harvester.feeds.verbs.running:cancel_waiting")))
-    job_kind(TEST, queue=QUEUE, retry=RetryPolicy(attempts=1))(Later("harvester.feeds.testing:test_feed"))
+    job_kind(RUN, queue=QUEUE, retry=RETRY, own_alerts=True)(Later("harvester.feeds.runs:run_feed"))
+    start_again = Later("harvester.feeds.verbs.run_requests:start_again")
+    add_hooks(RUN, Hooks(start_again=start_again, cancelled=Later("harvester.feeds.verbs.run_requests:cancel_waiting")))
+    job_kind(TEST, queue=QUEUE, retry=RetryPolicy(attempts=1))(Later("harvester.feeds.feed_test:test_feed"))
     for name in (APPROVE, REJECT, REJUDGE):
-        handler = Later(f"harvester.feeds.decide:{name.removeprefix('feeds.')}")
+        handler = Later(f"harvester.feeds.decision_jobs:{name.removeprefix('feeds.')}")
         job_kind(name, queue="decisions", retry=RETRY, urgent=True)(handler)
 
 
@@ -44,11 +44,11 @@ def _register_upkeep() -> None:
     close_orphans = Later("harvester.feeds.orphans:close_all")
     job_kind(CLOSE_ORPHANS, queue="maintenance", urgent=True)(close_orphans)
     periodic("runs without a job", kind=CLOSE_ORPHANS, cron="* * * * *")
-    job_kind(WATCH, queue="maintenance", timeout=300.0)(Later("harvester.feeds.watch:watch_clocks"))
+    job_kind(WATCH, queue="maintenance", timeout=300.0)(Later("harvester.feeds.early_warnings:watch_clocks"))
     periodic("clocks of feeds", kind=WATCH, cron="*/10 * * * *")
-    job_kind(FORGET_TESTS, queue="maintenance")(Later("harvester.feeds.testing:forget_tests"))
+    job_kind(FORGET_TESTS, queue="maintenance")(Later("harvester.feeds.feed_test:forget_tests"))
     periodic("old results of test runs", kind=FORGET_TESTS, cron="23 * * * *")
-    job_kind(NOTE_DAYS, queue="maintenance", timeout=300.0)(Later("harvester.feeds.days:note_days"))
+    job_kind(NOTE_DAYS, queue="maintenance", timeout=300.0)(Later("harvester.feeds.daily_figures:note_days"))
     periodic("figures of days", kind=NOTE_DAYS, cron="3 * * * *")
     patient = RetryPolicy(base=300.0, factor=3.0, attempts=3)
     job_kind(CLEAN_UP, queue="maintenance", retry=patient)(Later("harvester.feeds.cleanup:clean_up"))

@@ -18,13 +18,13 @@ from django.db.models.functions import Now
 
 from harvester.catalog.models import Run
 from harvester.feeds.models import Feed, FeedRun
+from harvester.feeds.reader import ParseReport
+from harvester.feeds.reader.findings import storable
 from harvester.guards.redaction import redact_text
 from harvester.kernel.currencies import MINOR_UNITS
 from harvester.ops.alerts import raise_alert, resolve_alert
 from harvester.ops.models import Alert
 from harvester.pipeline.match import TenfoldPrice
-from harvester.pipeline.parse import ParseReport
-from harvester.pipeline.parse.findings import storable
 
 #: Examples that a notice carries, and the characters of each.
 MOST_EXAMPLES, EXAMPLE_CHARACTERS = 10, 200

@@ -15,12 +15,12 @@ from harvester.engine.errors import JobCancelled
 from harvester.engine.job import RunningJob
 from harvester.engine.models import Job
 from harvester.engine.states import OPEN, JobState
+from harvester.feeds.alerts import job_has_failed
 from harvester.feeds.cleanup import watch_time
-from harvester.feeds.ending import lock_feed_and_source, settle_failed
 from harvester.feeds.errors import Abandoned
 from harvester.feeds.jobs import RUN
 from harvester.feeds.models import Feed
-from harvester.feeds.telling import job_has_failed
+from harvester.feeds.run_endings import lock_feed_and_source, settle_failed
 from harvester.ops.models import AuditEvent
 
 #: What the rescuer says of a job whose worker died: nothing about the run itself.

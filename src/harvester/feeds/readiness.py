@@ -2,11 +2,11 @@
 
 from django.conf import settings
 
-from harvester.feeds.access import approved_keys
 from harvester.feeds.models import Feed
 from harvester.feeds.networks import networks
+from harvester.feeds.partner_connection import approved_keys
+from harvester.feeds.settings import LONGEST_EXPIRY_HOURS, SHORTEST_EXPIRY_HOURS
 from harvester.feeds.states import Transport
-from harvester.feeds.validation import LONGEST_EXPIRY_HOURS, SHORTEST_EXPIRY_HOURS
 from harvester.guards.ftp import VARIABLE as PLAIN_FTP_VARIABLE
 from harvester.kernel.errors import InvalidInput
 

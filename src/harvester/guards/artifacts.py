@@ -23,7 +23,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Self
 
-from harvester.guards.durable import sync_directory
+from harvester.guards.durable_files import sync_directory
 from harvester.kernel.errors import ConfigError, TerminalError, TransientError
 
 DIRECTORY_MODE = 0o700

@@ -25,8 +25,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from ipaddress import IPv6Address, ip_address
 
+from harvester.guards.dns import NameNotResolved, ResolutionTimedOut, Resolver, resolve_within, system_resolver
 from harvester.guards.hosts import InvalidHost, read_host
-from harvester.guards.resolving import NameNotResolved, ResolutionTimedOut, Resolver, resolve_within, system_resolver
 from harvester.kernel.config import HIGHEST_PORT, Config, Network
 from harvester.kernel.errors import ConfigError, TransientError
 from harvester.kernel.special_networks import Address, held_ipv4, special_reason

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from harvester.guards.durable import sync_directory
+from harvester.guards.durable_files import sync_directory
 from harvester.kernel.config import KEY_VARIABLE
 from harvester.kernel.errors import ConfigError
 

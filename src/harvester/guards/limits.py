@@ -10,7 +10,7 @@ from typing import Any
 from django.conf import settings
 from django.db import connection
 
-from harvester.guards import redis_door
+from harvester.guards import redis_client
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,5 +110,5 @@ def _in_database(name: str, interval: float, ahead: float) -> tuple[bool, float]
 
 def _in_redis(url: str, name: str, interval: float, ahead: float) -> tuple[bool, float]:
     arguments = [round(interval * _MICROSECONDS), round(ahead * _MICROSECONDS)]
-    granted, used = redis_door.run_script(url, _SCRIPT, [f"harvester:limit:{name}"], arguments)
+    granted, used = redis_client.run_script(url, _SCRIPT, [f"harvester:limit:{name}"], arguments)
     return bool(granted), int(used) / _MICROSECONDS

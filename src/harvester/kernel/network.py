@@ -1,7 +1,7 @@
 """What is to be known about an affiliate network in order to read its feeds.
 
 A network is data and at most one pure function. It says which column names mean what, how its links look and where its
-manifest stands; everything else about reading a file is the same for all networks and stands in `pipeline.parse`.
+manifest stands; everything else about reading a file is the same for all networks and stands in `feeds.reader`.
 """
 
 from collections.abc import Callable, Iterable, Mapping

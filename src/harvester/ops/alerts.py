@@ -14,7 +14,7 @@ from django.db import connection, transaction
 
 from harvester.engine.enqueue import enqueue
 from harvester.engine.events import EngineEvent, subscribe
-from harvester.engine.plain import check_name, to_json
+from harvester.engine.json_values import check_name, to_json
 from harvester.engine.registry import Later, all_kinds, job_kind
 from harvester.guards.redaction import redact, redact_text
 from harvester.kernel.retry import RetryPolicy

@@ -6,7 +6,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from harvester.ops import figures
+from harvester.ops import job_figures
 
 _PER_QUEUE = (
     ("waiting", "Jobs that are due and not claimed."),
@@ -22,7 +22,7 @@ class EngineCollector(Collector):
     """The engine in numbers."""
 
     def collect(self) -> Iterator[Metric]:
-        tally = figures.tally()
+        tally = job_figures.tally()
         for name, meaning in _PER_QUEUE:
             gauge = GaugeMetricFamily(f"harvester_queue_{name}", meaning, labels=["queue"])
             for queue in tally.queues:
@@ -35,7 +35,7 @@ class EngineCollector(Collector):
         yield GaugeMetricFamily(
             "harvester_oldest_snapshot_seconds",
             "Age of the oldest open transaction; above 300 it slows claims.",
-            value=figures.oldest_snapshot_seconds(),
+            value=job_figures.oldest_snapshot_seconds(),
         )
 
 

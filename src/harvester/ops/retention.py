@@ -13,7 +13,7 @@ from harvester.engine.job import RunningJob
 from harvester.engine.registry import job_kind, periodic
 from harvester.guards import limits
 from harvester.kernel.retry import RetryPolicy
-from harvester.ops import api_answers
+from harvester.ops import idempotency
 from harvester.ops.models import Alert
 
 log = structlog.get_logger(__name__)
@@ -46,7 +46,7 @@ def clean_up(job: RunningJob) -> dict[str, int]:
     ages["failed"] = config.keep_failed_days
     deleted = {f"{state}_jobs": _delete(job, state, days) for state, days in ages.items()}
     deleted["alerts"] = _delete_alerts(job, config.keep_alerts_days)
-    deleted["api_answers"] = _in_one(job, api_answers.forget_old)
+    deleted["api_answers"] = _in_one(job, idempotency.forget_old)
     deleted["rate_limits"] = _in_one(job, limits.forget_idle)
     with job.transaction(), connection.cursor() as cursor:
         cursor.execute(sql.CLEAN_UP_LANES)

@@ -4,7 +4,7 @@ from typing import Any
 
 from harvester.catalog.before_images import CONTENT_COLUMNS
 from harvester.pipeline.baseline import Baseline
-from harvester.pipeline.difference import keep_told
+from harvester.pipeline.held_difference import keep_told
 from harvester.pipeline.staging import Slot, prepare_session
 
 _CONTENT_LIST = ", ".join(CONTENT_COLUMNS)

@@ -9,8 +9,8 @@ from uuid import UUID
 
 from django.db import connection
 
-from harvester.engine.beside import MAY_WAIT, beside
 from harvester.engine.job import RunningJob
+from harvester.engine.side_session import MAY_WAIT, beside
 from harvester.pipeline.baseline import Baseline
 from harvester.pipeline.staging import Slot, analyse, prepare_session, share
 

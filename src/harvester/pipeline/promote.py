@@ -13,7 +13,7 @@ from django.db import IntegrityError, transaction
 from harvester.catalog import before_images
 from harvester.catalog.before_images import CONTENT_COLUMNS
 from harvester.catalog.offers import recompute
-from harvester.catalog.words import add_words, come_later, lock_words
+from harvester.catalog.search_index import add_words, come_later, lock_words
 from harvester.kernel.signature import CONTENT_VERSION
 from harvester.pipeline.baseline import Baseline
 from harvester.pipeline.staging import Slot, prepare_session

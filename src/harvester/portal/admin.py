@@ -6,6 +6,7 @@ from harvester.feeds.models import Feed
 from harvester.ops.models import Alert, ApiKey, AuditEvent, User
 from harvester.portal.alerts import AlertAdmin
 from harvester.portal.api_keys import ApiKeyAdmin
+from harvester.portal.audit_log import AuditEventAdmin
 from harvester.portal.catalog.corrections import CorrectionAdmin
 from harvester.portal.catalog.offers import OfferPages
 from harvester.portal.catalog.retailers import RetailerAdmin
@@ -13,11 +14,10 @@ from harvester.portal.catalog.review import ReviewPages
 from harvester.portal.catalog.sources import SourceAdmin
 from harvester.portal.feeds.lists import FeedAdmin
 from harvester.portal.jobs.lists import JobAdmin, JobEventAdmin
-from harvester.portal.people import UserAdmin
 from harvester.portal.periodic import PeriodicJobAdmin
 from harvester.portal.runs.lists import RunAdmin
 from harvester.portal.site import site
-from harvester.portal.trail import AuditEventAdmin
+from harvester.portal.users import UserAdmin
 
 site.register(Run, RunAdmin)
 site.register(Feed, FeedAdmin)

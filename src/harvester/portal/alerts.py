@@ -12,8 +12,8 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.views.decorators.http import require_safe
 
-from harvester.feeds.verbs.finding import name_of
-from harvester.ops import alert_facts
+from harvester.feeds.verbs.locked_feed import name_of
+from harvester.ops import alert_details
 from harvester.ops.alerts import OPENED, RESOLVED
 from harvester.ops.models import Alert
 from harvester.portal.display import NOTHING, badge, pretty, verb, when
@@ -126,7 +126,7 @@ class AlertAdmin(PortalAdmin):
 def _things(alert: Alert, *, by_name: bool = True) -> list[tuple[str, SafeString]]:
     """What the alert is about: kind and link of each thing that its details name."""
     found = []
-    for kind, key in alert_facts.things(alert).items():
+    for kind, key in alert_details.things(alert).items():
         name = kind.capitalize()
         found.append((name, link(kind, key, text=_name(kind, key) if by_name or kind == "run" else name)))
     return found
@@ -138,8 +138,8 @@ def _name(kind: str, key: Any) -> str:
 
 def _delivery(alert: Alert, phase: str) -> SafeString:
     """What became of the message about the alert's beginning or its end."""
-    told = alert_facts.message(alert, phase)
+    told = alert_details.message(alert, phase)
     if told.told_at:
         return format_html("{} {}", told.words, when(told.told_at))
-    kind = "hv-field-error" if told.delivery is alert_facts.Delivery.NOT_DELIVERED else "hv-note"
+    kind = "hv-field-error" if told.delivery is alert_details.Delivery.NOT_DELIVERED else "hv-note"
     return format_html('<span class="{}">{}</span>', kind, told.words)

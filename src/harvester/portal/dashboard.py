@@ -10,11 +10,11 @@ from django.template.response import TemplateResponse
 
 from harvester.engine.models import Job
 from harvester.engine.states import JobState
-from harvester.ops import figures
+from harvester.ops import job_figures
 from harvester.portal import overview
 from harvester.portal.display import duration
 from harvester.portal.requests import is_fragment
-from harvester.portal.sharing import shared
+from harvester.portal.shared_reads import shared
 
 FAILURES = 6
 STUCK = 6
@@ -34,7 +34,7 @@ class Snapshot:
         snapshot_seconds: age of the oldest open transaction.
     """
 
-    tally: figures.Tally
+    tally: job_figures.Tally
     hours: list[dict[str, Any]]
     failures: list[Job]
     stuck: list[Job]
@@ -43,11 +43,11 @@ class Snapshot:
 
 def take() -> Snapshot:
     return Snapshot(
-        tally=figures.tally(),
-        hours=figures.last_day(),
+        tally=job_figures.tally(),
+        hours=job_figures.last_day(),
         failures=_failures(),
-        stuck=figures.stuck(settings.CONFIG.stuck_seconds),
-        snapshot_seconds=figures.oldest_snapshot_seconds(),
+        stuck=job_figures.stuck(settings.CONFIG.stuck_seconds),
+        snapshot_seconds=job_figures.oldest_snapshot_seconds(),
     )
 
 
@@ -71,7 +71,7 @@ def page(site: AdminSite, request: HttpRequest, extra: dict[str, Any]) -> HttpRe
 def _words(now: Snapshot) -> dict[str, Any]:
     states, queues = now.tally.states, now.tally.queues
     waited = max((queue.oldest_waiting_seconds for queue in queues), default=0.0)
-    slow = now.snapshot_seconds > figures.OLD_SNAPSHOT_SECONDS
+    slow = now.snapshot_seconds > job_figures.OLD_SNAPSHOT_SECONDS
     return {
         "no_jobs": not any(states.values()),
         "tiles": [{"state": state, "count": count} for state, count in states.items()],

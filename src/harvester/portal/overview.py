@@ -8,12 +8,12 @@ from typing import Any
 from django.utils import timezone
 
 from harvester.engine.models import Job
-from harvester.feeds import days, overview
-from harvester.feeds.overview import AtWork, Need, NeedKind, Needs
+from harvester.feeds import attention, daily_figures
+from harvester.feeds.attention import AtWork, Need, NeedKind, Needs
 from harvester.ops.models import Alert
-from harvester.portal.lines import Line, drawn
+from harvester.portal.attention_lines import Line, drawn
 from harvester.portal.links import address
-from harvester.portal.sharing import shared
+from harvester.portal.shared_reads import shared
 
 #: Days of the charts, this one included.
 DAYS = 30
@@ -43,7 +43,7 @@ class Glance:
     alerts: list[Alert]
     alert_count: int
     at_work: list[tuple[AtWork, Job | None]]
-    days: list[days.Day]
+    days: list[daily_figures.Day]
 
 
 def latest() -> Glance:
@@ -51,13 +51,13 @@ def latest() -> Glance:
 
 
 def take() -> Glance:
-    others = Alert.objects.filter(resolved_at=None).exclude(kind__in=overview.TOLD_BY_NEEDS)
+    others = Alert.objects.filter(resolved_at=None).exclude(kind__in=attention.TOLD_BY_NEEDS)
     named = list(others.order_by("-id")[: ALERTS + 1])
-    runs = overview.at_work(RUNS)
+    runs = attention.at_work(RUNS)
     jobs = Job.objects.defer("args", "result", "traceback").in_bulk([run.job_id for run in runs if run.job_id])
     return Glance(
-        statuses=overview.feeds_by_status(),
-        needs=overview.needs(),
+        statuses=attention.feeds_by_status(),
+        needs=attention.needs(),
         alerts=named[:ALERTS],
         alert_count=others.count() if len(named) > ALERTS else len(named),
         at_work=[(run, jobs.get(run.job_id or 0)) for run in runs],
@@ -65,8 +65,8 @@ def take() -> Glance:
     )
 
 
-def _month() -> list[days.Day]:
-    return [*days.past_days(DAYS - 1), days.today()]
+def _month() -> list[daily_figures.Day]:
+    return [*daily_figures.past_days(DAYS - 1), daily_figures.today()]
 
 
 def words(now: Glance) -> dict[str, Any]:
@@ -157,7 +157,7 @@ def _run_line(run: AtWork, job: Job | None) -> dict[str, Any]:
     }
 
 
-def _sums(month: list[days.Day]) -> Iterator[dict[str, Any]]:
+def _sums(month: list[daily_figures.Day]) -> Iterator[dict[str, Any]]:
     runs = sum(day.promoted + day.skipped + day.held + day.failed for day in month)
     failed = sum(day.failed for day in month)
     yield {"name": "visible", "title": "Offers visible", "count": month[-1].visible, "note": "now"}
@@ -166,7 +166,7 @@ def _sums(month: list[days.Day]) -> Iterator[dict[str, Any]]:
     yield {"name": "rejects", "title": "Rows rejected", "count": sum(day.rejects for day in month), "note": "30 days"}
 
 
-def _series(month: list[days.Day]) -> dict[str, Any]:
+def _series(month: list[daily_figures.Day]) -> dict[str, Any]:
     """What the page's script draws."""
     names = ("visible", "prices", "rejects", "promoted", "skipped", "held", "failed")
     return {

@@ -2,7 +2,7 @@
 
 from django.db import connection, transaction
 
-from harvester.pipeline.difference import keep_told
+from harvester.pipeline.held_difference import keep_told
 
 # Of fifty products one is known by its trade item number, and of a hundred one waits for a person.
 _PRODUCTS = """

@@ -8,10 +8,10 @@ from django.db import connection
 
 from harvester.cli.checks.finding import Finding, fail, fine, skip, warn
 from harvester.cli.output import span
-from harvester.engine.connect import connect
+from harvester.engine.connections import connect
 from harvester.guards.redaction import redact_text
 from harvester.kernel.config import Config
-from harvester.ops import figures
+from harvester.ops import job_figures
 from harvester.ops.database import check_server, pending_migrations
 
 #: Seconds. Jobs go by the database's clock; people compare logs of several machines.
@@ -115,9 +115,9 @@ def clock(_config: Config) -> Finding:
 
 
 def snapshots(_config: Config) -> Finding:
-    seconds = figures.oldest_snapshot_seconds()
+    seconds = job_figures.oldest_snapshot_seconds()
     told = f"the oldest open transaction is {span(seconds)} old" if seconds else "no transaction is open"
-    if seconds > figures.OLD_SNAPSHOT_SECONDS:
+    if seconds > job_figures.OLD_SNAPSHOT_SECONDS:
         advice = (
             "It slows every claim. Find it: SELECT pid, xact_start, query FROM pg_stat_activity ORDER BY xact_start"
         )

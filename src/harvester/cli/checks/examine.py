@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 
 from harvester.cli.checks import machine
 from harvester.cli.checks.finding import Finding, fail, fine, skip
-from harvester.cli.exits import failure_of
+from harvester.cli.exit_codes import failure_of
 from harvester.cli.session import close_connections, database_of, prepare, read_config, set_up_django
 from harvester.engine.embedded import Cluster
 from harvester.kernel.config import Config

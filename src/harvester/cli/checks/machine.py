@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from harvester.cli.checks.finding import Finding, fail, fine, warn
-from harvester.cli.exits import one_line
+from harvester.cli.exit_codes import one_line
 from harvester.kernel.config import Config
 from harvester.kernel.errors import HarvesterError
 
@@ -67,7 +67,7 @@ def key(config: Config) -> Finding:
 def redis(config: Config) -> Finding:
     if not config.redis_url:
         return fine("redis", "not set; not needed")
-    from harvester.guards.redis_door import ping
+    from harvester.guards.redis_client import ping
 
     try:
         ping(config.redis_url)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from harvester.catalog import primary, retailers, sources
+from harvester.catalog import display_primary, retailers, sources
 from harvester.catalog.models import Retailer, Source
 from harvester.catalog.states import SourceKind
 from harvester.cli.actor import operator
@@ -78,7 +78,7 @@ def _source(shop: Shop) -> Source:
         source = sources.create(
             who, retailer.id, name=shop.name, kind=kind, affiliate_network=shop.network, upc_trusted=True
         )
-    return primary.set_display_primary(who, source.id)
+    return display_primary.set_display_primary(who, source.id)
 
 
 def _settings(shop: Shop, partner: Partner) -> dict[str, Any]:

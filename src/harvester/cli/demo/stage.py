@@ -13,7 +13,7 @@ from harvester.cli.demo.partner import Partner
 from harvester.cli.output import OUT, stacked
 from harvester.cli.session import Tables, close_connections, session
 from harvester.cli.signals import StopRequest
-from harvester.cli.supervise import Child, Supervisor
+from harvester.cli.supervisor import Child, Supervisor
 from harvester.cli.up import free_address, local_address, tend, wait_for_portal
 from harvester.kernel.errors import TransientError
 
@@ -80,9 +80,9 @@ def _children(listen: str, log: Path) -> tuple[list[Child], list[Child]]:
 def _play(supervisor: Supervisor, workers: Sequence[Child], stop: StopRequest, partner: Partner, home: DemoHome) -> int:
     """Answers the number of the run that is held."""
     from harvester.cli.demo.consumer import sample_search
+    from harvester.cli.demo.narration import beginning, came_out, event_line, summary, waiting
     from harvester.cli.demo.shop import HARBOUR_STREET, KESTREL, open_shop
     from harvester.cli.demo.story import Story, cancel_leftovers
-    from harvester.cli.demo.telling import beginning, came_out, event_line, summary, waiting
 
     _make_login(home)
     cancel_leftovers()
@@ -122,7 +122,7 @@ def _await_portal(supervisor: Supervisor, stop: StopRequest, listen: str) -> Non
 
 
 def _end(home: DemoHome, listen: str, held: int, seconds: float, *, once: bool) -> None:
-    from harvester.cli.demo.telling import ending
+    from harvester.cli.demo.narration import ending
 
     more = "Ending, because of --once." if once else "All of it runs until Ctrl-C."
     last = Text(f"The story took {seconds:.0f} s and came out as it should. {more}", style="bold green")

@@ -9,7 +9,7 @@ from harvester.cli.demo.acts import ACTS, Act, Played, look_back, problems, show
 from harvester.cli.demo.catalog import FIRST, HARBOUR
 from harvester.cli.demo.partner import Partner
 from harvester.cli.signals import StopRequest
-from harvester.cli.supervise import Child, Supervisor
+from harvester.cli.supervisor import Child, Supervisor
 from harvester.engine.models import Job
 from harvester.engine.states import ENDED, OPEN
 from harvester.feeds import verbs

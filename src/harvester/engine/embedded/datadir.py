@@ -10,7 +10,7 @@ from harvester.engine.embedded.binaries import Installation
 from harvester.engine.embedded.layout import OWNER_ROLE, Layout
 from harvester.engine.embedded.settings import render
 from harvester.engine.embedded.users import ServerUser
-from harvester.guards.durable import sync_directory
+from harvester.guards.durable_files import sync_directory
 from harvester.kernel.errors import ConfigError
 
 SETTINGS_FILE = "harvester.conf"

@@ -4,11 +4,11 @@ Where a verb locks both, it locks the feed before its source, like a run does.
 """
 
 from harvester.feeds.verbs.access import approve_host_key, change_credentials
-from harvester.feeds.verbs.configuring import create, delete_draft, set_expiry_hours, update
-from harvester.feeds.verbs.finding import feed_named
-from harvester.feeds.verbs.retiring import retire
-from harvester.feeds.verbs.running import run_now, test_run
-from harvester.feeds.verbs.switching import enable, pause, re_enable, resume
+from harvester.feeds.verbs.activation import enable, pause, re_enable, resume
+from harvester.feeds.verbs.configuration import create, delete_draft, set_expiry_hours, update
+from harvester.feeds.verbs.locked_feed import feed_named
+from harvester.feeds.verbs.retirement import retire
+from harvester.feeds.verbs.run_requests import run_now, test_run
 
 __all__ = [
     "approve_host_key",

@@ -5,12 +5,12 @@ from uuid import UUID
 
 from django.db import transaction
 
-from harvester.feeds.access import OWNER_KIND, approved_keys
-from harvester.feeds.memory import forget_ingested
+from harvester.feeds.change_detection import forget_ingested
 from harvester.feeds.models import Feed
+from harvester.feeds.partner_connection import OWNER_KIND, approved_keys
+from harvester.feeds.settings import read_settings
 from harvester.feeds.states import Transport
-from harvester.feeds.validation import read_settings
-from harvester.feeds.verbs.finding import locked, save, tell
+from harvester.feeds.verbs.locked_feed import locked, save, tell
 from harvester.guards import secrets
 from harvester.guards.host_keys import HostKey
 from harvester.guards.remote import Credentials, InvalidPrivateKey

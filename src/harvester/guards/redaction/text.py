@@ -7,7 +7,7 @@ search has read it consumes. Text that was redacted passes through unchanged.
 
 import re
 
-from harvester.guards.redaction.memory import LiveSecrets
+from harvester.guards.redaction.live_secrets import LiveSecrets
 from harvester.guards.redaction.names import is_secret_name
 
 REDACTED = "[redacted]"

@@ -5,7 +5,7 @@
 To add a gate, write its file and name it in `GATES`.
 """
 
-from harvester.pipeline.gates.baseline import baseline_shrunk
+from harvester.pipeline.gates.baseline_shrunk import baseline_shrunk
 from harvester.pipeline.gates.expiry_spike import expiry_spike
 from harvester.pipeline.gates.facts import Finding, RunFacts, Thresholds, Verdict
 from harvester.pipeline.gates.price_shock import price_shock

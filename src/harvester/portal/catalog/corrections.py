@@ -17,15 +17,15 @@ from django.utils.safestring import SafeString
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from harvester.catalog import corrections, retailers, sources
-from harvester.catalog.browsing import Line, lines
 from harvester.catalog.correction_previews import Preview, preview
 from harvester.catalog.models import PriceCorrection
+from harvester.catalog.offer_browser import Line, lines
 from harvester.catalog.states import CorrectionAction, CorrectionScope
 from harvester.kernel.actor import Actor
 from harvester.kernel.errors import Conflict, InvalidInput, NotFound
 from harvester.ops.models import Role, User
 from harvester.portal.catalog.forms import CorrectionForm, attempted
-from harvester.portal.catalog.words import about, effect
+from harvester.portal.catalog.labels import about, effect
 from harvester.portal.display import badge, verb, when
 from harvester.portal.filters import ChoicePill
 from harvester.portal.model_admin import PortalAdmin

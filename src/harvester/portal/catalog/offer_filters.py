@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 from django.utils.safestring import SafeString
 
 from harvester.catalog import retailers, sources
-from harvester.catalog.browsing import Browse
+from harvester.catalog.offer_browser import Browse
 from harvester.catalog.search_query import Sort
 from harvester.catalog.states import Shown
 from harvester.kernel.errors import InvalidInput, NotFound

@@ -5,9 +5,9 @@ from html import escape
 
 from django.utils.safestring import SafeString
 
-from harvester.catalog.browsing import Line
-from harvester.catalog.explaining import Standing
-from harvester.portal.catalog.words import money, offer_link
+from harvester.catalog.offer_browser import Line
+from harvester.catalog.visibility_reasons import Standing
+from harvester.portal.catalog.labels import money, offer_link
 from harvester.portal.display import badge, when
 from harvester.portal.links import link
 

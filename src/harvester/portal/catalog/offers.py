@@ -9,13 +9,13 @@ from django.urls import URLPattern
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
-from harvester.catalog import browsing, history, inspecting
+from harvester.catalog import history, offer_browser, product_details
 from harvester.catalog.history import PricePoint
 from harvester.kernel.errors import NotFound
 from harvester.ops.models import Role
 from harvester.portal.catalog import offer_filters
+from harvester.portal.catalog.labels import outside
 from harvester.portal.catalog.offer_rows import rows
-from harvester.portal.catalog.words import outside
 from harvester.portal.pages import Pages
 from harvester.portal.requests import may
 
@@ -36,7 +36,7 @@ class OfferPages(Pages):
 
     def list(self, request: HttpRequest) -> HttpResponse:
         chosen = offer_filters.given(request.GET)
-        listing, problem = offer_filters.found(lambda: browsing.browse(offer_filters.query(chosen, request.GET)))
+        listing, problem = offer_filters.found(lambda: offer_browser.browse(offer_filters.query(chosen, request.GET)))
         context = {
             "title": "Offers",
             "chosen": chosen,
@@ -53,11 +53,11 @@ class OfferPages(Pages):
 
     def show(self, request: HttpRequest, source_id: UUID, product_id: int) -> HttpResponse:
         try:
-            product = inspecting.product(source_id, product_id)
+            product = product_details.product(source_id, product_id)
         except NotFound as problem:
             raise Http404 from problem
         prices = history.price_history(source_id, product_id, most=MOST_DRAWN)
-        [line] = browsing.lines([(source_id, product_id)])
+        [line] = offer_browser.lines([(source_id, product_id)])
         context = {
             "title": product.title,
             "product": product,
@@ -68,9 +68,9 @@ class OfferPages(Pages):
             "hidden": history.hidden_prices(source_id, product_id, most=MOST_LISTED),
             "is_cut": len(prices) > MOST_LISTED,
             "chart": _chart(prices, goes_on=line.amount is not None),
-            "sightings": inspecting.sightings(product),
-            "siblings": inspecting.siblings(product),
-            "corrections": inspecting.corrections_of(source_id, product_id),
+            "sightings": product_details.sightings(product),
+            "siblings": product_details.siblings(product),
+            "corrections": product_details.corrections_of(source_id, product_id),
             "links": {name: outside(product.facts[name]) for name in ("url", "image_url")},
             "tracking": outside(product.tracking_url),
             "operator": may(request, Role.OPERATOR),
@@ -78,7 +78,7 @@ class OfferPages(Pages):
         return self.render(request, "portal/catalog/offer.html", context)
 
 
-def _neighbours(chosen: dict[str, str], listing: browsing.Listing | None) -> dict[str, str]:
+def _neighbours(chosen: dict[str, str], listing: offer_browser.Listing | None) -> dict[str, str]:
     if listing is None:
         return {}
     return {

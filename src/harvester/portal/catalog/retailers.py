@@ -18,7 +18,7 @@ from harvester.catalog import retailers, sources
 from harvester.catalog.models import Retailer
 from harvester.ops.models import Role
 from harvester.portal.catalog.forms import RetailerForm, attempted
-from harvester.portal.catalog.words import outside
+from harvester.portal.catalog.labels import outside
 from harvester.portal.display import NOTHING, when
 from harvester.portal.links import link
 from harvester.portal.model_admin import PortalAdmin

@@ -10,11 +10,11 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.views.decorators.http import require_POST, require_safe
 
-from harvester.catalog import browsing, inspecting, reviewing, sources
+from harvester.catalog import offer_browser, product_details, review_queue, sources
 from harvester.kernel.errors import InvalidInput, NotFound
 from harvester.ops.models import Role
+from harvester.portal.catalog.labels import outside
 from harvester.portal.catalog.offer_filters import found
-from harvester.portal.catalog.words import outside
 from harvester.portal.pages import Pages
 from harvester.portal.requests import attempt, may, require
 
@@ -43,7 +43,7 @@ class ReviewPages(Pages):
 
         def read() -> Any:
             only = sources.find(asked).pk if asked else None
-            return reviewing.waiting(source_id=only, after=after, most=PAGE_SIZE + 1)
+            return review_queue.waiting(source_id=only, after=after, most=PAGE_SIZE + 1)
 
         rows, problem = found(read)
         page = (rows or [])[:PAGE_SIZE]
@@ -59,23 +59,25 @@ class ReviewPages(Pages):
 
     def show(self, request: HttpRequest, source_id: UUID, product_id: int) -> HttpResponse:
         try:
-            product = inspecting.product(source_id, product_id)
+            product = product_details.product(source_id, product_id)
         except NotFound as problem:
             raise Http404 from problem
         text = request.GET.get("q", _first_words(product)).strip()
-        same_number = reviewing.find_products(product.facts["gtin"]) if product.facts["gtin"] else []
-        by_words = reviewing.find_products(text)
+        same_number = review_queue.find_products(product.facts["gtin"]) if product.facts["gtin"] else []
+        by_words = review_queue.find_products(text)
         context = {
             "title": product.title,
             "product": product,
             "facts": product.facts,
-            "line": browsing.lines([(source_id, product_id)])[0],
+            "line": offer_browser.lines([(source_id, product_id)])[0],
             "url": outside(product.facts["url"]),
             "text": text,
             "same_number": [one for one in same_number if one.gtin],
             "found": [one for one in by_words if one not in same_number],
             "waits": product.link_status == "NEEDS_REVIEW",
-            "following": reviewing.next_after(source_id, product_id) if product.link_status != "NEEDS_REVIEW" else None,
+            "following": review_queue.next_after(source_id, product_id)
+            if product.link_status != "NEEDS_REVIEW"
+            else None,
             "decided": product.match_type == "MANUAL" or product.link_status == "SKIPPED",
             "operator": may(request, Role.OPERATOR),
         }
@@ -85,7 +87,7 @@ class ReviewPages(Pages):
         actor = require(request, Role.OPERATOR)
 
         def act() -> str:
-            reviewing.link(actor, source_id, product_id, _chosen(request))
+            review_queue.link(actor, source_id, product_id, _chosen(request))
             return _told(source_id, product_id, "is linked; no run will change that.")
 
         return self._next(request, source_id, product_id, act)
@@ -95,7 +97,7 @@ class ReviewPages(Pages):
 
         def act() -> str:
             title, brand = request.POST.get("title", ""), request.POST.get("brand")
-            reviewing.create(actor, source_id, product_id, title=title, brand=brand)
+            review_queue.create(actor, source_id, product_id, title=title, brand=brand)
             return _told(source_id, product_id, "is a new product now.")
 
         return self._next(request, source_id, product_id, act)
@@ -104,7 +106,7 @@ class ReviewPages(Pages):
         actor = require(request, Role.OPERATOR)
 
         def act() -> str:
-            reviewing.skip(actor, source_id, product_id, request.POST.get("reason", ""))
+            review_queue.skip(actor, source_id, product_id, request.POST.get("reason", ""))
             return _told(source_id, product_id, "is skipped: it stays without a product.")
 
         return self._next(request, source_id, product_id, act)
@@ -113,7 +115,7 @@ class ReviewPages(Pages):
         actor = require(request, Role.OPERATOR)
 
         def act() -> str:
-            reviewing.reopen(actor, source_id, product_id)
+            review_queue.reopen(actor, source_id, product_id)
             return "The decision is taken back; it waits again."
 
         attempt(request, act)
@@ -123,7 +125,7 @@ class ReviewPages(Pages):
         """After a decision the next that waits; after a refusal the same again."""
         if not attempt(request, act):
             return redirect("admin:catalog_review_change", source_id, product_id)
-        following = reviewing.next_after(source_id, product_id)
+        following = review_queue.next_after(source_id, product_id)
         if following is None:
             return redirect("admin:catalog_review_changelist")
         return redirect("admin:catalog_review_change", following.source_id, following.product_id)
@@ -132,10 +134,10 @@ class ReviewPages(Pages):
 def _told(source_id: UUID, product_id: int, what: str) -> SafeString:
     """What was decided about which product, with the way back to it."""
     link = reverse("admin:catalog_review_change", args=[source_id, product_id])
-    return format_html('<a href="{}">{}</a> {}', link, inspecting.product(source_id, product_id).title, what)
+    return format_html('<a href="{}">{}</a> {}', link, product_details.product(source_id, product_id).title, what)
 
 
-def _first_words(product: inspecting.Product) -> str:
+def _first_words(product: product_details.Product) -> str:
     words = product.title.split()[:FIRST_WORDS]
     brand = product.facts["brand"]
     return " ".join([brand, *words] if brand and brand.lower() not in product.title.lower() else words)

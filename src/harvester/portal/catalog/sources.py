@@ -15,15 +15,15 @@ from django.utils.safestring import SafeString
 from django.views.decorators.http import require_http_methods, require_safe
 
 from harvester.catalog import retailers, sources
+from harvester.catalog.display_primary import Preview, preview, preview_kind, set_display_primary, unset_display_primary
 from harvester.catalog.holds import hold_of, offers_expire_at
 from harvester.catalog.models import Run, Source
-from harvester.catalog.primary import Preview, preview, preview_kind, set_display_primary, unset_display_primary
 from harvester.catalog.states import SourceKind
 from harvester.feeds.models import Feed
 from harvester.kernel.errors import Conflict
 from harvester.ops.models import Role
 from harvester.portal.catalog.forms import SourceForm, attempted
-from harvester.portal.catalog.words import exposure, outside
+from harvester.portal.catalog.labels import exposure, outside
 from harvester.portal.display import NOTHING, verb, when
 from harvester.portal.filters import ChoicePill
 from harvester.portal.links import link

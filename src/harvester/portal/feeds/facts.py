@@ -3,15 +3,15 @@
 from dataclasses import dataclass
 from typing import Any, Final
 
-from harvester.feeds.access import port_of
 from harvester.feeds.fetch import MAX_FILE_BYTES
 from harvester.feeds.models import Feed
+from harvester.feeds.partner_connection import port_of
+from harvester.feeds.reader import ParseLimits
+from harvester.feeds.settings import THRESHOLDS
 from harvester.feeds.states import Transport
-from harvester.feeds.validation import THRESHOLDS
 from harvester.guards.host_keys import HostKey
 from harvester.kernel.errors import InvalidInput
 from harvester.kernel.stock import UnknownStock
-from harvester.pipeline.parse import ParseLimits
 
 #: What credentials may hold -> what people call it.
 SECRETS: Final = {"password": "Password", "private_key": "Private key", "passphrase": "Passphrase of the key"}

@@ -8,9 +8,9 @@ from django.contrib.admin import AdminSite
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 
-from harvester.feeds.latest import HISTORY_DAYS, figures_since
+from harvester.feeds.latest_runs import HISTORY_DAYS, figures_since
 from harvester.feeds.models import FeedRun
-from harvester.feeds.totals import Totals, totals_since
+from harvester.feeds.run_totals import Totals, totals_since
 from harvester.portal.display import NOTHING, span
 from harvester.portal.feeds import page
 

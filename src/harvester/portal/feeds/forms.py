@@ -15,12 +15,12 @@ from harvester.catalog.states import SourceKind
 from harvester.feeds.fetch import MAX_FILE_BYTES
 from harvester.feeds.models import Feed
 from harvester.feeds.networks import networks
+from harvester.feeds.reader import ParseLimits
+from harvester.feeds.settings import THRESHOLDS
 from harvester.feeds.states import SCHEDULES, Compression, FeedStatus, Transport
-from harvester.feeds.validation import THRESHOLDS
-from harvester.feeds.verbs.configuring import DEFAULT_EXPIRY_HOURS
-from harvester.pipeline.parse import ParseLimits
-from harvester.portal.feeds.drawing import drawn
+from harvester.feeds.verbs.configuration import DEFAULT_EXPIRY_HOURS
 from harvester.portal.feeds.facts import MEGABYTE, THRESHOLD_WORDS, UNKNOWN_STOCK_WORDS
+from harvester.portal.feeds.form_layout import drawn
 from harvester.portal.forms import Choice, Password, SecretText, Text, Tick
 
 THRESHOLD: Final = "threshold_"

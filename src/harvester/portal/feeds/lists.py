@@ -14,13 +14,13 @@ from django.utils.safestring import SafeString
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from harvester.catalog.exposure import exposures
-from harvester.feeds.latest import latest_runs
+from harvester.feeds.latest_runs import latest_runs
 from harvester.feeds.models import Feed
 from harvester.feeds.networks import networks
 from harvester.feeds.states import FeedStatus
 from harvester.ops.models import Role
 from harvester.portal.display import NOTHING, badge, number, when
-from harvester.portal.feeds import actions, editing, figures, page, runs, trial, words
+from harvester.portal.feeds import actions, figures, form_pages, labels, page, runs, test_page
 from harvester.portal.feeds.buttons import NAMED
 from harvester.portal.filters import ChoicePill
 from harvester.portal.links import link
@@ -108,15 +108,15 @@ class FeedAdmin(PortalAdmin):
         return super().changelist_view(request, {"add_url": add, "add_words": "Add feed", **(extra_context or {})})
 
     def page_urls(self) -> list[URLPattern]:
-        return [self._form("add/", editing.add, "add"), *self._pages(), *self._buttons()]
+        return [self._form("add/", form_pages.add, "add"), *self._pages(), *self._buttons()]
 
     def _pages(self) -> list[URLPattern]:
         return [
             self._page("<uuid:feed_id>/", page.show, "change"),
             self._page("<uuid:feed_id>/runs/", runs.show, "runs"),
             self._page("<uuid:feed_id>/metrics/", figures.show, "metrics"),
-            self._form("<uuid:feed_id>/edit/", editing.edit, "edit"),
-            self._page("<uuid:feed_id>/tests/<row:test_id>/", trial.show, "test_result"),
+            self._form("<uuid:feed_id>/edit/", form_pages.edit, "edit"),
+            self._page("<uuid:feed_id>/tests/<row:test_id>/", test_page.show, "test_result"),
         ]
 
     def _buttons(self) -> list[URLPattern]:
@@ -152,7 +152,7 @@ class FeedAdmin(PortalAdmin):
 
     @display(description="Network")
     def of_network(self, feed: Feed) -> SafeString:
-        return format_html('<span class="hv-whole">{}</span>', words.network(feed.network))
+        return format_html('<span class="hv-whole">{}</span>', labels.network(feed.network))
 
     @display(description="Status")
     def status_badge(self, feed: Feed) -> SafeString:
@@ -166,12 +166,12 @@ class FeedAdmin(PortalAdmin):
         shown = link("run", run.no, text=f"#{run.no}")
         return format_html(
             '<span class="hv-last">{} {} <span class="hv-note">{}</span></span>',
-            *(badge(words.outcome(run)), shown, when(run.started_at)),
+            *(badge(labels.outcome(run)), shown, when(run.started_at)),
         )
 
     @display(description="Schedule")
     def plan(self, feed: Feed) -> SafeString:
-        return format_html('<span class="hv-whole">{}</span>', words.schedule(feed))
+        return format_html('<span class="hv-whole">{}</span>', labels.schedule(feed))
 
     @display(description="Next run")
     def next(self, feed: Feed) -> SafeString:

@@ -11,12 +11,12 @@ from harvester.catalog.exposure import exposure_of
 from harvester.catalog.models import Run
 from harvester.catalog.states import RunStatus
 from harvester.engine.models import Job
-from harvester.feeds.latest import latest_runs, latest_test
+from harvester.feeds.latest_runs import latest_runs, latest_test
 from harvester.feeds.models import Feed, FeedRun
 from harvester.feeds.readiness import missing_for_a_run
 from harvester.ops.models import AuditEvent, Role
-from harvester.portal.feeds import buttons, facts, words
-from harvester.portal.feeds.steps import steps
+from harvester.portal.feeds import buttons, facts, labels
+from harvester.portal.feeds.setup_steps import steps
 from harvester.portal.navigation import feed_tabs
 from harvester.portal.requests import is_fragment, may
 
@@ -57,10 +57,10 @@ def headline(request: HttpRequest, feed: Feed) -> dict[str, Any]:
     offered = buttons.offered(request, feed)
     return {
         "feed": feed,
-        "about": words.about(feed),
+        "about": labels.about(feed),
         "run": run,
         "run_name": f"#{run.no}" if run else None,
-        "run_word": words.outcome(run) if run else None,
+        "run_word": labels.outcome(run) if run else None,
         "held_name": f"#{feed.source.held_run_no}",
         "run_job": _job_at_work(run),
         "buttons": [action for action in offered if not action.is_rare],
@@ -94,13 +94,13 @@ def _facts(request: HttpRequest, feed: Feed) -> dict[str, Any]:
 
 def _catalog(feed: Feed) -> dict[str, Any]:
     """What its runs made of the catalog, which changes while somebody looks."""
-    return {"network": words.network(feed.network), "exposure": exposure_of(feed.source_id)}
+    return {"network": labels.network(feed.network), "exposure": exposure_of(feed.source_id)}
 
 
 def _last_runs(feed: Feed) -> list[Any]:
     found: list[Any] = list(FeedRun.objects.filter(feed=feed).select_related("run").order_by("-run__no")[:LAST_RUNS])
     for figures in found:
-        figures.word = words.outcome(figures.run)
+        figures.word = labels.outcome(figures.run)
     return found
 
 

@@ -17,8 +17,8 @@ from django.views.decorators.http import require_POST, require_safe
 from harvester.engine.models import Job, JobEvent
 from harvester.engine.registry import all_kinds
 from harvester.engine.states import JobState
-from harvester.feeds.names import subjects_of
-from harvester.ops import figures
+from harvester.feeds.display_names import subjects_of
+from harvester.ops import job_figures
 from harvester.portal.display import NOTHING, badge, progress, when, worker
 from harvester.portal.filters import ChoicePill, TextPill
 from harvester.portal.jobs import page
@@ -45,7 +45,7 @@ class QueuePill(ChoicePill):
     field = "queue"
 
     def values(self) -> Iterable[tuple[str, str]]:
-        known = {kind.queue for kind in all_kinds().values()} | set(figures.open_queues())
+        known = {kind.queue for kind in all_kinds().values()} | set(job_figures.open_queues())
         return [(queue, queue) for queue in sorted(known)]
 
 
@@ -68,7 +68,7 @@ class PeriodicPill(ChoicePill):
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Job]) -> QuerySet[Job]:
         wanted = any(request.GET.get(name) for name in (self.field, "q", "kind", "queue", "state"))
-        return queryset if wanted else queryset.exclude(**figures.periodic_done())
+        return queryset if wanted else queryset.exclude(**job_figures.periodic_done())
 
 
 class JobChangeList(KeysetChangeList):
@@ -136,7 +136,7 @@ class JobAdmin(PortalAdmin):
 
     def recent(self, request: HttpRequest) -> HttpResponse:
         """The newest jobs at a glance: who has them, when they were last heard of, what went wrong."""
-        newest = self.get_queryset(request).exclude(**figures.periodic_done()).order_by("-id")[:RECENT]
+        newest = self.get_queryset(request).exclude(**job_figures.periodic_done()).order_by("-id")[:RECENT]
         about = f"The {RECENT} newest jobs, without periodic ones that succeeded."
         return self._monitor(request, about, list(newest), self.empty)
 
@@ -146,7 +146,7 @@ class JobAdmin(PortalAdmin):
         about = (
             f"Running jobs without a sign of life for {seconds:g} s. They are taken from their workers by themselves."
         )
-        return self._monitor(request, about, figures.stuck(seconds), "No job is stuck.")
+        return self._monitor(request, about, job_figures.stuck(seconds), "No job is stuck.")
 
     def _monitor(self, request: HttpRequest, about: str, jobs: list[Job], empty: str) -> HttpResponse:
         _name_feeds(jobs)

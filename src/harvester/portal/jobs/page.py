@@ -10,7 +10,7 @@ from django.template.response import TemplateResponse
 
 from harvester.engine.models import Job, JobEvent
 from harvester.engine.states import ENDED, OPEN, JobState
-from harvester.feeds.names import subjects_of
+from harvester.feeds.display_names import subjects_of
 from harvester.ops import jobs
 from harvester.ops.models import Role
 from harvester.portal.display import pretty, span

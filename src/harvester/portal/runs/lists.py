@@ -20,8 +20,8 @@ from harvester.portal.display import NOTHING, badge, number, span, verb, when
 from harvester.portal.filters import ChoicePill, Pill, TextPill
 from harvester.portal.links import link
 from harvester.portal.model_admin import PortalAdmin
-from harvester.portal.runs import acts, page
-from harvester.portal.runs.words import code
+from harvester.portal.runs import actions, page
+from harvester.portal.runs.labels import code
 
 #: Sources whose runs are looked for by a part of their name.
 MOST_SOURCES = 200
@@ -106,11 +106,11 @@ class RunAdmin(PortalAdmin):
             self.url("<row:run_no>/", require_safe(self.show), "change"),
             # The audit trail knows runs by their ids.
             self.url("<uuid:run_id>/", require_safe(self.by_id), "change"),
-            self.url("<row:run_no>/file/", require_safe(acts.file), "file"),
-            self.url("<row:run_no>/approve/", require_POST(acts.approve), "approve"),
-            self.url("<row:run_no>/reject/", require_POST(acts.reject), "reject"),
-            self.url("<row:run_no>/ignore/", require_POST(acts.ignore), "ignore"),
-            self.url("<row:run_no>/undo-ignore/", require_POST(acts.undo_ignore), "undo_ignore"),
+            self.url("<row:run_no>/file/", require_safe(actions.file), "file"),
+            self.url("<row:run_no>/approve/", require_POST(actions.approve), "approve"),
+            self.url("<row:run_no>/reject/", require_POST(actions.reject), "reject"),
+            self.url("<row:run_no>/ignore/", require_POST(actions.ignore), "ignore"),
+            self.url("<row:run_no>/undo-ignore/", require_POST(actions.undo_ignore), "undo_ignore"),
         ]
 
     def show(self, request: HttpRequest, run_no: int) -> HttpResponse:

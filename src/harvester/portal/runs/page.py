@@ -10,14 +10,14 @@ from django.utils import timezone
 
 from harvester.catalog.exposure import exposure_of, missed_by
 from harvester.catalog.holds import choices, hold_of
-from harvester.catalog.ignoring import PROMOTED
+from harvester.catalog.ignored_runs import PROMOTED
 from harvester.catalog.models import Run
 from harvester.catalog.states import RunOutcome, RunStatus
 from harvester.engine.models import Job
 from harvester.engine.states import OPEN, JobState
-from harvester.feeds import files, inspecting
+from harvester.feeds import files, run_details
 from harvester.feeds.advice import advice_for
-from harvester.feeds.decide import REJUDGING, SEEN
+from harvester.feeds.decision_jobs import REJUDGING, SEEN
 from harvester.feeds.findings import header_check
 from harvester.feeds.models import FeedRun
 from harvester.feeds.notices import titled
@@ -25,7 +25,7 @@ from harvester.feeds.states import FeedStatus
 from harvester.kernel.text import LONGEST_REASON
 from harvester.ops.models import Role
 from harvester.portal.requests import is_fragment, may
-from harvester.portal.runs import story, words
+from harvester.portal.runs import labels, timeline
 
 #: Seconds between two looks: at a run that moves, and at one that waits for somebody, who may sit elsewhere.
 MOVING, WAITING = 2, 10
@@ -82,7 +82,7 @@ def _look(run_no: int) -> Seen:
     run = Run.objects.select_related("source").filter(no=run_no).first()
     if run is None:
         raise Http404
-    decision = inspecting.last_decision(run) if run.outcome == RunOutcome.HELD else None
+    decision = run_details.last_decision(run) if run.outcome == RunOutcome.HELD else None
     return Seen(
         run=run,
         figures=FeedRun.objects.select_related("feed").filter(pk=run.pk).first(),
@@ -98,20 +98,20 @@ def _facts(seen: Seen) -> dict[str, Any]:
         known = {
             "feed": figures.feed,
             "figures": figures,
-            "figure_groups": words.figure_groups(figures),
-            "gates": words.gates(figures.verdict),
+            "figure_groups": labels.figure_groups(figures),
+            "gates": labels.gates(figures.verdict),
             "notices": titled(figures.notices),
-            "stages": words.stages(figures.timings),
-            "binding": words.binding(figures.dialect),
-            "header_rows": [row._replace(field=words.code(row.field)) for row in header_check(run, figures.dialect)],
-            "delimiter": words.delimiter(figures.dialect),
+            "stages": labels.stages(figures.timings),
+            "binding": labels.binding(figures.dialect),
+            "header_rows": [row._replace(field=labels.code(row.field)) for row in header_check(run, figures.dialect)],
+            "delimiter": labels.delimiter(figures.dialect),
         }
     return {
         "seen": seen,
         "run": run,
         "state": "ignored" if run.ignored_at else run.outcome or run.status,
-        "steps": words.steps(run) if run.status == RunStatus.RUNNING else None,
-        "took": words.took(run),
+        "steps": labels.steps(run) if run.status == RunStatus.RUNNING else None,
+        "took": labels.took(run),
         "hold": hold_of(run.source) if run.outcome == RunOutcome.HELD and run.source else None,
         "shown_is_ignored": (run.outcome == RunOutcome.HELD or bool(run.error)) and _shown_is_ignored(run),
         "not_visible": exposure_of(run.source_id).not_visible_because if run.source_id else None,
@@ -119,7 +119,7 @@ def _facts(seen: Seen) -> dict[str, Any]:
         "missed": missed_by(run.source_id, run.no) if run.outcome in PROMOTED and run.source_id else None,
         "now": timezone.now(),
         "decision_failed": seen.decision is not None and seen.decision.state == JobState.FAILED,
-        "story": story.of(run),
+        "story": timeline.of(run),
         "advice": advice_for(run.error_code) if run.status == RunStatus.FAILED else None,
         "file_hash": files.hash_of(run),
         **known,
@@ -152,17 +152,17 @@ def _buttons(request: HttpRequest, seen: Seen) -> dict[str, Any]:
 
 def _difference(request: HttpRequest, seen: Seen) -> dict[str, Any]:
     """What would change, or would have changed, with the kind of change that the person looks at."""
-    told = inspecting.difference_of(seen.run) if seen.run.outcome in words.EVER_HELD else None
+    told = run_details.difference_of(seen.run) if seen.run.outcome in labels.EVER_HELD else None
     if told is None:
         return {}
-    view = words.difference(told, request.GET.get("show", ""), every="more" in request.GET)
+    view = labels.difference(told, request.GET.get("show", ""), every="more" in request.GET)
     goes_live = any(told["counts"][kind] for kind in ("prices", "new", "content", "back"))
-    return {"difference": view, "changes": words.changes_sentence(told["counts"]), "goes_live": goes_live}
+    return {"difference": view, "changes": labels.changes_sentence(told["counts"]), "goes_live": goes_live}
 
 
 def _samples(request: HttpRequest, seen: Seen) -> dict[str, Any]:
     if seen.figures is None:
         return {}
     every = request.GET.get("samples") == "all"
-    samples = inspecting.samples_of(seen.run, None if every else FIRST_SAMPLES)
-    return {"findings": words.findings(seen.figures, samples), "every_sample": every}
+    samples = run_details.samples_of(seen.run, None if every else FIRST_SAMPLES)
+    return {"findings": labels.findings(seen.figures, samples), "every_sample": every}

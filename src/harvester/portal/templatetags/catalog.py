@@ -6,33 +6,33 @@ from typing import Any
 from django import template
 from django.utils.safestring import SafeString
 
-from harvester.catalog.browsing import Line
 from harvester.catalog.models import PriceCorrection
-from harvester.portal.catalog import words
+from harvester.catalog.offer_browser import Line
+from harvester.portal.catalog import labels
 
 register = template.Library()
 
 
 @register.simple_tag
 def money(amount: Decimal | None, currency: str | None) -> str | SafeString:
-    return words.money(amount, currency)
+    return labels.money(amount, currency)
 
 
 @register.filter
 def offer_link(line: Line) -> SafeString:
-    return words.offer_link(line)
+    return labels.offer_link(line)
 
 
 @register.filter
 def about(correction: PriceCorrection) -> SafeString:
-    return words.about(correction)
+    return labels.about(correction)
 
 
 @register.filter
 def effect(correction: PriceCorrection) -> str:
-    return words.effect(correction)
+    return labels.effect(correction)
 
 
 @register.filter
 def exposure(source: Any) -> SafeString:
-    return words.exposure(source)
+    return labels.exposure(source)

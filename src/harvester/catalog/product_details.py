@@ -1,0 +1,170 @@
+"""All that is known of one product of a source: its contents, the runs that looked for it, what else is sold as it."""
+
+import datetime as dt
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+from uuid import UUID
+
+from harvester.catalog.links import tracking_url
+from harvester.catalog.models import PriceCorrection
+from harvester.catalog.named_rows import fetch
+from harvester.catalog.offer_browser import Line, lines
+from harvester.catalog.visibility_reasons import CONCERNS
+from harvester.kernel.errors import NotFound
+from harvester.kernel.identity import PRIORITY
+
+#: Runs that are looked at, the newest: runs live for a month, and each may keep an array of half a million numbers.
+MOST_RUNS = 20
+MOST_SIBLINGS = 20
+MOST_CORRECTIONS = 20
+
+_PRODUCT = """
+SELECT p.*, s.name AS source, s.retailer_id, r.name AS retailer, s.tracking_template,
+       coalesce(s.affiliate_account_id, s.name) AS network_source, l.product_id AS linked_to, l.status AS link_status,
+       l.match_type, l.evidence::text AS evidence, k.title AS linked_title, k.brand AS linked_brand
+FROM source_products p
+JOIN sources s ON s.id = p.source_id
+JOIN retailers r ON r.id = s.retailer_id
+LEFT JOIN product_links l ON l.source_id = p.source_id AND l.source_product_id = p.id
+LEFT JOIN products k ON k.id = l.product_id
+WHERE p.source_id = %(source)s AND p.id = %(product)s
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Product:
+    """A product as its source describes it.
+
+    Attributes:
+        facts: title, brand, category, description, url, image_url, item_id, sku, gtin, mpn, identity_value and when and
+            by which run it was made and changed.
+        identity_type: by what it is known again.
+        tracking_url: the link that a click takes.
+        linked_to: the canonical product; None while nobody linked it.
+    """
+
+    source_id: UUID
+    product_id: int
+    source: str
+    retailer_id: UUID
+    retailer: str
+    title: str
+    identity_type: str
+    tracking_url: str
+    linked_to: UUID | None
+    linked_title: str | None
+    linked_brand: str | None
+    link_status: str | None
+    match_type: str | None
+    facts: dict[str, Any]
+
+
+_FACTS = (
+    "brand", "category", "description", "url", "image_url", "identity_value", "item_id", "sku", "gtin", "mpn",
+    "created_run_no", "updated_run_no", "created_at", "updated_at", "evidence",
+)  # fmt: skip
+_NAMED = (
+    "source_id", "source", "retailer_id", "retailer", "title", "linked_to", "linked_title", "linked_brand",
+    "link_status", "match_type",
+)  # fmt: skip
+
+
+def product(source_id: UUID, product_id: int) -> Product:
+    """A product of a source, whether it has an offer or not."""
+    found = fetch(_PRODUCT, {"source": source_id, "product": product_id})
+    if not found:
+        raise NotFound(f"The source {source_id} has no product {product_id}.")
+    [row] = found
+    return Product(
+        **{name: row[name] for name in _NAMED},
+        product_id=row["id"],
+        identity_type=PRIORITY[row["identity_type"] - 1].value,
+        tracking_url=tracking_url(row),
+        facts={name: row[name] for name in _FACTS},
+    )
+
+
+class Sight(StrEnum):
+    """What a promoted run found of a product."""
+
+    PRICED = "PRICED"  # saw it, and wrote a price
+    SEEN = "SEEN"  # saw it as before
+    ABSENT = "ABSENT"  # did not see it
+    UNKNOWN = "UNKNOWN"  # missing so long before that the run kept no note of it
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sighting:
+    """One promoted run that looked for a product."""
+
+    run_no: int
+    started_at: dt.datetime
+    outcome: str
+    is_ignored: bool
+    sight: Sight
+
+
+# A run keeps which products went missing with it, not which were there.
+_RUNS = f"""
+SELECT r.no AS run_no, r.started_at, r.outcome, r.ignored_at IS NOT NULL AS is_ignored,
+       EXISTS (SELECT FROM prices p WHERE p.source_id = %(source)s AND p.source_product_id = %(product)s
+               AND p.run_no = r.no) AS priced,
+       EXISTS (SELECT FROM run_absences a WHERE a.source_id = %(source)s AND a.run_no = r.no
+               AND %(product)s = ANY (a.product_ids)) AS absent,
+       r.finished_at > o.seen_until AS is_after
+FROM runs r
+LEFT JOIN offers o ON o.source_id = %(source)s AND o.product_id = %(product)s
+WHERE r.source_id = %(source)s AND r.outcome IN ('PROMOTED', 'APPROVED') AND r.no >= %(first)s
+ORDER BY r.started_at DESC, r.no DESC LIMIT {MOST_RUNS}
+"""  # noqa: S608 - constants only
+
+
+def sightings(found: Product) -> list[Sighting]:
+    """What the latest promoted runs found of this product, newest first."""
+    values = {"source": found.source_id, "product": found.product_id, "first": found.facts["created_run_no"]}
+    told: list[Sighting] = []
+    for row in reversed(fetch(_RUNS, values)):
+        sight = _sight(row, told[-1].sight if told else Sight.SEEN)
+        told.append(Sighting(sight=sight, **{name: row[name] for name in _SIGHTED}))
+    return told[::-1]
+
+
+_SIGHTED = ("run_no", "started_at", "outcome", "is_ignored")
+
+
+def _sight(row: dict[str, Any], before: Sight) -> Sight:
+    if row["priced"]:
+        return Sight.PRICED
+    if row["absent"] or row["is_after"]:
+        return Sight.ABSENT
+    return Sight.UNKNOWN if before in (Sight.ABSENT, Sight.UNKNOWN) else Sight.SEEN
+
+
+_SIBLINGS = f"""
+SELECT l.source_id, l.source_product_id FROM product_links l
+WHERE l.product_id = %(linked)s AND (l.source_id, l.source_product_id) <> (%(source)s, %(product)s)
+ORDER BY l.source_id, l.source_product_id LIMIT {MOST_SIBLINGS}
+"""  # noqa: S608 - constants only
+
+
+def siblings(found: Product) -> list[Line]:
+    """What other sources, or this one, sell as the same canonical product."""
+    if found.linked_to is None:
+        return []
+    values = {"linked": found.linked_to, "source": found.source_id, "product": found.product_id}
+    return lines([(row["source_id"], row["source_product_id"]) for row in fetch(_SIBLINGS, values)])
+
+
+_CORRECTIONS = f"""
+SELECT c.id FROM price_corrections c JOIN sources s ON s.id = %(source)s
+WHERE EXISTS (SELECT FROM prices n WHERE n.source_id = s.id AND n.source_product_id = %(product)s AND {CONCERNS})
+ORDER BY c.revoked_at IS NOT NULL, c.created_at DESC LIMIT {MOST_CORRECTIONS}
+"""  # noqa: S608 - constants only
+
+
+def corrections_of(source_id: UUID, product_id: int) -> list[PriceCorrection]:
+    """The corrections that are, or were, about a price of this product; those in force first."""
+    ids = [row["id"] for row in fetch(_CORRECTIONS, {"source": source_id, "product": product_id})]
+    known = PriceCorrection.objects.select_related("source", "retailer").in_bulk(ids)
+    return [known[number] for number in ids]

@@ -1,0 +1,241 @@
+"""Ending attempts: what became of them, written many at once."""
+
+import json
+import random
+import traceback as traceback_module
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+from uuid import UUID
+
+import structlog
+from django.db import InterfaceError, OperationalError
+from psycopg import InterfaceError as RawInterfaceError
+from psycopg import OperationalError as RawOperationalError
+
+from harvester.engine import sql
+from harvester.engine.errors import JobCancelled, LeaseLost, Snooze
+from harvester.engine.json_values import to_json
+from harvester.engine.states import JobState
+from harvester.guards.redaction import redact
+from harvester.kernel.errors import TerminalError, TransientError
+from harvester.kernel.retry import RetryPolicy
+
+log = structlog.get_logger(__name__)
+
+#: Characters that are kept: enough to understand, too little to fill a disk.
+LONGEST_CODE = 200
+LONGEST_MESSAGE = 2_000
+LONGEST_TRACEBACK = 20_000
+#: A result is figures and ids; what is larger belongs into a table of its own.
+LONGEST_RESULT = 100_000
+#: How many times as much is searched for secrets: a text is cut before it is searched only far from what is kept.
+_SEARCHED = 10
+#: The database going away says nothing about the job.
+DATABASE_LOST = (OperationalError, InterfaceError, RawOperationalError, RawInterfaceError)
+
+#: Names one attempt. A job alone does not: its worker may hold a lost attempt at it beside the new one.
+AttemptKey = tuple[int, UUID]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ending:
+    """How one attempt ended.
+
+    Attributes:
+        job_id: the job.
+        lease: the attempt's fencing token; without it nothing is changed.
+        state: where the job goes.
+        delay: seconds until it may run again, where it does.
+        refund: 1 to give the attempt back.
+        result: what the handler returned, as JSON.
+        progress: the last thing the handler said of how far it is, as JSON; it may not have been written yet.
+        error_type: stable code or class name of the error.
+        error: its message, redacted.
+        traceback: where it came from, redacted.
+        detail: a line for the job's history.
+        unknown: the error has no place in the error tree; somebody should look.
+    """
+
+    job_id: int
+    lease: UUID
+    state: JobState
+    delay: float | None = None
+    refund: int = 0
+    result: str | None = None
+    progress: str | None = None
+    error_type: str | None = None
+    error: str | None = None
+    traceback: str | None = None
+    detail: str | None = None
+    unknown: bool = False
+
+    @property
+    def key(self) -> AttemptKey:
+        return self.job_id, self.lease
+
+
+class Attempt(Protocol):
+    """What is needed of a running job to end it."""
+
+    id: int
+    lease: UUID
+    attempt: int
+    max_attempts: int
+
+    def take_progress(self) -> str | None: ...
+
+
+class Cursor(Protocol):
+    """Both Django's cursor and psycopg's."""
+
+    def execute(self, query: Any, params: Any = None) -> Any: ...
+
+    def fetchall(self) -> list[tuple[Any, ...]]: ...
+
+
+def succeeded(job: Attempt, result: Any) -> Ending:
+    return Ending(
+        job_id=job.id,
+        lease=job.lease,
+        state=JobState.SUCCEEDED,
+        result=_result(job, result),
+        progress=job.take_progress(),
+    )
+
+
+def handed_back(job: Attempt) -> Ending:
+    """The worker stops before the job could end; another one starts it anew and the attempt is not counted."""
+    detail = "handed back by a stopping worker"
+    return Ending(job_id=job.id, lease=job.lease, state=JobState.PENDING, delay=0, refund=1, detail=detail)
+
+
+def unwritable(ending: Ending, problem: BaseException) -> Ending:
+    """The ending in the plainest words, because the database would not take it as it was."""
+    return Ending(
+        job_id=ending.job_id,
+        lease=ending.lease,
+        state=JobState.FAILED,
+        error_type="ENDING_NOT_STORED",
+        error=f"The job ended as {ending.state}, but its details could not be stored: {_message(problem)}",
+        unknown=True,
+    )
+
+
+def ended_by(job: Attempt, error: BaseException, retry: RetryPolicy) -> Ending | None:
+    """How an attempt ends that raised; None when there is nothing left to say."""
+    if isinstance(error, LeaseLost):
+        return None
+    if isinstance(error, JobCancelled):
+        return Ending(job_id=job.id, lease=job.lease, state=JobState.CANCELLED, detail="stopped as asked")
+    if isinstance(error, Snooze):
+        detail = _clean(f"snoozed: {error}")[:LONGEST_MESSAGE]
+        return Ending(
+            job_id=job.id,
+            lease=job.lease,
+            state=JobState.PENDING,
+            delay=error.seconds,
+            refund=1,
+            detail=detail,
+        )
+    try:
+        return _failed(job, error, retry)
+    except BaseException as problem:  # noqa: BLE001 - an attempt that nobody ends would keep its slot for ever
+        unknown = Ending(job_id=job.id, lease=job.lease, state=JobState.FAILED)
+        return unwritable(unknown, problem)
+
+
+def _failed(job: Attempt, error: BaseException, retry: RetryPolicy) -> Ending:
+    message = _message(error)
+    again = not isinstance(error, TerminalError) and job.attempt < job.max_attempts
+    return Ending(
+        job_id=job.id,
+        lease=job.lease,
+        state=JobState.RETRYABLE if again else JobState.FAILED,
+        delay=retry.wait(job.attempt, random.random()) if again else None,  # noqa: S311 - jitter, not a secret
+        progress=job.take_progress(),
+        error_type=_code(error),
+        error=message,
+        traceback=_traceback(error),
+        detail=message,
+        unknown=not isinstance(error, (TerminalError, TransientError, *DATABASE_LOST)),
+    )
+
+
+def _code(error: BaseException) -> str:
+    """The stable name of an error: its code if it has one, else its class."""
+    try:
+        code = getattr(error, "code", None)
+    except BaseException:  # noqa: BLE001 - a property may raise anything
+        code = None
+    name = code if isinstance(code, str) else type(error).__name__
+    return _clean(name[: LONGEST_CODE * _SEARCHED])[:LONGEST_CODE]
+
+
+def _message(error: BaseException) -> str:
+    """The error in words; a class that cannot even be printed is named."""
+    try:
+        text = str(error) or type(error).__name__
+    except BaseException:  # noqa: BLE001 - an error's own __str__ may raise anything
+        text = f"{type(error).__name__} (its message cannot be printed)"
+    return _clean(text[: LONGEST_MESSAGE * _SEARCHED])[:LONGEST_MESSAGE]
+
+
+def _traceback(error: BaseException) -> str | None:
+    try:
+        lines = traceback_module.format_exception(error, limit=-30)
+    except BaseException:  # noqa: BLE001 - formatting calls the error's own code
+        lines = traceback_module.format_tb(error.__traceback__, limit=-30)
+    return _clean("".join(lines)[-LONGEST_TRACEBACK * _SEARCHED :])[-LONGEST_TRACEBACK:]
+
+
+def _clean(text: str) -> str:
+    """Text that PostgreSQL can hold, without secrets. It is cut only afterwards: half a key is still a secret."""
+    return str(redact(text.replace("\x00", "\ufffd").encode("utf-8", "replace").decode("utf-8")))
+
+
+def _result(job: Attempt, result: Any) -> str | None:
+    """The result as JSON. The work is done, so a result that cannot be stored is named, not made an error."""
+    if result is None:
+        return None
+    try:
+        return to_json(redact(result), "The result", longest=LONGEST_RESULT)
+    except BaseException as problem:  # noqa: BLE001 - encoding calls the result's own code
+        log.warning("JOB_RESULT_NOT_STORED", job_id=job.id, reason=_message(problem))
+        return to_json({"not_stored": type(result).__name__}, "The result")
+
+
+def settle_in(cursor: Cursor, endings: Sequence[Ending], *, by_force: bool = False) -> dict[AttemptKey, str]:
+    """Write endings; answers the attempts that were still held, with the states their jobs went to."""
+    write_endings(cursor, endings, by_force=by_force)
+    return read_settled(cursor)
+
+
+def read_settled(cursor: Cursor) -> dict[AttemptKey, str]:
+    return {(job_id, lease): state for job_id, lease, state in cursor.fetchall()}
+
+
+def write_endings(cursor: Cursor, endings: Sequence[Ending], *, by_force: bool = False) -> None:
+    if not endings:
+        return
+    # One JSON text: psycopg would spend more time on ten arrays than the server on the statement.
+    rows = json.dumps([_row(ending) for ending in endings])
+    cursor.execute(sql.SETTLE_BY_FORCE if by_force else sql.SETTLE, {"endings": rows})
+
+
+def _row(ending: Ending) -> dict[str, Any]:
+    """The ending as the statement reads it; what is left out is null there."""
+    row = {"id": ending.job_id, "lease": str(ending.lease), "state": ending.state, "refund": ending.refund}
+    if ending.result is not None:
+        row["result"] = ending.result
+    if ending.progress is not None:
+        row["progress"] = ending.progress
+    if ending.state is not JobState.SUCCEEDED:
+        row |= {
+            "delay": ending.delay,
+            "error_type": ending.error_type,
+            "error": ending.error,
+            "traceback": ending.traceback,
+            "detail": ending.detail,
+        }
+    return row

@@ -1,0 +1,243 @@
+"""Feeds at a glance: what needs a person now, and what is at work."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+from uuid import UUID
+
+from django.db import connection
+
+from harvester.catalog.exposure import SHOWS_OFFERS, VISIBLE_COUNT, exposure_of
+from harvester.feeds.early_warnings import EXPIRING, EXPIRY_CAUSES, EXPIRY_NOTICE_HOURS
+from harvester.feeds.states import FeedStatus
+from harvester.guards.host_keys import HostKey
+from harvester.kernel.errors import InvalidInput
+
+#: Of each sort of need so many are named; the rest is a number.
+NAMED = 5
+#: The scheduler looks every minute; whoever waits longer than this waits for a scheduler that does not run.
+LATE_MINUTES = 15
+#: No run takes a day; beyond two, an index by time need not be searched for those that are at work.
+_RUNNING_DAYS = 2
+
+
+class NeedKind(StrEnum):
+    """Why somebody should look, the most urgent first."""
+
+    HELD = "HELD"  # a run waits for a decision
+    DISABLED = "DISABLED"  # three failures stopped the feed
+    FAILING = "FAILING"  # its last run failed
+    OFFERS_EXPIRED = "OFFERS_EXPIRED"  # consumers see none of its offers any more
+    EXPIRES_SOON = "EXPIRES_SOON"  # its offers expire, and no run is expected that confirms them
+    NOT_VISIBLE = "NOT_VISIBLE"  # a run was promoted, and consumers see nothing of it
+    LATE = "LATE"  # it is due, and nobody begins
+    HOST_KEY = "HOST_KEY"  # its server shows a key that nobody approved
+    DISAPPEARING = "DISAPPEARING"  # after an approval, offers are about to expire
+
+
+#: Alerts about what `needs` tells anyway.
+TOLD_BY_NEEDS = (
+    *("RUN_HELD", "HOLD_ENDS_SOON", "RUN_FAILED", "LIMIT_EXCEEDED", "FEED_AUTO_DISABLED"),
+    "PRODUCTS_EXPIRE_SOON",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Need:
+    """One thing that somebody should look at.
+
+    Attributes:
+        kind: why.
+        feed_id: of which feed.
+        feed: its name.
+        run_no: the run that it is about, if it is about one.
+        reason: one sentence.
+        at: when it happened; for a held run, when its offers disappear; none if nobody knows.
+    """
+
+    kind: NeedKind
+    feed_id: UUID
+    feed: str
+    run_no: int | None
+    reason: str
+    at: datetime | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Needs:
+    """The most urgent needs of a kind, and how many there are in all."""
+
+    kind: NeedKind
+    named: list[Need]
+    total: int
+
+    @property
+    def more(self) -> int:
+        return self.total - len(self.named)
+
+
+_HELD = """
+SELECT f.id, s.name, s.held_run_no, coalesce((
+           SELECT string_agg(v ->> 'reason', ' ') FROM jsonb_array_elements(g.verdict) v
+           WHERE (v ->> 'holds')::boolean), 'It waits for a decision.'), w.offers_expire_at, count(*) OVER ()
+FROM sources s JOIN feeds f ON f.source_id = s.id JOIN runs r ON r.no = s.held_run_no
+JOIN source_windows w ON w.source_id = s.id
+LEFT JOIN feed_runs g ON g.run_id = r.id
+WHERE s.held_run_no IS NOT NULL ORDER BY w.offers_expire_at NULLS LAST, s.name LIMIT %(named)s
+"""
+_PENDING_KEY = "f.transport = 'SFTP' AND f.seen_host_key <> '' AND position(f.seen_host_key IN f.host_keys) = 0"
+_FAILED = f"""
+SELECT f.id, s.name, last.no, coalesce(last.error, 'Its last run failed.'), last.finished_at, count(*) OVER ()
+FROM feeds f JOIN sources s ON s.id = f.source_id
+LEFT JOIN LATERAL (
+    SELECT r.no, r.error, r.finished_at FROM runs r WHERE r.source_id = s.id AND r.status = 'FAILED'
+    ORDER BY r.started_at DESC LIMIT 1
+) last ON true
+WHERE f.status {{status}} AND f.retired_at IS NULL AND f.consecutive_failures > 0 AND NOT ({_PENDING_KEY})
+ORDER BY f.last_run_at DESC NULLS LAST, s.name LIMIT %(named)s
+"""  # noqa: S608 - put together from constants
+# Whatever the feed does: consumers see nothing of a held, paused or failing one either.
+_EXPIRED = """
+SELECT f.id, s.name, s.last_promoted_run_no,
+       'No run has confirmed its offers within ' || s.expiry_hours || ' h; consumers see none of them.',
+       w.offers_expire_at, count(*) OVER ()
+FROM feeds f JOIN sources s ON s.id = f.source_id JOIN source_windows w ON w.source_id = s.id
+WHERE w.is_shown AND f.retired_at IS NULL AND w.offers_expire_at < statement_timestamp()
+ORDER BY w.offers_expire_at, s.name LIMIT %(named)s
+"""
+_EXPIRES_SOON = f"""
+SELECT e.feed_id, e.source, e.run_no, e.cause, e.offers_expire_at, count(*) OVER ()
+FROM ({EXPIRING}) e WHERE e.is_shown AND e.offers_expire_at >= statement_timestamp()
+ORDER BY e.offers_expire_at, e.source LIMIT %(named)s
+"""  # noqa: S608 - put together from constants
+# A source next to a display primary is hidden on purpose; one whose retailer has none was forgotten. A source that is
+# shown may have no price left.
+_NOT_VISIBLE = f"""
+SELECT f.id, s.name, s.last_promoted_run_no, s.id::text, s.last_promoted_at, count(*) OVER ()
+FROM feeds f JOIN sources s ON s.id = f.source_id JOIN source_windows w ON w.source_id = s.id
+WHERE s.last_promoted_at IS NOT NULL AND f.retired_at IS NULL AND CASE
+    WHEN NOT w.is_shown THEN NOT EXISTS (
+        SELECT FROM sources o WHERE o.retailer_id = s.retailer_id AND o.is_display_primary)
+    ELSE {SHOWS_OFFERS} AND EXISTS (SELECT FROM hidden_offers h WHERE h.source_id = s.id) AND {VISIBLE_COUNT} <= 0 END
+ORDER BY s.last_promoted_at DESC, s.name LIMIT %(named)s
+"""  # noqa: S608 - put together from constants
+_LATE = """
+SELECT f.id, s.name, NULL::bigint, 'It is due, and nobody has begun. Are a scheduler and a worker running?',
+       f.next_run_at, count(*) OVER ()
+FROM feeds f JOIN sources s ON s.id = f.source_id
+WHERE f.status = 'ENABLED' AND f.next_run_at < statement_timestamp() - %(late)s * interval '1 minute'
+ORDER BY f.next_run_at, s.name LIMIT %(named)s
+"""
+_HOST_KEYS = f"""
+SELECT f.id, s.name, NULL::bigint, concat_ws(' ', f.status, CASE f.host_keys WHEN '' THEN 'FIRST' ELSE 'CHANGED' END,
+       f.seen_host_key), NULL::timestamptz, count(*) OVER ()
+FROM feeds f JOIN sources s ON s.id = f.source_id
+WHERE f.retired_at IS NULL AND {_PENDING_KEY} ORDER BY s.name LIMIT %(named)s
+"""  # noqa: S608 - put together from constants
+# What a person agreed to lose, until it is gone.
+_DISAPPEARING = """
+SELECT f.id, s.name, s.last_promoted_run_no, m.offers::text,
+       expires_at(m.last, s.expiry_hours, s.frozen, s.held_since, s.max_hold_hours), count(*) OVER ()
+FROM feeds f JOIN sources s ON s.id = f.source_id JOIN source_windows w ON w.source_id = s.id
+CROSS JOIN LATERAL (
+    SELECT count(*) AS offers, max(o.seen_until) AS last
+    FROM offers o WHERE o.source_id = s.id AND o.seen_until >= w.active_since AND o.absence_accepted
+) m
+WHERE w.is_shown AND f.retired_at IS NULL AND m.offers > 0 ORDER BY m.last, s.name LIMIT %(named)s
+"""
+_NEEDS = {
+    NeedKind.HELD: _HELD,
+    NeedKind.DISABLED: _FAILED.format(status="= 'DISABLED'"),
+    NeedKind.FAILING: _FAILED.format(status="IN ('ENABLED', 'PAUSED')"),
+    NeedKind.OFFERS_EXPIRED: _EXPIRED,
+    NeedKind.EXPIRES_SOON: _EXPIRES_SOON,
+    NeedKind.NOT_VISIBLE: _NOT_VISIBLE,
+    NeedKind.LATE: _LATE,
+    NeedKind.HOST_KEY: _HOST_KEYS,
+    NeedKind.DISAPPEARING: _DISAPPEARING,
+}
+# Together, because the way to the database and back takes longer than each of them.
+_ALL_NEEDS = " UNION ALL ".join(
+    f"SELECT '{kind}' AS kind, row_number() OVER () AS place, x.* FROM ({query}) x"  # noqa: S608 - of constants
+    for kind, query in _NEEDS.items()
+)
+_ALL_NEEDS += " ORDER BY kind, place"
+
+
+def feeds_by_status() -> dict[str, int]:
+    """Number of feeds in each status, zeros included."""
+    found = dict(_rows("SELECT status, count(*) FROM feeds WHERE retired_at IS NULL GROUP BY status", {}))
+    return {status.value: found.get(status.value, 0) for status in FeedStatus}
+
+
+def needs(named: int = NAMED) -> list[Needs]:
+    """What somebody should look at, by urgency; sorts of which there is nothing are left out."""
+    rows = _rows(_ALL_NEEDS, {"named": named, "late": LATE_MINUTES, "hours": EXPIRY_NOTICE_HOURS})
+    found = [_needs(kind, [row[2:] for row in rows if row[0] == kind]) for kind in NeedKind]
+    return [each for each in found if each.total]
+
+
+def _needs(kind: NeedKind, rows: list[tuple[Any, ...]]) -> Needs:
+    items = [
+        Need(kind=kind, feed_id=feed_id, feed=name, run_no=run_no, reason=_reason(kind, reason), at=at)
+        for feed_id, name, run_no, reason, at, _ in rows
+    ]
+    return Needs(kind=kind, named=items, total=rows[0][-1] if rows else 0)
+
+
+def _reason(kind: NeedKind, text: str) -> str:
+    if kind is NeedKind.NOT_VISIBLE:
+        return exposure_of(UUID(text)).not_visible_because or "Not visible."
+    if kind is NeedKind.DISAPPEARING:
+        return f"The approval removes {int(text):,} offers unless a later file contains them."
+    if kind is NeedKind.EXPIRES_SOON:
+        return EXPIRY_CAUSES[text]
+    return _about_key(*text.split(" ", 2)) if kind is NeedKind.HOST_KEY else text
+
+
+def _about_key(status: str, sight: str, line: str) -> str:
+    """A first key is part of setting a feed up; one that changed may be somebody in between."""
+    try:
+        key = HostKey.parse(line).fingerprint
+    except InvalidInput:
+        key = "one that cannot be read"
+    if sight == "FIRST":
+        return f"Its server shows a host key that nobody has approved: {key}"
+    stopped = " The feed is disabled." if status == FeedStatus.DISABLED else ""
+    return f"Its server shows another host key than the approved one, and every run fails: {key}.{stopped}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class AtWork:
+    """A run that is going on, or waits for its next attempt."""
+
+    run_no: int
+    feed_id: UUID
+    feed: str
+    stage: str | None
+    attempt: int
+    started_at: datetime
+    next_try_at: datetime | None
+    job_id: int | None
+
+
+_RUNNING = """
+SELECT r.no, g.feed_id, s.name, r.stage, r.attempt, r.started_at, g.next_try_at, r.job_id
+FROM runs r JOIN feed_runs g ON g.run_id = r.id JOIN sources s ON s.id = r.source_id
+WHERE r.status = 'RUNNING' AND r.started_at > statement_timestamp() - %(days)s * interval '1 day'
+ORDER BY r.started_at DESC LIMIT %(most)s
+"""
+
+
+def at_work(most: int = 10) -> list[AtWork]:
+    """Runs of feeds that have not ended, the newest first."""
+    names = tuple(AtWork.__dataclass_fields__)
+    found = _rows(_RUNNING, {"days": _RUNNING_DAYS, "most": most})
+    return [AtWork(**dict(zip(names, row, strict=True))) for row in found]
+
+
+def _rows(query: str, values: dict[str, Any]) -> list[tuple[Any, ...]]:
+    with connection.cursor() as cursor:
+        cursor.execute(query, values)
+        return cursor.fetchall()

@@ -1,0 +1,56 @@
+"""The latest of feeds: their newest runs and tests, and what is visible; read from what is stored, offers uncounted."""
+
+from collections.abc import Collection
+from datetime import timedelta
+from typing import Final
+from uuid import UUID
+
+from harvester.catalog.models import Run
+from harvester.engine.models import Job
+from harvester.feeds.jobs import TEST
+from harvester.feeds.models import Feed, FeedRun
+from harvester.feeds.verbs.locked_feed import database_now
+from harvester.ops.models import AuditEvent
+
+#: Runs are kept for as long.
+HISTORY_DAYS: Final = 30
+
+_LATEST = """
+SELECT r.* FROM unnest(%s::uuid[]) AS wanted (source_id)
+CROSS JOIN LATERAL (
+    SELECT * FROM runs WHERE source_id = wanted.source_id AND kind = 'AFFILIATE_FEED'
+    ORDER BY started_at DESC, no DESC LIMIT 1
+) r
+"""
+#: What charts show of a run.
+_DRAWN = (
+    *("rows_read", "prices_written", "products_rejected"),
+    *("run__no", "run__started_at", "run__duration_ms"),
+)
+
+
+def latest_runs(source_ids: Collection[UUID]) -> dict[UUID, Run]:
+    """Source -> the newest run of its feed, for those that have one."""
+    found = Run.objects.raw(_LATEST, [list(source_ids)])
+    return {run.source_id: run for run in found if run.source_id}
+
+
+def figures_since(feed: Feed, *, days: int = HISTORY_DAYS, most: int) -> list[FeedRun]:
+    """The newest runs of these days with the figures that charts show, oldest first."""
+    since = database_now() - timedelta(days=days)
+    found = FeedRun.objects.filter(run__source_id=feed.source_id, run__started_at__gte=since)
+    newest = found.select_related("run").only(*_DRAWN).order_by("-run__started_at", "-run__no")[:most]
+    return list(newest)[::-1]
+
+
+def latest_test(feed: Feed) -> Job | None:
+    """The job of the test run that was asked for last, while it is kept."""
+    asked = AuditEvent.objects.filter(object_type="feed", object_id=str(feed.pk), verb="FEED_TEST_REQUESTED")
+    newest = asked.order_by("-at", "-id").first()
+    return test_job(feed, newest.detail["job_id"]) if newest else None
+
+
+def test_job(feed: Feed, job_id: int) -> Job | None:
+    """This job, if it is a test run of the feed."""
+    job = Job.objects.filter(pk=job_id, kind=TEST).first()
+    return job if job and job.args.get("feed_id") == str(feed.pk) else None

@@ -1,0 +1,26 @@
+"""Parsing: from the bytes of a catalog to rows that can be matched.
+
+    bytes ─ encoding ─ UTF-8 ─ dialect ─ header, binding
+                          └─── blocks ── records ─ columns ─ rows ─ frames of valid rows
+                                 │ ragged, too long,   │ faults and warnings,
+                                 └ undecodable         └ counted, with samples
+
+`Parsing` is the door; `output_rows.SCHEMA` is what comes out. With `known` rows of an earlier file, only records that
+are new are parsed.
+"""
+
+from harvester.feeds.reader.output_rows import ROW_COLUMNS, SCHEMA
+from harvester.feeds.reader.parser import TEST_ROWS, ParseLimits, ParseReport, Parsing, file_chunks, parse_file
+from harvester.feeds.reader.rows import ParseSettings
+
+__all__ = [
+    "ROW_COLUMNS",
+    "SCHEMA",
+    "TEST_ROWS",
+    "ParseLimits",
+    "ParseReport",
+    "ParseSettings",
+    "Parsing",
+    "file_chunks",
+    "parse_file",
+]

@@ -1,0 +1,188 @@
+"""What a feed is: making it, changing its settings, deleting a draft."""
+
+from collections.abc import Mapping
+from typing import Any
+from uuid import UUID
+
+from django.db import IntegrityError, transaction
+
+from harvester.catalog.models import Source
+from harvester.catalog.states import SourceKind
+from harvester.feeds.change_detection import READS_ANEW, forget_ingested
+from harvester.feeds.models import Feed, FeedRun
+from harvester.feeds.partner_connection import OWNER_KIND
+from harvester.feeds.readiness import missing_for_a_run
+from harvester.feeds.settings import InvalidSettings, read_expiry_hours, read_new_settings, read_settings
+from harvester.feeds.states import FeedStatus, Transport
+from harvester.feeds.verbs.activation import require_status
+from harvester.feeds.verbs.locked_feed import locked, next_run, save, tell
+from harvester.guards import secrets
+from harvester.kernel.actor import Actor
+from harvester.kernel.errors import Conflict, InvalidInput, NotFound
+
+DEFAULT_EXPIRY_HOURS = 48  # mutant: default-expiry
+#: Another server: the keys of the old one say nothing about it.
+_ANOTHER_SERVER = frozenset({"host", "port", "transport"})
+
+_INSECURE = (
+    "transport is FTP, which sends the password and the file readable to anybody on the way; it must be SFTP, or "
+    "somebody has to accept that (accept_insecure, on the command line --accept-insecure)."
+)
+
+
+class RunHeld(Conflict):
+    """A run waits for a decision, which has to come first."""
+
+    code = "RUN_HELD"
+
+
+@transaction.atomic
+def create(actor: Actor, source_id: UUID, settings: Mapping[str, Any], *, accept_insecure: bool = False) -> Feed:
+    """Make the feed of a source, as a draft that never runs by itself.
+
+    Args:
+        actor: who makes it.
+        source_id: a source of the kind AFFILIATE_FEED that has no feed.
+        settings: by their names, see `settings.READERS`; the network is required.
+        accept_insecure: somebody has understood what plain FTP means; without it, it is refused.
+    """
+    values = read_new_settings(settings)
+    source = _locked_source(source_id)
+    if source.kind != SourceKind.AFFILIATE_FEED:
+        raise InvalidInput(f"The source {source} is {source.kind}; only sources that are AFFILIATE_FEED have feeds.")
+    if values.get("transport") == Transport.FTP:
+        _require_acceptance(accept_insecure)
+    hours = values.pop("expiry_hours", source.expiry_hours or DEFAULT_EXPIRY_HOURS)
+    feed = _insert(actor, source, values)
+    tell(actor, feed, "FEED_CREATED", changed=values)
+    _tell_if_insecure(actor, feed, values)
+    _change_expiry_hours(actor, feed, source, hours)
+    return feed
+
+
+@transaction.atomic
+def update(actor: Actor, feed_id: UUID, settings: Mapping[str, Any], *, accept_insecure: bool = False) -> Feed:
+    """Change settings of a feed. One that is enabled must still be able to run afterwards.
+
+    Thresholds are changed one by one: those that are not named stay, and one that is none goes back to its default.
+    """
+    values = read_settings(settings)
+    feed = locked(feed_id)
+    if "expiry_hours" in values:
+        _change_expiry_hours(actor, feed, _locked_source(feed.source_id), values.pop("expiry_hours"))
+    if "thresholds" in values:
+        merged = {**feed.thresholds, **values["thresholds"]}
+        values["thresholds"] = {name: number for name, number in merged.items() if number is not None}
+    changed = {name: value for name, value in values.items() if getattr(feed, name) != value}
+    if not changed:
+        return feed
+    if changed.get("transport") == Transport.FTP:
+        _require_acceptance(accept_insecure)
+    # The account at the partner's server belongs to the credentials, whose values the audit trail does not keep.
+    told = changed.keys() - {"username"}
+    before = {name: getattr(feed, name) for name in told}
+    save(feed, *_apply(feed, changed))
+    _require_ready(feed)
+    tell(actor, feed, "FEED_UPDATED", changed=changed, before=before, after={name: changed[name] for name in told})
+    if "username" in changed:
+        tell(actor, feed, "CREDENTIAL_CHANGED", changed=["username"])
+    _tell_if_insecure(actor, feed, changed)
+    return feed
+
+
+@transaction.atomic
+def set_expiry_hours(actor: Actor, feed_id: UUID, hours: Any) -> Feed:
+    """Change how long products are shown that are not seen any more; it counts at once [2.8.2]."""
+    wanted = read_expiry_hours(hours)
+    feed = locked(feed_id)
+    _change_expiry_hours(actor, feed, _locked_source(feed.source_id), wanted)
+    return feed
+
+
+@transaction.atomic
+def delete_draft(actor: Actor, feed_id: UUID) -> None:
+    """Delete a feed that was never enabled, with its credentials; its source stays."""
+    feed = locked(feed_id)
+    require_status(feed, FeedStatus.DRAFT, "deleted")
+    if FeedRun.objects.filter(feed=feed).exists():
+        raise Conflict(f"The feed {feed} has runs, which keep their feed; it can stay a draft.")
+    secrets.forget(OWNER_KIND, feed.id)
+    tell(actor, feed, "FEED_DELETED")
+    Feed.objects.filter(pk=feed.pk).delete()
+
+
+def _locked_source(source_id: UUID) -> Source:
+    source = Source.objects.select_for_update(no_key=True).filter(pk=source_id).first()
+    if source is None:
+        raise NotFound(f"There is no source {source_id}; `harvester source list` shows them all.")
+    return source
+
+
+def _insert(actor: Actor, source: Source, values: dict[str, Any]) -> Feed:
+    thresholds = {name: number for name, number in values.pop("thresholds", {}).items() if number is not None}
+    try:
+        with transaction.atomic():
+            return Feed.objects.create(source=source, created_by=actor.id, thresholds=thresholds, **values)
+    except IntegrityError:
+        if Feed.objects.filter(source=source, retired_at__isnull=False).exists():
+            raise Conflict(f"The feed of the source {source} was retired; add a new source for a new feed.") from None
+        raise Conflict(f"The source {source} has a feed already; change that one.") from None
+
+
+def _apply(feed: Feed, changed: Mapping[str, Any]) -> list[str]:
+    """Set the values and what follows from them; answers the columns to save."""
+    for name, value in changed.items():
+        setattr(feed, name, value)
+    columns = list(changed)
+    if READS_ANEW & changed.keys():
+        columns += forget_ingested(feed)  # mutant: forget-ingested
+    if _ANOTHER_SERVER & changed.keys():
+        feed.host_keys = feed.seen_host_key = ""
+        columns += ["host_keys", "seen_host_key"]
+    if "schedule_hours" in changed and feed.status == FeedStatus.ENABLED:
+        feed.next_run_at = next_run(feed)
+        columns.append("next_run_at")
+    return columns
+
+
+def _require_ready(feed: Feed) -> None:
+    if feed.status == FeedStatus.ENABLED and (problems := missing_for_a_run(feed)):
+        raise Conflict(
+            f"The feed {feed} is ENABLED and could not run any more: {' '.join(problems.values())} Nothing was "
+            "changed. Pause it first."
+        )
+
+
+def _require_acceptance(accepted: bool) -> None:
+    if accepted is not True:
+        raise InvalidSettings({"accept_insecure": _INSECURE})
+
+
+def _tell_if_insecure(actor: Actor, feed: Feed, changed: Mapping[str, Any]) -> None:
+    if changed.get("transport") == Transport.FTP:
+        tell(
+            actor, feed, "INSECURE_TRANSPORT_SELECTED", level="warning", changed=["transport"], transport=feed.transport
+        )
+
+
+def _change_expiry_hours(actor: Actor, feed: Feed, source: Source, hours: int) -> None:
+    """Under the lock of the source, whose clock they belong to."""
+    before = source.expiry_hours
+    if hours == before:
+        return
+    if source.held_run_no is not None:  # mutant: expiry-while-held
+        raise RunHeld(
+            f"expiry_hours of {source} cannot be changed while run {source.held_run_no} is held; approve or reject it "
+            "first."
+        )
+    source.expiry_hours = feed.source.expiry_hours = hours
+    source.save(update_fields=["expiry_hours"])
+    tell(
+        actor,
+        feed,
+        "EXPIRY_HOURS_CHANGED",
+        level="warning" if before is not None else "info",
+        changed=["expiry_hours"],
+        old_value=before,
+        new_value=hours,
+    )

@@ -1,0 +1,108 @@
+"""Asking for a run, and for a test."""
+
+from typing import Any
+from uuid import UUID
+
+import structlog
+from django.db import connection, transaction
+
+from harvester.catalog import ignored_runs
+from harvester.catalog.models import Run
+from harvester.catalog.states import RunStatus
+from harvester.engine.enqueue import Enqueued, enqueue
+from harvester.engine.errors import JobCancelled
+from harvester.engine.models import Job
+from harvester.feeds.change_detection import forget_ingested
+from harvester.feeds.jobs import RUN, TEST
+from harvester.feeds.models import Feed
+from harvester.feeds.orphans import cancelled_words, drop_lost_request
+from harvester.feeds.readiness import missing_for_a_test
+from harvester.feeds.run_context import fields_of
+from harvester.feeds.run_endings import lock_feed_and_source, settle_failed, tell_enqueued
+from harvester.feeds.settings import InvalidSettings
+from harvester.feeds.states import FeedStatus, Trigger
+from harvester.feeds.verbs.activation import require_status
+from harvester.feeds.verbs.locked_feed import database_now, locked, save, tell
+from harvester.kernel.actor import Actor
+from harvester.kernel.errors import NotFound
+from harvester.ops import audit
+
+log = structlog.get_logger(__name__)
+
+#: The kind of job that tries a feed. Somebody waits for it, so it goes before runs that wait.
+TEST_PRIORITY = 10
+
+
+@transaction.atomic
+def run_now(actor: Actor, feed_id: UUID, *, force: bool = False) -> Enqueued:
+    """Ask for a run, at once or right after the one that is at work; the schedule stays as it is.
+
+    With `force`, the file is read even if it is the one that was ingested last or that of an ignored run, and it is
+    taken even if no line feed ends it.
+    """
+    return _request(actor, locked(feed_id), Trigger.MANUAL, force=force)
+
+
+@transaction.atomic
+def start_again(actor: Actor, job_id: int) -> int:
+    """Start a new run of the feed whose job has ended, for a person who retries that job; return the new job.
+
+    The old run has ended and stays as it is, so its job could do nothing more.
+    """
+    return _request(actor, locked(_feed_id(job_id)), Trigger.RETRY, retried_job_id=job_id).job_id
+
+
+@transaction.atomic
+def cancel_waiting(actor: Actor, job_id: int) -> None:
+    """End the run of a job that was cancelled while it waited; without a run, take its request back."""
+    feed = locked(_feed_id(job_id))
+    run = Run.objects.filter(job_id=job_id, status=RunStatus.RUNNING).first()
+    if run is None:
+        drop_lost_request(feed)
+        return
+    with connection.cursor() as cursor:
+        feed, _ = lock_feed_and_source(cursor, feed)
+    settle_failed(feed, run, JobCancelled.code, cancelled_words(actor.name), stage=run.stage)
+    audit.record(actor, "RUN_CANCELLED", "run", run.id, detail={"feed": str(feed.id), "job_id": job_id})
+
+
+def _feed_id(job_id: int) -> UUID:
+    told = Job.objects.values_list("args", flat=True).get(pk=job_id).get("feed_id")
+    try:
+        return UUID(str(told))
+    except ValueError:
+        raise NotFound(f"Job {job_id} names no feed; there is nothing that could run.") from None
+
+
+def _request(actor: Actor, feed: Feed, trigger: Trigger, *, force: bool = False, **detail: Any) -> Enqueued:
+    require_status(feed, FeedStatus.ENABLED, "run")
+    feed.manual_run_requested_at = database_now()
+    feed.takes_file_as_is |= force
+    save(feed, "manual_run_requested_at", "takes_file_as_is", *(forget_ingested(feed) if force else ()))
+    if force:
+        ignored_runs.lift_refusals(feed.source_id)
+    # Without a dedupe key: a job that is about to end would swallow this request.
+    made = enqueue(RUN, {"feed_id": str(feed.id), "trigger": trigger.value})  # mutant: request-enqueues
+    tell(actor, feed, "MANUAL_RUN_REQUESTED", job_id=made.job_id, force=force, **detail)
+    _tell_if_at_work(feed)
+    tell_enqueued(feed, trigger, made.job_id)
+    return made
+
+
+def _tell_if_at_work(feed: Feed) -> None:
+    """The request waits for the run at work, which began before it."""
+    active = Run.objects.filter(source_id=feed.source_id, status=RunStatus.RUNNING).first()
+    if active is not None:
+        fields = {**fields_of(feed), "active_run_id": str(active.id), "stage": "scheduler"}
+        transaction.on_commit(lambda: log.warning("MANUAL_RUN_PENDING_SET", **fields))
+
+
+@transaction.atomic
+def test_run(actor: Actor, feed_id: UUID) -> Enqueued:
+    """Have a worker try the feed, in whatever state it is; the job's result tells what was found."""
+    feed = locked(feed_id)
+    if problems := missing_for_a_test(feed):
+        raise InvalidSettings(problems)
+    made = enqueue(TEST, {"feed_id": str(feed.id)}, priority=TEST_PRIORITY)
+    tell(actor, feed, "FEED_TEST_REQUESTED", job_id=made.job_id)
+    return made
