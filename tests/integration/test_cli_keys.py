@@ -45,7 +45,7 @@ def test_a_key_can_be_generated_where_the_settings_still_lack_one():
     assert ran.code == 0
 
 
-def test_keys_are_listed_by_id_with_what_they_sealed_and_never_shown():
+def test_keys_are_listed_by_id_with_their_counts_and_never_shown():
     seal("old", OLD, 2), seal("gone", LOST, 1)
     ran = harvester("keys", "list", "--json", **BOTH)
     assert ran.json["keys"] == [
@@ -58,10 +58,10 @@ def test_keys_are_listed_by_id_with_what_they_sealed_and_never_shown():
     assert not any(key in ran.out + shown for key in (OLD, NEW))
 
 
-def test_rotation_seals_everything_anew_and_is_audited_with_its_counts():
+def test_rotation_encrypts_everything_again_and_is_audited_with_its_counts():
     owners = seal("old", OLD)
     ran = harvester("keys", "rotate", **BOTH)
-    assert (ran.code, ran.out) == (0, "3 credentials were sealed anew; 0 are left.\n")
+    assert (ran.code, ran.out) == (0, "3 credentials were encrypted again; 0 are left.\n")
     assert sealed_with() == {"new"}
     opened = secrets.open_document("feed", owners[0], ring=KeyRing.parse(f"new:{NEW}"))
     assert opened == {"password": "hunter2hunter2"}
@@ -71,13 +71,13 @@ def test_rotation_seals_everything_anew_and_is_audited_with_its_counts():
     ]
 
 
-def test_rotation_goes_on_where_an_earlier_one_ended():
+def test_rotation_continues_where_an_earlier_one_ended():
     seal("new", NEW, 1), seal("old", OLD, 2)
     assert harvester("keys", "rotate", "--json", **BOTH).json == {"rewritten": 2, "left": 0, "unreadable": {}}
     assert harvester("keys", "rotate", "--json", **BOTH).json == {"rewritten": 0, "left": 0, "unreadable": {}}
 
 
-def test_what_does_not_open_is_named_and_left_as_it_is():
+def test_unreadable_credentials_are_named_and_not_changed():
     [owner] = seal("gone", LOST, 1)
     seal("old", OLD, 1)
     ran = harvester("keys", "rotate", **BOTH)

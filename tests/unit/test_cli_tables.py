@@ -5,8 +5,7 @@ import io
 import pytest
 from rich.console import Console
 
-from harvester.cli.output import Output, table
-from harvester.cli.tables import fitted
+from harvester.cli.output import Output, fitted, table
 
 COLUMNS = ("run", "trigger", "state", "started", "took", "rows", "products", "prices", "missing")
 FIGURES = ("took", "rows", "products", "prices", "missing")

@@ -8,7 +8,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from harvester.cli.commands import command, group
-from harvester.cli.option_errors import LARGEST_NUMBER
+from harvester.cli.options import LARGEST_NUMBER
 from harvester.cli.output import OUT, table, when
 from harvester.cli.session import session
 

@@ -1,4 +1,4 @@
-"""The `harvester` command as a whole. Nothing here imports Django, so that help answers at once."""
+"""The `harvester` command with all its subcommands. Nothing here imports Django, so that --help is fast."""
 
 import os
 import sys
@@ -31,20 +31,20 @@ from harvester.cli.output import OUT
 from harvester.cli.signals import end_cleanly
 
 _EXAMPLES = (
-    "harvester demo                           see it at work, in five minutes",
+    "harvester demo                           see it running, in five minutes",
     "harvester up                             run everything on this machine",
     "harvester feed list                      the feeds, and when they run",
-    "harvester user add ann --role admin      make a login for the portal",
-    "harvester jobs list --state failed       what failed, and why",
-    "harvester doctor                         is everything as it must be?",
+    "harvester user add ann --role admin      create a login for the portal",
+    "harvester jobs list --state failed       failed jobs and their errors",
+    "harvester doctor                         check the installation",
 )
 _EXIT_CODES = [f"{code.value:>3}  {meaning}" for code, meaning in MEANINGS.items()]
-_SETTINGS = ("come from the environment; harvester doctor --settings lists them all",)
+_SETTINGS = ("come from environment variables; harvester doctor --settings lists them all",)
 _BELOW = (("Examples", _EXAMPLES), ("Settings", _SETTINGS), ("Exit codes", _EXIT_CODES))
 
 app = typer.Typer(
     name="harvester",
-    help="Collects product offers from the outside world and serves only what it can stand behind.",
+    help="Collects product offers from affiliate feeds and serves only those that passed its checks.",
     epilog="\n\n".join(section(title, lines) for title, lines in _BELOW),
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
@@ -56,22 +56,18 @@ app = typer.Typer(
 def root(
     context: typer.Context,
     *,
-    show_version: Annotated[bool, typer.Option("--version", help="Print the version and end.")] = False,
+    show_version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
     as_json: Json = False,
 ) -> None:
     want_json(as_json)
     if show_version:
-        _show_version()
+        from importlib.metadata import version
+
+        number = version("harvester")
+        OUT.show({"version": number}, lambda: f"harvester {number}")
         raise typer.Exit
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
-
-
-def _show_version() -> None:
-    from importlib.metadata import version
-
-    number = version("harvester")
-    OUT.show({"version": number}, lambda: f"harvester {number}")
 
 
 demo.declare(app)
@@ -94,42 +90,36 @@ doctor.declare(app)
 
 
 def run(arguments: list[str] | None = None) -> int:
-    """Carry out one command; answers its exit code. Whatever goes wrong becomes one clear line."""
+    """Run one command and return its exit code. Every error becomes one line on stderr."""
     given = sys.argv[1:] if arguments is None else arguments
     want_json("--json" in given)
     end_cleanly()
     try:
         code: Any = typer.main.get_command(app).main(given, prog_name="harvester", standalone_mode=False)
     except typer.TyperException as error:
-        code = _tell(_usage(error))
+        context = getattr(error, "ctx", None)
+        hint = f" Try: {context.command_path} --help" if context else ""
+        message = " ".join(error.format_message().split()).replace(": Value error, ", ": ")
+        message += "" if message.endswith((".", "?")) else "."
+        OUT.fail(Failure(exit_code=Exit.USAGE, code="USAGE", message=f"{message}{hint}"))
+        code = Exit.USAGE
     except typer.Abort:
         code = Exit.INTERRUPTED
     except SystemExit:
         raise
     except BaseException as error:  # noqa: BLE001 - whatever it is, people get one line
-        code = _tell(failure_of(error), error)
+        failure = failure_of(error)
+        OUT.fail(failure)
+        if failure.unexpected:
+            _log_traceback(error)
+        code = failure.exit_code
     if code == Exit.INTERRUPTED:
         OUT.fail(failure_of(KeyboardInterrupt()))
     return int(code or Exit.OK)
 
 
-def _usage(error: typer.TyperException) -> Failure:
-    context = getattr(error, "ctx", None)
-    hint = f" Try: {context.command_path} --help" if context else ""
-    message = " ".join(error.format_message().split()).replace(": Value error, ", ": ")
-    message += "" if message.endswith((".", "?")) else "."
-    return Failure(exit_code=Exit.USAGE, code="USAGE", message=f"{message}{hint}")
-
-
-def _tell(failure: Failure, error: BaseException | None = None) -> Exit:
-    OUT.fail(failure)
-    if failure.unexpected and error is not None:
-        _tell_more(error)
-    return failure.exit_code
-
-
-def _tell_more(error: BaseException) -> None:
-    """The traceback goes through the log, which redacts it, and only to those who want it."""
+def _log_traceback(error: BaseException) -> None:
+    """Log an unexpected error, with its traceback only at level debug. The log redacts it."""
     import structlog
 
     from harvester.guards.logs import configure_logging
@@ -137,9 +127,9 @@ def _tell_more(error: BaseException) -> None:
     level = os.environ.get("HARVESTER_LOG_LEVEL", "").strip().lower()
     if OUT.as_json and not level:
         return
-    wanted = level == "debug"
+    is_debug = level == "debug"
     if not structlog.is_configured():
-        configure_logging("debug" if wanted else "info")
-    structlog.get_logger(__name__).error("UNEXPECTED_ERROR", exc_info=error if wanted else None)
-    if not wanted:
+        configure_logging("debug" if is_debug else "info")
+    structlog.get_logger(__name__).error("UNEXPECTED_ERROR", exc_info=error if is_debug else None)
+    if not is_debug:
         OUT.hint("Set HARVESTER_LOG_LEVEL=debug to see the traceback.")

@@ -8,9 +8,9 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from harvester.cli.commands import command, group
+from harvester.cli.options import moment
 from harvester.cli.output import OUT, pairs, table, when
 from harvester.cli.session import session
-from harvester.cli.timestamps import moment
 from harvester.kernel.errors import NotFound
 
 app = group("audit", "Who did what, and when.", ("harvester audit list --actor ann", "harvester audit show 17"))

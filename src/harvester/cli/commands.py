@@ -1,4 +1,4 @@
-"""How commands are declared: each has examples, and each that prints data has `--json`."""
+"""Declaring commands: each has examples, and each that prints data has `--json`."""
 
 import functools
 import inspect
@@ -17,7 +17,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
 
 
 class Command(TyperCommand):
-    """One whose help has less air between its columns, so that 80 of them show the longest option whole."""
+    """A command whose help has less padding, so that the longest option fits in 80 columns."""
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         from typer import rich_utils
@@ -27,7 +27,7 @@ class Command(TyperCommand):
 
 
 def section(title: str, lines: Sequence[str]) -> str:
-    """A part of the text below a command's help."""
+    """Return a section of the text below a command's help."""
     return "\n".join([f"[bold]{title}[/bold]", *(f"  {escape(line)}" for line in lines)])
 
 
@@ -36,7 +36,7 @@ def examples(lines: Sequence[str]) -> str:
 
 
 def group(name: str, phrase: str, lines: Sequence[str]) -> typer.Typer:
-    """Commands about one thing; the name alone lists them."""
+    """Return a group of commands; without a command it prints its help."""
     made = typer.Typer(
         name=name, help=phrase, epilog=examples(lines), rich_markup_mode="rich", pretty_exceptions_enable=False
     )
@@ -57,16 +57,13 @@ def command(
 
     def declare(function: Function) -> Function:
         declared = _with_json(function) if data else function
-        app.command(name, cls=Command, help=_flowing(function), epilog=examples(lines), **options)(declared)
+        # Without the line ends of the docstring, which would break lines on a narrow screen.
+        paragraphs = (inspect.getdoc(function) or "").split("\n\n")
+        text = "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
+        app.command(name, cls=Command, help=text, epilog=examples(lines), **options)(declared)
         return function
 
     return declare
-
-
-def _flowing(function: Function) -> str:
-    """What the docstring says, without its line ends: they would break the lines of every narrower screen."""
-    paragraphs = (inspect.getdoc(function) or "").split("\n\n")
-    return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
 
 
 def want_json(wanted: bool) -> None:

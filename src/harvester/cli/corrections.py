@@ -7,10 +7,9 @@ import typer
 
 from harvester.cli.actor import operator
 from harvester.cli.commands import command, group
-from harvester.cli.option_errors import LARGEST_NUMBER, as_typed
+from harvester.cli.options import LARGEST_NUMBER, as_typed, moment
 from harvester.cli.output import OUT
 from harvester.cli.session import session
-from harvester.cli.timestamps import moment
 from harvester.kernel.errors import InvalidInput
 
 app = group(

@@ -1,4 +1,4 @@
-"""What the exit code tells a script, and how an error becomes one clear line."""
+"""Exit codes, and turning any error into one line."""
 
 import sys
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from harvester.kernel.errors import ConfigError, Conflict, HarvesterError, Inval
 
 
 class Exit(IntEnum):
-    """Every exit code there is; 70 and 78 are those of sysexits.h."""
+    """All exit codes; 70 and 78 are those of sysexits.h."""
 
     OK = 0
     FAILED = 1
@@ -25,18 +25,18 @@ class Exit(IntEnum):
 
 MEANINGS = {
     Exit.OK: "done",
-    Exit.FAILED: "what was asked for failed",
-    Exit.USAGE: "wrong usage",
-    Exit.NOT_FOUND: "no such thing",
-    Exit.CONFLICT: "conflict: the thing is in a state that forbids it",
+    Exit.FAILED: "failed",
+    Exit.USAGE: "invalid arguments",
+    Exit.NOT_FOUND: "not found",
+    Exit.CONFLICT: "conflict: not possible in the current state",
     Exit.HELD: "the run is held and waits for a decision",
     Exit.UNEXPECTED: "unexpected error",
-    Exit.CONFIG: "configuration",
+    Exit.CONFIG: "configuration error",
     Exit.INTERRUPTED: "interrupted",
-    Exit.TERMINATED: "terminated before it was done",
+    Exit.TERMINATED: "terminated by a signal",
 }
 
-#: The first class that fits an error decides.
+#: The first matching class decides.
 _BY_KIND: tuple[tuple[type[HarvesterError], Exit], ...] = (
     (ConfigError, Exit.CONFIG),
     (InvalidInput, Exit.USAGE),
@@ -47,18 +47,18 @@ _BY_KIND: tuple[tuple[type[HarvesterError], Exit], ...] = (
 
 
 class Terminated(BaseException):
-    """SIGTERM or SIGHUP asked a short command to end. No Exception, so that no handler swallows it."""
+    """SIGTERM or SIGHUP ended a command. A BaseException, so that no handler swallows it."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Failure:
-    """An error as a person or a script gets to see it.
+    """An error as it is printed.
 
     Attributes:
         exit_code: for the shell.
         code: stable name, for scripts.
         message: one line.
-        unexpected: Harvester has no name for it, so its traceback may help.
+        unexpected: a bug or an unknown error, so its traceback may help.
     """
 
     exit_code: Exit
@@ -71,30 +71,31 @@ class Failure:
 
 
 def failure_of(error: BaseException) -> Failure:
-    """Name an error. What it says is redacted: it may quote an address with a password."""
+    """Return the failure for an error. Its text is redacted, because it may quote a URL with a password."""
     if isinstance(error, KeyboardInterrupt):
         return Failure(exit_code=Exit.INTERRUPTED, code="INTERRUPTED", message="interrupted")
     if isinstance(error, Terminated):
-        return Failure(exit_code=Exit.TERMINATED, code="TERMINATED", message="ended by a signal")
+        return Failure(exit_code=Exit.TERMINATED, code="TERMINATED", message="terminated by a signal")
     if isinstance(error, HarvesterError):
         exit_code = next(code for kind, code in _BY_KIND if isinstance(error, kind))
         return Failure(exit_code=exit_code, code=error.code, message=one_line(error))
-    return _database_failure(error) or Failure(
-        exit_code=Exit.UNEXPECTED,
-        code="UNEXPECTED",
-        message=f"{type(error).__name__}: {one_line(error)}",
-        unexpected=True,
+    message = one_line(error)
+    for names, text, exit_code, code, template in _DATABASE:
+        if isinstance(error, _database_errors(names)) and text in str(error):
+            return Failure(exit_code=exit_code, code=code, message=template.format(error=message.rstrip(".")))
+    return Failure(
+        exit_code=Exit.UNEXPECTED, code="UNEXPECTED", message=f"{type(error).__name__}: {message}", unexpected=True
     )
 
 
-_NOT_MIGRATED = "The database has not the tables and roles of this version. Run: harvester migrate"
+_NOT_MIGRATED = "The database lacks the tables and roles of this version. Run: harvester migrate"
 _NOT_ALLOWED = (
-    "The database refuses: {said}. Run `harvester migrate` as the owner, and make the application's login a member of "
-    "harvester_app."
+    "The database denied access: {error}. Run `harvester migrate` as the owner, and make the application's login a "
+    "member of harvester_app."
 )
-_NO_ANSWER = "The database does not answer: {said}. `harvester doctor` looks closer."
+_NO_ANSWER = "The database is not reachable: {error}. `harvester doctor` checks why."
 
-#: What a database error means: its classes, words in it, and what to tell. The first that fits decides.
+#: Database errors: classes, a text in the error, exit code, code, and message. The first match decides.
 _DATABASE: tuple[tuple[tuple[str, ...], str, Exit, str, str], ...] = (
     (("ProgrammingError",), "does not exist", Exit.CONFIG, "NOT_MIGRATED", _NOT_MIGRATED),
     (("OperationalError",), 'role "harvester_app" does not exist', Exit.CONFIG, "NOT_MIGRATED", _NOT_MIGRATED),
@@ -103,16 +104,8 @@ _DATABASE: tuple[tuple[tuple[str, ...], str, Exit, str, str], ...] = (
 )
 
 
-def _database_failure(error: BaseException) -> Failure | None:
-    for names, words, exit_code, code, message in _DATABASE:
-        if isinstance(error, _database_errors(*names)) and words in str(error):
-            said = one_line(error).rstrip(".")
-            return Failure(exit_code=exit_code, code=code, message=message.format(said=said))
-    return None
-
-
-def _database_errors(*names: str) -> tuple[type[BaseException], ...]:
-    """Empty while nothing in this process has loaded a database driver."""
+def _database_errors(names: tuple[str, ...]) -> tuple[type[BaseException], ...]:
+    """Return the driver's and Django's classes of these names; none if neither has been imported."""
     modules = [sys.modules.get(name) for name in ("django.db.utils", "psycopg")]
     return tuple(getattr(module, name) for module in modules if module for name in names)
 

@@ -1,4 +1,4 @@
-"""`harvester keys ...`: the keys that seal credentials."""
+"""`harvester keys ...`: the keys that encrypt credentials."""
 
 from typing import Annotated, Any
 
@@ -10,9 +10,9 @@ from harvester.cli.commands import command, group
 from harvester.cli.exit_codes import Exit
 from harvester.cli.output import OUT, stacked, table
 from harvester.cli.session import session
-from harvester.kernel.config import KEY_VARIABLE, Config
+from harvester.kernel.config import KEY_VARIABLE
 
-app = group("keys", "The keys that seal credentials.", ("harvester keys list", "harvester keys rotate"))
+app = group("keys", "The keys that encrypt credentials.", ("harvester keys list", "harvester keys rotate"))
 
 
 @command(
@@ -23,9 +23,9 @@ app = group("keys", "The keys that seal credentials.", ("harvester keys list", "
 )
 def generate(
     *,
-    key_id: Annotated[str, typer.Option("--id", help="Put this id in front, as a ring of several keys needs it.")] = "",
+    key_id: Annotated[str, typer.Option("--id", help="Id to put in front; needed with more than one key.")] = "",
 ) -> None:
-    """Print a new random key. It is kept nowhere: put it into the environment of every process."""
+    """Print a new random key. It is not stored: put it into the environment of every process."""
     from harvester.guards.vault import KeyRing, generate_key
 
     key = generate_key()
@@ -36,72 +36,62 @@ def generate(
 
 @command(app, "list", ("harvester keys list",), data=True)
 def list_keys() -> None:
-    """List the keys by their ids, never the keys themselves, and what each of them has sealed."""
+    """List the ids of the keys, never the keys themselves, and how many credentials each has encrypted."""
     with session() as config:
-        from harvester.guards.vault import key_ring
+        from harvester.guards.vault import KEY_FILE_NAME, key_ring
         from harvester.ops.keys import sealed_by_key
 
         ring, sealed = key_ring(config), sealed_by_key()
         missing = [key_id for key_id in sealed if key_id not in ring.key_ids]
-        keys = [_key(key_id, ring.writing_id, sealed) for key_id in (*ring.key_ids, *missing)]
-        keys = [{**key, "known": key["id"] not in missing} for key in keys]
-        data = {"source": _source(config), "keys": keys}
-        OUT.show(data, lambda: stacked(f"The keys come from {data['source']}.", _table(keys)))
+        keys = [
+            {
+                "id": key_id,
+                "writes": key_id == ring.writing_id,
+                "sealed": sealed.get(key_id, 0),
+                "known": key_id not in missing,
+            }
+            for key_id in (*ring.key_ids, *missing)
+        ]
+        source = KEY_VARIABLE if config.encryption_keys else str(config.home / KEY_FILE_NAME)
+        columns = ("id", "use", "credentials")
+        rows = [(key["id"], _use(key), key["sealed"]) for key in keys]
+        OUT.show(
+            {"source": source, "keys": keys},
+            lambda: stacked(f"The keys come from {source}.", table(columns, rows, right=columns[2:])),
+        )
 
 
 @command(app, "rotate", ("harvester keys rotate",), data=True)
 def rotate() -> None:
-    """Seal every credential anew with the first key of the ring.
+    """Encrypt every credential again with the first key of the ring.
 
-    It may be interrupted and run again. In which order keys are added and dropped, and when processes are restarted,
-    is told in docs/operations.md under Keys.
+    It may be interrupted and run again. docs/operations.md, under Keys, gives the order in which keys are added and
+    removed and processes restarted.
     """
     with session():
         from harvester.ops import keys
 
-        before = keys.sealed_by_key()
-        reached = _with_bar(keys.rotate(operator()), sum(before.values()))
-        data = {"rewritten": reached.rewritten, "left": reached.left, "unreadable": dict(reached.unreadable)}
-        OUT.show(data, lambda: _outcome(reached))
-        if reached.left:
+        total = sum(keys.sealed_by_key().values())
+        columns = (TextColumn("encrypting again"), BarColumn(), MofNCompleteColumn())
+        progress: Any = None
+        # The bar goes to stderr; the last step has the final figures.
+        with Progress(*columns, console=OUT.errors, transient=True, disable=OUT.as_json) as bar:
+            task = bar.add_task("", total=total)
+            for progress in keys.rotate(operator()):
+                bar.update(task, completed=total - progress.left)
+        lines = [f"{progress.rewritten} credentials were encrypted again; {progress.left} are left."]
+        lines += [
+            f"{owner} cannot be decrypted ({code}); it was not changed." for owner, code in progress.unreadable.items()
+        ]
+        if progress.busy:
+            lines.append(f"{progress.busy} were in use; run the command again.")
+        data = {"rewritten": progress.rewritten, "left": progress.left, "unreadable": dict(progress.unreadable)}
+        OUT.show(data, lambda: stacked(*lines))
+        if progress.left:
             raise typer.Exit(Exit.FAILED)
-
-
-def _source(config: Config) -> str:
-    from harvester.guards.vault import KEY_FILE_NAME
-
-    return KEY_VARIABLE if config.encryption_keys else str(config.home / KEY_FILE_NAME)
-
-
-def _key(key_id: str, writing_id: str, sealed: dict[str, int]) -> dict[str, Any]:
-    return {"id": key_id, "writes": key_id == writing_id, "sealed": sealed.get(key_id, 0)}
-
-
-def _table(keys: list[dict[str, Any]]) -> Any:
-    rows = [(key["id"], _use(key), key["sealed"]) for key in keys]
-    return table(("id", "use", "credentials sealed with it"), rows, right=("credentials sealed with it",))
 
 
 def _use(key: dict[str, Any]) -> str:
     if not key["known"]:
-        return "MISSING: what it sealed cannot be opened"
-    return "writes and reads" if key["writes"] else "reads"
-
-
-def _with_bar(steps: Any, total: int) -> Any:
-    """The bar goes to stderr; the last step is the answer."""
-    columns = (TextColumn("sealing anew"), BarColumn(), MofNCompleteColumn())
-    reached = None
-    with Progress(*columns, console=OUT.errors, transient=True, disable=OUT.as_json) as bar:
-        task = bar.add_task("", total=total)
-        for reached in steps:
-            bar.update(task, completed=total - reached.left)
-    return reached
-
-
-def _outcome(reached: Any) -> Any:
-    told = [f"{reached.rewritten} credentials were sealed anew; {reached.left} are left."]
-    told += [f"{owner} does not open ({code}); it was left as it is." for owner, code in reached.unreadable.items()]
-    if reached.busy:
-        told.append(f"{reached.busy} were in use; run it again.")
-    return stacked(*told)
+        return "MISSING: its credentials cannot be decrypted"
+    return "encrypts and decrypts" if key["writes"] else "decrypts"

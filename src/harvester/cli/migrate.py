@@ -1,4 +1,4 @@
-"""`harvester migrate`: bring the database's tables to this version."""
+"""`harvester migrate`: apply migrations to the database."""
 
 from typing import Annotated
 
@@ -9,7 +9,7 @@ from harvester.cli.exit_codes import Exit
 from harvester.cli.output import OUT
 from harvester.cli.session import Tables, session
 
-EXAMPLES = ("harvester migrate", "harvester migrate --check    exit code 1 if a migration is missing; changes nothing")
+EXAMPLES = ("harvester migrate", "harvester migrate --check    exit code 1 if migrations are missing; changes nothing")
 
 
 def declare(app: typer.Typer) -> None:
@@ -17,8 +17,10 @@ def declare(app: typer.Typer) -> None:
     command(app, "migrate", EXAMPLES, data=True, rich_help_panel="Set up and look after")(migrate)
 
 
-def migrate(*, check: Annotated[bool, typer.Option("--check", help="Only say what is missing.")] = False) -> None:
-    """Bring the database to this version: role, tables, and what the application may do with them."""
+def migrate(
+    *, check: Annotated[bool, typer.Option("--check", help="Only list the missing migrations.")] = False
+) -> None:
+    """Bring the database to this version: roles, tables and privileges."""
     with session(Tables.ANY):
         from harvester.ops import database
 
@@ -27,7 +29,7 @@ def migrate(*, check: Annotated[bool, typer.Option("--check", help="Only say wha
             database.migrate()
         done = "missing" if check else "applied"
         OUT.show(
-            {done: pending}, lambda: f"{len(pending)} migrations {done}." if pending else "No migration is missing."
+            {done: pending}, lambda: f"{len(pending)} migrations {done}." if pending else "The database is up to date."
         )
         if check and pending:
             raise typer.Exit(Exit.FAILED)

@@ -8,7 +8,7 @@ from harvester.catalog.states import Shown
 from harvester.cli import offer_options as options
 from harvester.cli.commands import command
 from harvester.cli.offers import app
-from harvester.cli.option_errors import as_typed
+from harvester.cli.options import as_typed
 from harvester.cli.output import OUT
 from harvester.cli.session import session
 

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from harvester.cli.actor import operator
 from harvester.cli.commands import command, group
-from harvester.cli.option_errors import LARGEST_NUMBER, as_typed
+from harvester.cli.options import LARGEST_NUMBER, as_typed
 from harvester.cli.output import OUT, table
 from harvester.cli.session import session
 

@@ -1,4 +1,4 @@
-"""What every command that needs the database goes through, in the order in which errors are most useful."""
+"""Settings, logs, database and Django for a command, checked in the order that gives the most useful errors."""
 
 import os
 from collections.abc import Iterator
@@ -12,11 +12,11 @@ from harvester.kernel.errors import ConfigError
 
 
 class Tables(Enum):
-    """What a command needs of the database's tables."""
+    """What a command expects of the database's tables."""
 
-    ANY = "the command brings them about, or looks at what is there"
-    CURRENT = "they must be those of this version"
-    MIGRATED = "they are brought to this version first, if the database is the embedded one"
+    ANY = "not checked"
+    CURRENT = "must be those of this version"
+    MIGRATED = "migrated first if the database is embedded"
 
 
 def read_config() -> Config:
@@ -24,17 +24,17 @@ def read_config() -> Config:
 
 
 def prepare(config: Config, *, service: bool = False, log_stream: TextIO | None = None) -> None:
-    """Logs, and the keys that can be checked before anything is made.
+    """Set up logging, and check the encryption keys before anything is created.
 
-    A service logs what it does. A command says it on stdout, and logs only what is wrong unless asked for more; with
-    --json its error tells that, and a log line beside it would be a second object for whoever reads stderr.
+    A service logs at the configured level. A command logs only warnings unless HARVESTER_LOG_LEVEL is set. With --json
+    it logs even less, because a script expects nothing but the error object on stderr.
     """
     from harvester.guards.logs import configure_logging, log_uncaught
     from harvester.guards.vault import key_ring
 
-    asked = service or os.environ.get("HARVESTER_LOG_LEVEL")
-    least = "critical" if OUT.as_json else "warning"
-    configure_logging(config.log_level if asked else least, config.log_format, stream=log_stream)
+    is_verbose = service or os.environ.get("HARVESTER_LOG_LEVEL")
+    quiet_level = "critical" if OUT.as_json else "warning"
+    configure_logging(config.log_level if is_verbose else quiet_level, config.log_format, stream=log_stream)
     log_uncaught()
     if config.encryption_keys:
         key_ring(config)
@@ -44,20 +44,25 @@ def prepare(config: Config, *, service: bool = False, log_stream: TextIO | None 
 def session(
     tables: Tables = Tables.CURRENT, *, service: bool = False, log_stream: TextIO | None = None
 ) -> Iterator[Config]:
-    """Settings read, logs set up, database held and checked, Django ready."""
+    """Read the settings, set up logs, hold and check the database, and set up Django."""
     config = read_config()
     prepare(config, service=service, log_stream=log_stream)
     with database_of(config):
         set_up_django()
         try:
-            _check_database(config, tables)
+            if tables is Tables.MIGRATED and config.embedded:
+                from harvester.ops.database import migrate
+
+                migrate()
+            elif tables is not Tables.ANY:
+                require_current_tables()
             yield config
         finally:
             close_connections()
 
 
 def database_of(config: Config) -> AbstractContextManager[object]:
-    """Hold the embedded server; an external one holds itself."""
+    """Keep the embedded server running; an external one needs nothing."""
     if not config.embedded:
         return nullcontext()
     from harvester.engine.embedded import Cluster
@@ -66,7 +71,7 @@ def database_of(config: Config) -> AbstractContextManager[object]:
 
 
 def revive_database(config: Config) -> None:
-    """Start the embedded server again if it has died under this process, which goes on holding it."""
+    """Restart the embedded server if it died while this process holds it."""
     import structlog
     from psycopg import conninfo, pq
 
@@ -92,19 +97,8 @@ def close_connections() -> None:
     connections.close_all()
 
 
-def _check_database(config: Config, tables: Tables) -> None:
-    if tables is Tables.ANY:
-        return
-    from harvester.ops.database import migrate
-
-    if tables is Tables.MIGRATED and config.embedded:
-        migrate()
-    else:
-        require_current_tables()
-
-
 def require_redis(config: Config) -> None:
-    """Workers that were told to share rate limits must not begin without them."""
+    """Raise if Redis is configured and not reachable: workers must not start without the shared rate limits."""
     if config.redis_url:
         from harvester.guards.redis_client import ping
 
@@ -112,7 +106,7 @@ def require_redis(config: Config) -> None:
 
 
 def require_current_tables() -> None:
-    """An old table under a new program, or the other way round, is refused before it does harm."""
+    """Raise unless server and tables fit this version."""
     from django.db import connection
 
     from harvester.ops.database import check_server, pending_migrations

@@ -1,0 +1,36 @@
+"""Reading option values, and naming options in errors."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+
+from harvester.kernel.errors import InvalidInput, NotFound
+
+
+def moment(option: str, text: str) -> datetime | None:
+    """Return a date or time in UTC unless it names a time zone, or None for an empty text."""
+    if not text:
+        return None
+    try:
+        parsed = datetime.fromisoformat(text)
+    except ValueError:
+        raise InvalidInput(
+            f"{option}: {text[:40]!r} is not a date or time; write it like 2026-01-31 or 2026-01-31T12:00Z."
+        ) from None
+    return parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)
+
+
+#: The largest id that the database can store.
+LARGEST_NUMBER = 2**63 - 1
+
+
+@contextmanager
+def as_typed(**options: str) -> Iterator[None]:
+    """Replace the field's name at the start of an error by the option's: `most: ...` becomes `--limit: ...`."""
+    try:
+        yield
+    except (InvalidInput, NotFound) as error:
+        field, _, rest = str(error).partition(": ")
+        if not rest or field not in options:
+            raise
+        raise type(error)(f"{options[field]}: {rest}") from None
