@@ -1,4 +1,4 @@
-"""Every address of the API, asked with every scope: the answers are written here, and nothing may be missing."""
+"""Every address of the API with every scope. The expected responses are listed here, and the list is complete."""
 
 import pytest
 from django.test import Client
@@ -12,7 +12,7 @@ from harvester.ops.scopes import MEANINGS, Scope
 
 pytestmark = pytest.mark.django_db
 
-#: Address -> method and the one scope that opens it.
+#: Address -> method and required scope.
 MATRIX = {
     "/api/v1/offers": ("GET", Scope.OFFERS_READ),
     "/api/v1/offers/lookup": ("GET", Scope.OFFERS_READ),
@@ -39,17 +39,17 @@ MATRIX = {
     "/api/v1/jobs/<job_id>/retry": ("POST", Scope.JOBS_OPERATE),
     "/api/v1/jobs/<job_id>/cancel": ("POST", Scope.JOBS_OPERATE),
 }
-#: Open to everybody: the description, its page, and the answers that there is nothing here.
+#: Public: the description, its page, and the addresses that are 404.
 OPEN = {"/api/v1/openapi.json": 200, "/api/v1/docs": 200, "/api/v1/docs.css": 200, "/api/v1/": 404, "/api/": 404}
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 
 
-def test_the_matrix_names_every_address_and_no_other():
+def test_the_matrix_contains_exactly_all_addresses():
     found = [address for address in addresses(get_resolver().url_patterns) if address.startswith("/api/")]
     assert sorted(found) == sorted([*MATRIX, *OPEN])
 
 
-def test_the_description_names_the_same_addresses_and_methods():
+def test_the_description_has_the_same_addresses_and_methods():
     described = {
         (path.replace("{", "<").replace("}", ">"), method.upper())
         for path, methods in api.get_openapi_schema()["paths"].items()
@@ -68,7 +68,7 @@ def concrete(address):
 
 
 @pytest.mark.parametrize("address", MATRIX)
-def test_an_address_opens_to_its_scope_alone(address):
+def test_an_address_requires_its_scope(address):
     method, needed = MATRIX[address]
     path = concrete(address)
     assert refused(Client().generic(method, path)) == (401, "KEY_MISSING")
@@ -81,7 +81,7 @@ def test_an_address_opens_to_its_scope_alone(address):
 
 
 @pytest.mark.parametrize("address", MATRIX)
-def test_an_address_knows_its_method_and_no_other(address):
+def test_an_address_accepts_only_its_method(address):
     application = Application()
     for method in METHODS:
         if method != MATRIX[address][0]:
@@ -91,19 +91,19 @@ def test_an_address_knows_its_method_and_no_other(address):
 
 
 @pytest.mark.parametrize(("address", "status"), OPEN.items())
-def test_what_is_open_tells_nothing_of_the_data(client, address, status):
+def test_public_addresses_reveal_no_data(client, address, status):
     assert client.get(address).status_code == status
 
 
-def test_a_login_opens_nothing(admin_client):
+def test_a_login_is_not_a_key(admin_client):
     assert refused(admin_client.get("/api/v1/offers")) == (401, "KEY_MISSING")
 
 
-def test_a_write_needs_no_token_against_forged_forms():
+def test_a_write_needs_no_csrf_token():
     application = Application()
     application.handler.enforce_csrf_checks = True
     assert refused(application.generic("POST", concrete("/api/v1/feeds/<feed_id>/run")))[0] == 404
 
 
-def test_every_scope_says_what_it_is_for():
+def test_every_scope_has_a_description():
     assert set(MEANINGS) == set(Scope)

@@ -1,4 +1,4 @@
-"""The API keeps what its description says, whatever is sent to it: schemathesis makes up the requests."""
+"""The API conforms to its description for all requests; schemathesis generates them."""
 
 from dataclasses import replace
 from uuid import UUID
@@ -19,8 +19,8 @@ from harvester.kernel.ids import uuid7
 
 SCHEMA = schemathesis.openapi.from_dict(api.get_openapi_schema())
 SCHEMA.app = get_wsgi_application()
-#: Which combinations of parameters make sense (a sort by price needs a currency) is beyond a schema of each of them,
-#: and what answers 404 first does not look at the rest.
+#: A schema cannot say which combinations of parameters are valid (a sort by price needs a currency), and a 404 comes
+#: before other checks.
 LEFT_OUT = [checks.positive_data_acceptance]
 
 
@@ -36,7 +36,7 @@ READY = {
 
 @pytest.fixture
 def known(database, settings):
-    """One of everything, so that requests also meet something; answers the parameters of paths."""
+    """Create one of everything, so that requests also find something; return the parameters of paths."""
     settings.CONFIG = replace(settings.CONFIG, api_rate_per_minute=1_000_000)
     source = catalog.source(is_display_primary=True, expiry_hours=48)
     number = catalog.offer(source)
@@ -72,17 +72,17 @@ def headers():
     phases=[Phase.explicit, Phase.generate],
     suppress_health_check=list(HealthCheck),
 )
-def test_every_answer_is_one_that_the_description_names(case, known, headers):
+def test_every_response_conforms_to_the_description(case, known, headers):
     case.call_and_validate(headers=headers, excluded_checks=LEFT_OUT)
     if case.path_parameters:
-        met = {name: known[name] for name in case.path_parameters}
-        case.path_parameters = met
+        existing = {name: known[name] for name in case.path_parameters}
+        case.path_parameters = existing
         negative = [*LEFT_OUT, checks.negative_data_rejection, checks.unsupported_method, checks.ignored_auth]
         case.call_and_validate(headers=headers, excluded_checks=negative)
 
 
-def test_every_known_thing_is_answered(client, known, headers):
-    """What makes the test above more than a row of 404s."""
+def test_everything_that_exists_is_found(client, known, headers):
+    """Without this, the test above might see only 404s."""
     paths = api.get_openapi_schema()["paths"]
     needed = {"/api/v1/offers/lookup": {"sku": "x"}}
     asked = {

@@ -1,4 +1,4 @@
-"""Feeds, runs and jobs over the API: what operators read, what they set off, and what is refused by which code."""
+"""Feeds, runs and jobs over the API: what operators read and do, and the code of each refusal."""
 
 import base64
 
@@ -22,7 +22,7 @@ def operator(database):
 
 
 def decision(operator, run, **more):
-    """What a client that looked at the run sends back."""
+    """Return the body of a decision by a client that has read the run."""
     return {"expected": operator.read(f"/runs/{run.id}")["expected"], **more}
 
 
@@ -47,7 +47,7 @@ def test_a_feed_shows_how_its_files_are_read(world, operator):
 def test_a_run_can_be_named_by_its_number(world, operator):
     run = world.hold()
     by_number, by_id = operator.read(f"/runs/{run.no}"), operator.read(f"/runs/{run.id}")
-    # What a decision leads to is told for the moment of the request.
+    # The choices are computed at the time of the request.
     assert {**by_number, "choices": None} == {**by_id, "choices": None}
     body = decision(operator, run, reason="not whole")
     assert operator.write(f"/runs/{run.no}/reject", body).status_code == 202
@@ -88,7 +88,7 @@ def test_feeds_are_paged_by_name_and_filtered_by_state(world, operator):
     assert refused(operator.get(f"{BASE}/feeds", {"cursor": first, "status": "DRAFT"})) == (422, "INVALID_CURSOR")
 
 
-def test_a_run_is_asked_for_watched_and_read(world, operator):
+def test_a_run_is_requested_followed_and_read(world, operator):
     world.put(100, 101)
     answer = operator.write(f"/feeds/{world.feed.id}/run")
     assert answer.status_code == 202
@@ -118,10 +118,10 @@ def test_runs_are_paged_newest_first(world, operator):
     assert len(numbers) == 3
     assert rest["next_cursor"] is None
     changed = operator.get(f"{BASE}/runs", {"cursor": page["next_cursor"], "outcome": "PROMOTED"})
-    assert refused(changed) == (422, "INVALID_CURSOR"), "it would leave out the first page of what is asked for now"
+    assert refused(changed) == (422, "INVALID_CURSOR"), "it would skip the first page of this search"
 
 
-def test_a_test_tells_what_it_found_in_its_job(world, operator):
+def test_a_test_reports_its_findings_in_its_job(world, operator):
     world.put(100)
     job = operator.write(f"/feeds/{world.feed.id}/test").json()
     world.work(job["id"])
@@ -129,7 +129,7 @@ def test_a_test_tells_what_it_found_in_its_job(world, operator):
     assert (result["success"], result["rows_valid"]) == (True, 1)
 
 
-def test_what_a_feed_lacks_for_a_test_is_told_field_by_field(world, operator):
+def test_settings_that_a_test_needs_are_reported_by_field(world, operator):
     world.change(host="", username="")
     answer = operator.write(f"/feeds/{world.feed.id}/test")
     assert refused(answer) == (422, "INVALID_SETTINGS")
@@ -142,8 +142,8 @@ def test_a_feed_is_paused_and_resumed_by_the_key(world, operator):
     assert refused(operator.write(f"/feeds/{world.feed.id}/pause")) == (409, "FEED_WRONG_STATUS")
     assert refused(operator.write(f"/feeds/{world.feed.id}/run")) == (409, "FEED_WRONG_STATUS")
     assert operator.write(f"/feeds/{world.feed.id}/resume").json()["status"] == "ENABLED"
-    told = AuditEvent.objects.filter(verb="FEED_STATUS_CHANGED").values_list("actor_kind", "actor_id", "actor_name")
-    assert set(told) == {("key", str(operator.key.pk), operator.key.name)}
+    actors = AuditEvent.objects.filter(verb="FEED_STATUS_CHANGED").values_list("actor_kind", "actor_id", "actor_name")
+    assert set(actors) == {("key", str(operator.key.pk), operator.key.name)}
 
 
 def test_a_held_run_is_approved_with_the_figures_that_were_seen(world, operator):
@@ -158,8 +158,8 @@ def test_a_held_run_is_approved_with_the_figures_that_were_seen(world, operator)
     assert after["disappearing"]["disappear_by"] > before["started_at"]
     assert operator.read(f"/runs/{run.id}")["outcome"] == "APPROVED"
     assert operator.read(f"/runs/{run.id}")["decided_by"] == operator.key.name
-    told = AuditEvent.objects.filter(verb="ACTIVATION_APPROVED").values_list("actor_kind", "actor_id")
-    assert list(told) == [("key", str(operator.key.pk))]
+    actors = AuditEvent.objects.filter(verb="ACTIVATION_APPROVED").values_list("actor_kind", "actor_id")
+    assert list(actors) == [("key", str(operator.key.pk))]
     again = {"expected": {"products_upserted": 3, "products_new": 0, "products_missing": 37, "prices_due": 0}}
     assert refused(operator.write(f"/runs/{run.id}/approve", again)) == (409, "ALREADY_APPROVED")
 
@@ -191,7 +191,7 @@ def test_every_refusal_of_a_decision_has_its_code(world, operator):
     assert refused(operator.write(f"/runs/{run.id}/approve", body)) == (409, "STALE_RUN")
 
 
-def test_a_decision_without_the_figures_is_not_taken(world, operator):
+def test_a_decision_without_the_figures_is_refused(world, operator):
     run = world.hold()
     for body in ({}, {"expected": {}}, {"expected": {"products_upserted": 3}}, [], None):
         assert refused(operator.write(f"/runs/{run.id}/approve", body)) == (422, "INVALID_INPUT")

@@ -1,4 +1,4 @@
-"""API keys: shown once, kept as a hash, ended at once, and every change of them in the audit trail."""
+"""API keys: shown once, stored as a hash, revoked at once, and every change audited."""
 
 from datetime import timedelta
 
@@ -59,13 +59,13 @@ def test_a_name_belongs_to_one_valid_key_at_a_time():
         ("site", ["offers:write"], "scopes"),
     ],
 )
-def test_a_key_that_makes_no_sense_is_not_made(name, scopes, field):
+def test_an_invalid_key_is_not_created(name, scopes, field):
     with pytest.raises(InvalidInput, match=f"^{field}: "):
         api_keys.create(ADMIN, name, scopes)
     assert not ApiKey.objects.exists()
 
 
-def test_an_end_in_the_past_is_refused():
+def test_an_expiry_in_the_past_is_refused():
     with pytest.raises(InvalidInput, match="future"):
         api_keys.create(ADMIN, "site", ["offers:read"], expires_at=timezone.now() - timedelta(seconds=1))
 
@@ -79,7 +79,7 @@ def test_a_key_is_revoked_once():
         api_keys.find("nobody")
 
 
-def test_a_revoked_or_expired_key_is_refused_at_once_and_told_why():
+def test_a_revoked_or_expired_key_is_refused_at_once_with_the_reason():
     application = Application()
     assert application.get("/api/v1/offers").status_code == 200
     ApiKey.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
@@ -100,7 +100,7 @@ def test_a_revoked_or_expired_key_is_refused_at_once_and_told_why():
         ("Bearer \x00", "KEY_INVALID"),
     ],
 )
-def test_whoever_shows_no_valid_key_is_challenged(client, header, code):
+def test_a_request_without_a_valid_key_is_challenged(client, header, code):
     answer = client.get("/api/v1/offers", headers={"Authorization": header})
     assert refused(answer) == (401, code)
     assert answer.headers["WWW-Authenticate"].startswith("Bearer")

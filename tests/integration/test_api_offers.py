@@ -1,4 +1,4 @@
-"""Offers over the API: what consumers see and nothing else, found, sorted and paged."""
+"""Offers over the API: only those that consumers see, filtered, sorted and paged."""
 
 import datetime as dt
 
@@ -39,7 +39,7 @@ def titles(found):
     return [offer["title"] for offer in found["items"]]
 
 
-def test_an_offer_says_everything_a_consumer_needs(application, shop):
+def test_an_offer_has_everything_a_consumer_needs(application, shop):
     number = put(shop, "Red hammer", "19.9", brand="Acme", category="Tools", sku="H1", gtin="4006381333931")
     [offer] = application.read("/offers")["items"]
     assert offer["id"] == f"{shop.pk}.{number}"
@@ -67,7 +67,7 @@ def test_the_tracking_link_follows_the_template_of_the_source(application, shop)
 
 
 @pytest.mark.parametrize("hidden", ["not shown", "expired"])
-def test_what_consumers_do_not_see_is_not_found_by_its_id_either(application, shop, hidden):
+def test_an_offer_that_consumers_do_not_see_is_not_found_by_id(application, shop, hidden):
     number = put(shop, "Hammer", "5")
     if hidden == "not shown":
         catalog.source(shop.retailer, is_display_primary=True)
@@ -96,7 +96,7 @@ def test_what_consumers_do_not_see_is_not_found_by_its_id_either(application, sh
         ({"currency": "EUR"}, []),
     ],
 )
-def test_filters_and_sorts_find_what_they_say(application, shop, parameters, found):
+def test_filters_and_sorts(application, shop, parameters, found):
     put(shop, "Red hammer", "5", brand="Acme", category="Hammers")
     put(shop, "Red saw", "15", brand="Acme", category="Saws")
     put(shop, "Blue saw", "25", brand="Other", category="Saws")
@@ -104,7 +104,7 @@ def test_filters_and_sorts_find_what_they_say(application, shop, parameters, fou
 
 
 @pytest.mark.parametrize("named", ["acme", "ACME", "acme.example"])
-def test_a_retailer_and_a_source_can_be_named_by_their_slugs(application, named):
+def test_a_retailer_and_a_source_can_be_given_by_slug(application, named):
     seller = catalog.retailer("Acme", domain="acme.example")
     shop = catalog.source(seller, kind="DIRECT", name="Acme & Söhne (US)")
     other = catalog.source(kind="DIRECT")
@@ -119,7 +119,7 @@ def test_a_retailer_and_a_source_can_be_named_by_their_slugs(application, named)
         assert [error["field"] for error in answer.json()["errors"]] == [field]
 
 
-def test_a_slug_that_several_have_is_refused_rather_than_guessed(application):
+def test_an_ambiguous_slug_is_refused(application):
     for name in ("Acme Co", "Acme-Co"):
         catalog.retailer(name)
     answer = application.get("/api/v1/offers", {"retailer": "acme-co"})
@@ -193,13 +193,13 @@ def test_offers_are_looked_up_by_number(application, shop):
 @pytest.mark.parametrize(
     "parameters", [{}, {"sku": "a", "gtin": "4006381333931"}, {"gtin": "4006381333930"}, {"gtin": "hammer"}]
 )
-def test_a_lookup_needs_one_number_that_can_be_one(application, parameters):
+def test_a_lookup_needs_exactly_one_valid_number(application, parameters):
     answer = application.get("/api/v1/offers/lookup", parameters)
     assert refused(answer) == (422, "INVALID_INPUT")
     assert [error["field"] for error in answer.json()["errors"]] == ["gtin"]
 
 
-def test_a_retailer_and_a_source_can_be_asked_for(application, shop):
+def test_offers_are_filtered_by_retailer_and_source(application, shop):
     other = catalog.source(kind="DIRECT")
     put(shop, "Mine", "5"), put(other, "Theirs", "5")
     assert titles(application.read("/offers", retailer=str(shop.retailer_id))) == ["Mine"]
@@ -212,7 +212,7 @@ def test_a_retailer_and_a_source_can_be_asked_for(application, shop):
 )
 def test_following_the_cursors_gives_every_offer_once_in_order(application, shop, order):
     for number in range(11):
-        # Equal prices and equal ranks must neither repeat nor vanish at the edge of a page.
+        # Offers of equal price or rank must neither repeat nor be lost at the edge of a page.
         put(shop, f"thing {'thing ' * (number % 3)}{number}", str(5 + number // 4))
     wanted = {**order, "currency": "USD"}
     whole = titles(application.read("/offers", **wanted))
@@ -225,7 +225,7 @@ def test_following_the_cursors_gives_every_offer_once_in_order(application, shop
     assert pages == 4
 
 
-def test_a_page_that_ends_with_the_last_offer_has_no_next(application, shop):
+def test_a_page_that_ends_with_the_last_offer_has_no_cursor(application, shop):
     put(shop, "a", "5"), put(shop, "b", "5")
     assert application.read("/offers", page_size=2)["next_cursor"] is None
 
@@ -241,7 +241,7 @@ def test_a_cursor_of_another_search_is_refused(application, shop, other):
 
 
 @pytest.mark.parametrize("rank", ["1E+38", "-1E+400", "1E-400", "NaN", "Infinity"])
-def test_a_cursor_whose_rank_no_search_has_is_refused(application, shop, rank):
+def test_a_cursor_with_an_impossible_rank_is_refused(application, shop, rank):
     put(shop, "red shirt", "5"), put(shop, "blue shirt", "6")
     wanted = {"q": "shirt", "page_size": 1}
     mark, _, product = cursors.decode(application.read("/offers", **wanted)["next_cursor"], str, str, int)
@@ -250,7 +250,7 @@ def test_a_cursor_whose_rank_no_search_has_is_refused(application, shop, rank):
 
 
 @pytest.mark.parametrize(
-    ("parameters", "code", "told"),
+    ("parameters", "code", "field"),
     [
         ({"sort": "price"}, "INVALID_INPUT", "currency"),
         ({"sort": "relevance"}, "INVALID_INPUT", "text"),
@@ -273,16 +273,16 @@ def test_a_cursor_whose_rank_no_search_has_is_refused(application, shop, rank):
         ({"cursor": "WyJwcmljZSIsIjIuNSIsMl0"}, "INVALID_CURSOR", "cursor"),
     ],
 )
-def test_what_cannot_be_answered_is_refused_with_the_field(application, parameters, code, told):
+def test_an_invalid_search_is_refused_with_the_field(application, parameters, code, field):
     answer = application.get("/api/v1/offers", parameters)
     assert refused(answer) == (422, code)
-    assert told in answer.json()["detail"]
+    assert field in answer.json()["detail"]
 
 
 @pytest.mark.parametrize(
     ("field", "value"), [("q", "!!!"), ("min_price", "5"), ("max_price", "5"), ("currency", "ABC")]
 )
-def test_a_refusal_calls_the_field_by_the_name_of_the_parameter(application, field, value):
+def test_an_error_names_the_parameter(application, field, value):
     [wrong] = application.get("/api/v1/offers", {field: value}).json()["errors"]
     assert wrong["field"] == field
 

@@ -1,4 +1,4 @@
-"""The pages about the API say what the API does."""
+"""The pages about the API match the API."""
 
 import re
 from pathlib import Path
@@ -12,12 +12,11 @@ from harvester.kernel.errors import Conflict
 DOCS = Path(__file__).parents[2] / "docs"
 
 
-def test_the_reference_is_what_the_api_says_of_itself():
-    told = "make api-reference"
-    assert (DOCS / "api-reference.md").read_text() == markdown(api.get_openapi_schema()), f"stale; run: {told}"
+def test_the_reference_is_up_to_date():
+    assert (DOCS / "api-reference.md").read_text() == markdown(api.get_openapi_schema()), "run make api-reference"
 
 
-def test_the_guide_has_every_code_of_a_refused_decision():
+def test_the_guide_lists_every_code_of_a_refused_decision():
     guide = (DOCS / "how-to" / "use-the-api.md").read_text()
     codes = {kind.code for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, Conflict)}
     assert codes - {Conflict.code} <= set(re.findall(r"`([A-Z_]+)`", guide))
@@ -27,7 +26,7 @@ def test_every_field_and_parameter_of_the_reference_has_a_type():
     assert "anything" not in markdown(api.get_openapi_schema()).replace("| `result` | anything |", "")
 
 
-def test_the_page_of_the_reference_names_everything_and_asks_nothing_from_elsewhere(client):
+def test_the_page_of_the_reference_is_complete_and_loads_nothing_from_other_servers(client):
     answer = client.get("/api/v1/docs")
     page = answer.content.decode()
     assert answer.headers["Content-Type"].startswith("text/html")
@@ -48,7 +47,7 @@ def test_the_page_of_the_reference_names_everything_and_asks_nothing_from_elsewh
     assert b"@import" not in style.content
 
 
-def test_the_page_escapes_what_the_description_says():
+def test_the_page_escapes_descriptions():
     schema = {"paths": {"/x": {"get": {**_OPERATION, "description": "<b> & `a|b`"}}}, "components": {"schemas": {}}}
     assert "&lt;b&gt; &amp; <code>a|b</code>" in page_of(schema)
 

@@ -1,4 +1,4 @@
-"""What holds for every request to the API: entity tags, writes done once, limits, errors without their inside."""
+"""All requests to the API: entity tags, idempotent writes, limits, errors without internals."""
 
 import threading
 from dataclasses import replace
@@ -58,7 +58,7 @@ def test_every_answer_has_a_request_id_of_its_own_that_the_problem_and_the_log_r
     assert line["request_id"] == answer.headers["X-Request-Id"] == answer.json()["request_id"]
 
 
-def test_who_has_it_already_gets_no_body(application):
+def test_an_unchanged_response_has_no_body(application):
     first = application.get(f"{BASE}/offers")
     tag = first.headers["ETag"]
     for known in (tag, f'"other", W/{tag}', "*"):
@@ -105,7 +105,7 @@ def test_a_refused_write_may_be_tried_again_under_its_key(world, application):
     assert application.write(run_path(world), None, **retry).status_code == 202
 
 
-def test_two_writes_at_the_same_moment_under_one_key_are_one(world, application):
+def test_two_writes_at_the_same_time_under_one_key_are_one(world, application):
     answers = []
     barrier = threading.Barrier(2)
 
@@ -128,7 +128,7 @@ def test_two_writes_at_the_same_moment_under_one_key_are_one(world, application)
     assert jobs() == 1
 
 
-def test_answers_are_forgotten_after_a_day(world, application):
+def test_answers_are_deleted_after_a_day(world, application):
     retry = {"Idempotency-Key": "order-1"}
     application.write(run_path(world), None, **retry)
     with connection.cursor() as cursor:
@@ -146,7 +146,7 @@ def test_an_odd_idempotency_key_is_refused(world, application, key):
     assert jobs() == 0
 
 
-def test_a_key_that_asks_too_often_is_told_when_to_come_back(application, settings):
+def test_a_key_over_its_rate_limit_gets_the_time_to_wait(application, settings):
     settings.CONFIG = replace(settings.CONFIG, api_rate_per_minute=4)
     assert application.get(f"{BASE}/offers").headers["RateLimit-Remaining"] == "0"
     answer = application.get(f"{BASE}/offers")
@@ -156,13 +156,13 @@ def test_a_key_that_asks_too_often_is_told_when_to_come_back(application, settin
 
 
 @pytest.fixture
-def nothing_comes_back(monkeypatch):
-    """However slow the machine is, no refused request is forgiven while a test counts them."""
+def no_recovery(monkeypatch):
+    """The limit of refused requests does not recover during a test, however slow the machine is."""
     monkeypatch.setattr(keys, "WRONG_KEYS", replace(WRONG_KEYS, seconds=86_400.0))
 
 
-@pytest.mark.usefixtures("nothing_comes_back")
-def test_an_address_with_many_wrong_keys_is_told_to_wait_and_a_valid_key_from_there_is_not(application):
+@pytest.mark.usefixtures("no_recovery")
+def test_an_address_with_many_wrong_keys_has_to_wait_but_its_valid_keys_do_not(application):
     stranger = Application(token="hvk_" + "x" * 43)
     for _ in range(WRONG_KEYS.burst):
         assert refused(stranger.get(f"{BASE}/offers")) == (401, "KEY_INVALID")
@@ -173,15 +173,15 @@ def test_an_address_with_many_wrong_keys_is_told_to_wait_and_a_valid_key_from_th
     assert application.get(f"{BASE}/offers").status_code == 200
 
 
-@pytest.mark.usefixtures("nothing_comes_back")
-def test_addresses_of_one_network_of_ipv6_count_as_one(database):
+@pytest.mark.usefixtures("no_recovery")
+def test_addresses_of_one_ipv6_network_count_as_one(database):
     stranger = Application(token="no key at all")
     asked = [stranger.get(f"{BASE}/feeds", REMOTE_ADDR=f"2001:db8::{number:x}") for number in range(1, 32)]
     assert [answer.status_code for answer in asked] == [401] * 30 + [429]
     assert refused(stranger.get(f"{BASE}/feeds", REMOTE_ADDR="2001:db8:0:1::1"))[0] == 401
 
 
-def test_a_read_that_takes_too_long_is_stopped_and_told(application, client, monkeypatch, settings):
+def test_a_read_that_takes_too_long_is_stopped_and_reported(application, client, monkeypatch, settings):
     usual = settings.CONFIG
     settings.CONFIG = replace(usual, api_read_seconds=0.2)
 
@@ -197,7 +197,7 @@ def test_a_read_that_takes_too_long_is_stopped_and_told(application, client, mon
     client.get("/healthz")
     with connection.cursor() as cursor:
         cursor.execute("SHOW statement_timeout")
-        assert cursor.fetchone() == ("0",), "whoever comes next may take their time"
+        assert cursor.fetchone() == ("0",), "the next request has no limit"
     assert application.get(f"{BASE}/feeds").status_code == 200
 
 
@@ -244,7 +244,7 @@ def test_wrong_addresses_and_methods_are_problems_too(application, method, path,
     assert status != 405 or answer.headers["Allow"]
 
 
-def test_a_body_that_is_no_json_or_too_large_is_refused(world, application):
+def test_an_invalid_or_too_large_body_is_refused(world, application):
     path = f"{BASE}/runs/{world.feed.id}/approve"
     for body in ("{", "\xff", "[" * 5000):
         assert refused(application.post(path, body, content_type="application/json")) == (400, "BAD_REQUEST")
@@ -261,11 +261,11 @@ def test_another_host_is_refused(application):
 @pytest.mark.parametrize(
     ("error", "expected"),
     [
-        (RuntimeError("the inside is blue"), (500, "INTERNAL_ERROR")),
+        (RuntimeError("an internal detail: blue"), (500, "INTERNAL_ERROR")),
         (OperationalError("gone"), (503, "DATABASE_UNAVAILABLE")),
     ],
 )
-def test_what_breaks_inside_is_logged_and_not_told(application, monkeypatch, settings, error, expected):
+def test_an_internal_error_is_logged_and_not_shown(application, monkeypatch, settings, error, expected):
     settings.DEBUG = True
 
     def broken(*_args, **_kwargs) -> HttpResponse:
@@ -274,8 +274,8 @@ def test_what_breaks_inside_is_logged_and_not_told(application, monkeypatch, set
     monkeypatch.setattr(offers_module.search, "search", broken)
     with logged() as lines:
         answer = application.get(f"{BASE}/offers")
-        told = [line for line in lines() if line["event"] == "API_REQUEST_FAILED"]
+        failures = [line for line in lines() if line["event"] == "API_REQUEST_FAILED"]
     assert refused(answer) == expected
     assert b"blue" not in answer.content
     assert b"Traceback" not in answer.content
-    assert bool(told) == (expected[0] == 500)
+    assert bool(failures) == (expected[0] == 500)

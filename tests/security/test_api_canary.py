@@ -28,10 +28,10 @@ def test_no_answer_has_a_credential_and_nothing_stored_has_a_key(database, setti
         bodies += _read_everything(application, world)
         monkeypatch.setattr(offers.search, "search", _careless(application.token))
         bodies.append(application.get("/api/v1/offers").content)
-        told = b"".join(bodies).decode() + "\n".join(map(str, lines()))
-        assert "API_REQUEST_FAILED" in told
+        output = b"".join(bodies).decode() + "\n".join(map(str, lines()))
+        assert "API_REQUEST_FAILED" in output
         for secret in (CANARY, application.token[12:]):
-            assert secret not in told
+            assert secret not in output
             assert secret not in everything_stored()
 
 

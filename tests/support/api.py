@@ -16,12 +16,12 @@ _numbers = itertools.count(1)
 
 
 def make_key(*scopes: Scope, **options: Any) -> tuple[ApiKey, str]:
-    """A key with these scopes, or with all of them."""
+    """Create a key with these scopes, or with all of them."""
     return api_keys.create(ADMIN, f"application {next(_numbers)}", scopes or list(Scope), **options)
 
 
 def stored_key(**fields: Any) -> ApiKey:
-    """A key that stands there without anybody having made it."""
+    """Create the row of a key, without an audit event."""
     number = next(_numbers)
     known = {"name": f"stored {number}", "prefix": f"hvk_{number:08}", "token_hash": f"{number:064}"}
     return ApiKey.objects.create(**{**known, "scopes": [Scope.OFFERS_READ], "created_by": "test", **fields})
@@ -38,20 +38,20 @@ class Application(Client):
         super().__init__(headers={"Authorization": f"Bearer {token}"})
 
     def read(self, path: str, **parameters: Any) -> Any:
-        """What a read that must succeed answers."""
+        """Return the content of a read that must succeed."""
         answer = self.get(BASE + path, parameters)
         assert answer.status_code == 200, answer.content
         return answer.json()
 
     def write(self, path: str, body: Any = None, **headers: str) -> Any:
-        """The answer to a write."""
+        """Return the response to a write."""
         return self.post(BASE + path, body, content_type="application/json", headers=headers)
 
 
 def refused(answer: Any) -> tuple[int, str]:
-    """Status and code of an answer that must be a problem."""
+    """Return status and code of a response that must be a problem."""
     assert answer.headers["Content-Type"] == "application/problem+json", answer.content
-    told = answer.json()
-    assert told["status"] == answer.status_code
-    assert told["detail"]
-    return answer.status_code, told["code"]
+    problem = answer.json()
+    assert problem["status"] == answer.status_code
+    assert problem["detail"]
+    return answer.status_code, problem["code"]

@@ -1,4 +1,4 @@
-"""What a search can be narrowed by: retailers, sources, brands and categories."""
+"""Names that searches filter by: retailers, sources, brands and categories."""
 
 from typing import Annotated
 from uuid import UUID
@@ -9,7 +9,7 @@ from pydantic import Field
 
 from harvester.api import cursors, responses
 from harvester.api.keys import BearerKey
-from harvester.api.offers import PRINTABLE, narrowed_to
+from harvester.api.offers import PRINTABLE, retailer_and_source
 from harvester.api.schemas import Filters, Names, NameUsed, Retailer, Retailers, Source, Sources
 from harvester.catalog import facets, search_query
 from harvester.ops.scopes import Scope
@@ -19,35 +19,37 @@ router = Router(tags=["names"], auth=BearerKey(Scope.OFFERS_READ))
 Slug = Annotated[str, Field(max_length=200, pattern=PRINTABLE)]
 
 
-class Paged(Filters):
-    """Which page."""
+class PageFilters(Filters):
+    """The page to return."""
 
-    cursor: str = Field("", max_length=8 * cursors.LONGEST, description="`next_cursor` of the page before")
+    cursor: str = Field("", max_length=8 * cursors.LONGEST, description="`next_cursor` of the previous page")
     page_size: int = Field(50, ge=1, le=search_query.LARGEST_PAGE)
 
 
-class SourceFilters(Paged):
-    """Which sources."""
+class SourceFilters(PageFilters):
+    """The sources to list."""
 
-    retailer: Slug = Field("", description="only of this retailer, by id, slug or domain")
+    retailer: Slug = Field("", description="only this retailer, by id, slug or domain")
 
 
 class NameFilters(SourceFilters):
-    """Which brands or categories."""
+    """The brands or categories to list."""
 
-    source: Slug = Field("", description="only of this source, by id or slug")
+    source: Slug = Field("", description="only this source, by id or slug")
 
 
 @router.get("/retailers", response=Retailers, operation_id="list_retailers", summary="List retailers")
-def list_retailers(request: HttpRequest, filters: Query[Paged]) -> HttpResponse:
-    """Retailers in the order of their names."""
+def list_retailers(request: HttpRequest, filters: Query[PageFilters]) -> HttpResponse:
+    """Retailers, sorted by name."""
     after = None
     if filters.cursor:
-        name, _, number = cursors.text(filters.cursor, filters).rpartition("\n")
-        after = (name, str(_uuid(number)))
+        name, _, retailer_id = cursors.text(filters.cursor, filters).rpartition("\n")
+        try:
+            after = (name, str(UUID(retailer_id)))
+        except ValueError:
+            raise cursors.invalid() from None
     found = facets.retailers(after=after, most=filters.page_size + 1)
-    shown = found[: filters.page_size]
-    cursor = cursors.after(filters, f"{shown[-1].name}\n{shown[-1].pk}") if len(found) > len(shown) else None
+    shown, cursor = cursors.cut(found, filters, filters.page_size, lambda item: f"{item.name}\n{item.pk}")
     items = [
         Retailer(id=item.pk, slug=facets.slug_of(item.name), name=item.name, domain=item.domain, website=item.website)
         for item in shown
@@ -57,12 +59,11 @@ def list_retailers(request: HttpRequest, filters: Query[Paged]) -> HttpResponse:
 
 @router.get("/sources", response=Sources, operation_id="list_sources", summary="List sources")
 def list_sources(request: HttpRequest, filters: Query[SourceFilters]) -> HttpResponse:
-    """Sources in the order of their names, those that consumers do not see too."""
-    after = cursors.text(filters.cursor, filters) if filters.cursor else ""
-    retailer, _ = narrowed_to(filters.retailer, "")
+    """Sources, sorted by name, including those that consumers do not see."""
+    after = cursors.text(filters.cursor, filters)
+    retailer, _ = retailer_and_source(filters.retailer, "")
     found = facets.sources(retailer=retailer, after=after, most=filters.page_size + 1)
-    shown = found[: filters.page_size]
-    cursor = cursors.after(filters, shown[-1].name) if len(found) > len(shown) else None
+    shown, cursor = cursors.cut(found, filters, filters.page_size, lambda item: item.name)
     items = [
         Source(
             id=item.pk,
@@ -80,28 +81,20 @@ def list_sources(request: HttpRequest, filters: Query[SourceFilters]) -> HttpRes
 
 @router.get("/brands", response=Names, operation_id="list_brands", summary="List brands")
 def list_brands(request: HttpRequest, filters: Query[NameFilters]) -> HttpResponse:
-    """Brands of the offers that consumers see, by name, as of at most ten minutes ago."""
-    return _used(request, "brand", filters)
+    """Brands of the offers that consumers see, sorted by name; up to ten minutes old."""
+    return _list_names(request, "brand", filters)
 
 
 @router.get("/categories", response=Names, operation_id="list_categories", summary="List categories")
 def list_categories(request: HttpRequest, filters: Query[NameFilters]) -> HttpResponse:
-    """Categories of the offers that consumers see, as sources call them, by name, as of at most ten minutes ago."""
-    return _used(request, "category", filters)
+    """Categories of the offers that consumers see, as sources name them, sorted by name; up to ten minutes old."""
+    return _list_names(request, "category", filters)
 
 
-def _used(request: HttpRequest, term: facets.Term, filters: NameFilters) -> HttpResponse:
-    after = cursors.text(filters.cursor, filters) if filters.cursor else ""
-    retailer, source = narrowed_to(filters.retailer, filters.source)
+def _list_names(request: HttpRequest, term: facets.Term, filters: NameFilters) -> HttpResponse:
+    after = cursors.text(filters.cursor, filters)
+    retailer, source = retailer_and_source(filters.retailer, filters.source)
     found = [item for item in facets.used(term, retailer=retailer, source=source) if item.key > after]
-    shown = found[: filters.page_size]
-    cursor = cursors.after(filters, shown[-1].key) if len(found) > len(shown) else None
+    shown, cursor = cursors.cut(found, filters, filters.page_size, lambda item: item.key)
     items = [NameUsed(name=item.name, offers=item.offers) for item in shown]
     return responses.read(request, Names(items=items, next_cursor=cursor))
-
-
-def _uuid(text: str) -> UUID:
-    try:
-        return UUID(text)
-    except ValueError:
-        raise cursors.invalid() from None

@@ -1,4 +1,4 @@
-"""Feeds: what there is, and the verbs of operators."""
+"""Feeds: lists, settings and the actions of operators."""
 
 from collections.abc import Callable
 from typing import Any
@@ -24,6 +24,9 @@ from harvester.ops.scopes import Scope
 router = Router(tags=["feeds"], auth=BearerKey(Scope.FEEDS_READ))
 _OPERATE = BearerKey(Scope.FEEDS_OPERATE)
 
+_SUMMARY = (
+    "id", "source_id", "network", "status", "schedule_hours", "next_run_at", "last_run_at", "consecutive_failures",
+)  # fmt: skip
 _SETTINGS = (
     "transport", "host", "path", "username", "compression", "encoding", "default_currency", "unknown_stock",
     "kept_parameters", "decimal_style", "use_manifest", "accepts_url_identity", "unchanged_means_seen",
@@ -33,22 +36,21 @@ _SETTINGS = (
 
 
 class FeedFilters(Filters):
-    """Which feeds."""
+    """The feeds to list."""
 
     status: FeedStatus | None = Field(None, description="only in this state")
-    cursor: str = Field("", max_length=3 * cursors.LONGEST, description="`next_cursor` of the page before")
+    cursor: str = Field("", max_length=3 * cursors.LONGEST, description="`next_cursor` of the previous page")
     page_size: int = Field(20, ge=1, le=queries.LARGEST_PAGE)
 
 
 @router.get("/feeds", response=Feeds, operation_id="list_feeds", summary="List feeds")
 def list_feeds(request: HttpRequest, filters: Query[FeedFilters]) -> HttpResponse:
-    """Feeds in the order of their names."""
-    after = cursors.text(filters.cursor, filters) if filters.cursor else ""
+    """Feeds, sorted by name."""
+    after = cursors.text(filters.cursor, filters)
     found = queries.feeds(status=filters.status, after=after, most=filters.page_size + 1)
-    shown = found[: filters.page_size]
-    cursor = cursors.after(filters, str(shown[-1])) if len(found) > len(shown) else None
-    seen = exposures([feed.source_id for feed in shown])
-    items = [FeedSummary.model_validate(_summary(feed, seen[feed.source_id])) for feed in shown]
+    shown, cursor = cursors.cut(found, filters, filters.page_size, str)
+    exposure = exposures([feed.source_id for feed in shown])
+    items = [FeedSummary.model_validate(_summary(feed, exposure[feed.source_id])) for feed in shown]
     return responses.read(request, Feeds(items=items, next_cursor=cursor))
 
 
@@ -60,7 +62,7 @@ def get_feed(request: HttpRequest, feed_id: UUID) -> HttpResponse:
 
 @router.post("/feeds/{feed_id}/run", response={202: Job}, operation_id="run_feed", summary="Run a feed", auth=_OPERATE)
 def run_feed(request: HttpRequest, feed_id: UUID) -> HttpResponse:
-    """Run an enabled feed now, or right after the run that is at work; its schedule stays as it is."""
+    """Run an enabled feed now, or right after the run in progress. Its schedule does not change."""
     actor = key_of(request).actor
     return responses.write(request, 202, lambda: enqueued(verbs.run_now(actor, feed_id)))
 
@@ -69,14 +71,14 @@ def run_feed(request: HttpRequest, feed_id: UUID) -> HttpResponse:
     "/feeds/{feed_id}/test", response={202: Job}, operation_id="test_feed", summary="Test a feed", auth=_OPERATE
 )
 def test_feed(request: HttpRequest, feed_id: UUID) -> HttpResponse:
-    """Try a feed on its first rows, whatever state it is in; the job's result tells what was found."""
+    """Test a feed on its first rows, in any state. The findings are in the job's result."""
     actor = key_of(request).actor
     return responses.write(request, 202, lambda: enqueued(verbs.test_run(actor, feed_id)))
 
 
 @router.post("/feeds/{feed_id}/pause", response=Feed, operation_id="pause_feed", summary="Pause a feed", auth=_OPERATE)
 def pause_feed(request: HttpRequest, feed_id: UUID) -> HttpResponse:
-    """Stop an enabled feed until somebody resumes it; a run at work goes on to its end."""
+    """Pause an enabled feed until it is resumed. A run in progress continues."""
     return _switch(request, verbs.pause, feed_id)
 
 
@@ -84,7 +86,7 @@ def pause_feed(request: HttpRequest, feed_id: UUID) -> HttpResponse:
     "/feeds/{feed_id}/resume", response=Feed, operation_id="resume_feed", summary="Resume a feed", auth=_OPERATE
 )
 def resume_feed(request: HttpRequest, feed_id: UUID) -> HttpResponse:
-    """Let a paused feed run again."""
+    """Resume a paused feed."""
     return _switch(request, verbs.resume, feed_id)
 
 
@@ -96,24 +98,24 @@ def resume_feed(request: HttpRequest, feed_id: UUID) -> HttpResponse:
     auth=BearerKey(Scope.FEEDS_ADMIN),
 )
 def retire_feed(request: HttpRequest, feed_id: UUID) -> HttpResponse:
-    """Retire a paused or disabled feed without a held run, for good.
+    """Permanently retire a paused or disabled feed that has no held run.
 
-    It loses its credentials and leaves lists and schedules; its runs and prices stay, and its offers expire as usual.
+    Its credentials are deleted, and it is removed from lists and schedules. Its runs and prices are kept; its offers
+    expire as usual.
     """
     return _switch(request, verbs.retire, feed_id)
 
 
 def feed_shape(feed: models.Feed) -> Feed:
     held = Run.objects.filter(no=feed.source.held_run_no or 0).values_list("id", flat=True).first()
-    settings = {name: getattr(feed, name) for name in _SETTINGS}
-    seen = exposure_of(feed.source_id)
+    exposure = exposure_of(feed.source_id)
     return Feed.model_validate(
         {
-            **_summary(feed, seen),
-            **settings,
-            "offers_expire_at": seen.offers_expire_at,
-            "disappearing_offers": seen.disappearing,
-            "disappear_by": seen.disappear_by,
+            **_summary(feed, exposure),
+            **{name: getattr(feed, name) for name in _SETTINGS},
+            "offers_expire_at": exposure.offers_expire_at,
+            "disappearing_offers": exposure.disappearing,
+            "disappear_by": exposure.disappear_by,
             "port": port_of(feed),
             "credentials": feed.secret_fields,
             "expiry_hours": feed.source.expiry_hours,
@@ -123,11 +125,14 @@ def feed_shape(feed: models.Feed) -> Feed:
     )
 
 
-def _summary(feed: models.Feed, seen: Exposure) -> dict[str, Any]:
-    named = ("id", "source_id", "network", "status", "schedule_hours", "next_run_at", "last_run_at")
-    told = {name: getattr(feed, name) for name in (*named, "consecutive_failures")}
-    visible = {"visible_offers": seen.visible, "not_visible_because": seen.not_visible_because}
-    return {**told, **visible, "name": str(feed), "run_requested_at": feed.manual_run_requested_at}
+def _summary(feed: models.Feed, exposure: Exposure) -> dict[str, Any]:
+    return {
+        **{name: getattr(feed, name) for name in _SUMMARY},
+        "name": str(feed),
+        "run_requested_at": feed.manual_run_requested_at,
+        "visible_offers": exposure.visible,
+        "not_visible_because": exposure.not_visible_because,
+    }
 
 
 def _switch(request: HttpRequest, verb: Callable[[Actor, UUID], models.Feed], feed_id: UUID) -> HttpResponse:

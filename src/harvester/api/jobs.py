@@ -1,4 +1,4 @@
-"""Jobs: how far something is that was asked for."""
+"""Jobs: progress and results of background work."""
 
 from collections.abc import Mapping
 from typing import Annotated
@@ -19,12 +19,15 @@ from harvester.ops.scopes import Scope
 
 router = Router(tags=["jobs"], auth=BearerKey(Scope.JOBS_READ))
 _OPERATE = BearerKey(Scope.JOBS_OPERATE)
+_FIELDS = (
+    "id", "kind", "state", "attempt", "max_attempts", "result", "error", "created_at", "started_at", "finished_at",
+)  # fmt: skip
 JobId = Annotated[int, Path(ge=1, le=HIGHEST)]
 
 
 @router.get("/jobs/{job_id}", response=Job, operation_id="get_job", summary="Get one job")
 def get_job(request: HttpRequest, job_id: JobId) -> HttpResponse:
-    """How far a job is, and what came of it. Ended jobs are kept for some days."""
+    """The progress and the result of a job. Ended jobs are deleted after some days."""
     return responses.read(request, job_shape(job_id))
 
 
@@ -34,8 +37,8 @@ def get_job(request: HttpRequest, job_id: JobId) -> HttpResponse:
 def retry_job(request: HttpRequest, job_id: JobId) -> HttpResponse:
     """Run a failed, cancelled or waiting job again, with all its attempts.
 
-    The answer is the job to follow. The ended job of a feed's run starts a new run of the feed (trigger RETRY) as a new
-    job; if a run is in progress, the new one follows it.
+    The response is the job to follow. Retrying the ended job of a feed run starts a new run of the feed (trigger RETRY)
+    as a new job, after the run in progress if there is one.
     """
     actor = key_of(request).actor
     return responses.write(request, 202, lambda: _at(jobs.retry(actor, job_id)))
@@ -47,7 +50,7 @@ def retry_job(request: HttpRequest, job_id: JobId) -> HttpResponse:
 def cancel_job(request: HttpRequest, job_id: JobId) -> HttpResponse:
     """Stop a job: at once while it waits, at its next check while it runs.
 
-    The run of a feed ends with its job, as FAILED with the code CANCELLED; nothing of it is written.
+    A feed run ends with its job, as FAILED with the code CANCELLED; none of its data is written.
     """
     actor = key_of(request).actor
 
@@ -59,7 +62,7 @@ def cancel_job(request: HttpRequest, job_id: JobId) -> HttpResponse:
 
 
 def enqueued(made: Enqueued) -> tuple[Job, Mapping[str, str]]:
-    """The job that was asked for, and where to look after it."""
+    """Return the new job and the header with its address."""
     return _at(made.job_id)
 
 
@@ -71,9 +74,12 @@ def job_shape(job_id: int) -> Job:
     job = models.Job.objects.filter(pk=job_id).first()
     if job is None:
         raise NotFound(f"There is no job {job_id}; ended jobs are deleted after the retention period.")
-    names = ("id", "kind", "state", "attempt", "max_attempts", "result", "error", "created_at", "started_at")
-    told = {name: getattr(job, name) for name in (*names, "finished_at")}
-    progress = job.progress if isinstance(job.progress, dict) and job.state in OPEN else None
-    about = subjects_of([job_id]).get(job_id)
-    feed = about.name if about else None
-    return Job.model_validate({**told, "feed": feed, "progress": progress, "error_code": job.error_type})
+    subject = subjects_of([job_id]).get(job_id)
+    return Job.model_validate(
+        {
+            **{name: getattr(job, name) for name in _FIELDS},
+            "feed": subject.name if subject else None,
+            "progress": job.progress if isinstance(job.progress, dict) and job.state in OPEN else None,
+            "error_code": job.error_type,
+        }
+    )

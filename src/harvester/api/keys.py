@@ -1,4 +1,4 @@
-"""Who asks: the API key of a request, whether it may, and how often."""
+"""Authentication: the API key of a request, its scopes and its rate limit."""
 
 import math
 from typing import Any
@@ -16,9 +16,9 @@ from harvester.ops.models import ApiKey
 from harvester.ops.scopes import Scope
 
 _CHALLENGE = {"WWW-Authenticate": 'Bearer realm="harvester"'}
-#: The part of a minute's requests that may come at once.
+#: A quarter of a minute's requests may come at once.
 _BURST = 4
-#: Requests with keys that are not valid, for each address. A key is not to be guessed; this spares database and log.
+#: Requests with invalid keys, for each address. Nobody can guess a key; this protects the database and the log.
 WRONG_KEYS = Pace(count=30, seconds=60.0, burst=30)
 
 
@@ -38,64 +38,49 @@ class BearerKey(HttpBearer):
     def authenticate(self, request: HttpRequest, token: str) -> ApiKey:
         key = api_keys.of_token(token)
         if key is None or key.state != "valid":
-            _count_refusal(request)
+            # Valid keys from the same address are not limited: many applications may share one.
+            grant = limits.take(f"api-refused:{client_network(request)}", WRONG_KEYS)
+            if not grant.granted:
+                raise _rate_limited("This address sent too many requests with invalid API keys", grant)
             raise _refusal(key)
-        grant = _take(key)
-        _note_on(request, key, grant)
+        grant = limits.take(f"api:{key.pk}", pace())
+        if not grant.granted:
+            raise _rate_limited(f"The key {key.name!r} exceeded {pace().count} requests per minute", grant)
+        headers = {"RateLimit-Limit": str(pace().count), "RateLimit-Remaining": str(grant.left)}
+        request.rate_headers = headers  # type: ignore[attr-defined]
+        request.auth = key  # type: ignore[attr-defined]
         if self.scope not in key.scopes:
-            detail = f"The key {key.name!r} lacks the scope {self.scope}; an admin makes a key that has it."
+            detail = f"The key {key.name!r} does not have the scope {self.scope}. Ask an admin for a key with it."
             raise Refused(403, "SCOPE_MISSING", detail)
         api_keys.note_use(key)
         return key
 
 
 def key_of(request: HttpRequest) -> ApiKey:
-    """The key that a request was let in by."""
+    """Return the key that authenticated a request."""
     key: ApiKey = request.auth  # type: ignore[attr-defined]
     return key
 
 
 def pace() -> Pace:
-    """How often one key may ask."""
+    """Return the rate limit of each key."""
     rate = settings.CONFIG.api_rate_per_minute
     return Pace(count=rate, seconds=60.0, burst=max(rate // _BURST, 1))
 
 
 def _refusal(key: ApiKey | None) -> Refused:
     if key is None:
-        return Refused(401, "KEY_INVALID", "There is no such API key.", _CHALLENGE)
+        return Refused(401, "KEY_INVALID", "This API key does not exist.", _CHALLENGE)
     code = "KEY_REVOKED" if key.revoked_at else "KEY_EXPIRED"
-    detail = f"The key {key.name!r} is {key.state}; an admin makes a new one."
-    return Refused(401, code, detail, _CHALLENGE)
+    return Refused(401, code, f"The key {key.name!r} is {key.state}. Ask an admin for a new one.", _CHALLENGE)
 
 
-def _count_refusal(request: HttpRequest) -> None:
-    """Valid keys from the same address are let in all the same: many applications may share one."""
-    grant = limits.take(f"api-refused:{client_network(request)}", WRONG_KEYS)
-    if not grant.granted:
-        detail = "Too many requests with API keys that are not valid came from this address"
-        raise _too_often(detail, grant)
-
-
-def _too_often(why: str, grant: Grant) -> Refused:
+def _rate_limited(why: str, grant: Grant) -> Refused:
     seconds = max(math.ceil(grant.wait), 1)
     return Refused(429, "RATE_LIMITED", f"{why}; try again in {seconds} s.", {"Retry-After": str(seconds)})
 
 
-def _take(key: ApiKey) -> Grant:
-    grant = limits.take(f"api:{key.pk}", pace())
-    if grant.granted:
-        return grant
-    raise _too_often(f"The key {key.name!r} asks more often than {pace().count} times a minute", grant)
-
-
-def _note_on(request: HttpRequest, key: ApiKey, grant: Grant) -> None:
-    headers = {"RateLimit-Limit": str(pace().count), "RateLimit-Remaining": str(grant.left)}
-    request.rate_headers = headers  # type: ignore[attr-defined]
-    request.auth = key  # type: ignore[attr-defined]
-
-
 def rate_headers(request: HttpRequest) -> dict[str, str]:
-    """What an answer says about the pace, for a request that was let in."""
+    """Return the rate limit headers of an authenticated request."""
     found: Any = getattr(request, "rate_headers", None)
     return dict(found or {})

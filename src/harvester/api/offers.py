@@ -1,7 +1,8 @@
-"""Offers: what consumers see."""
+"""Offers that consumers see."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
 from typing import Annotated, Any
@@ -24,15 +25,15 @@ from harvester.ops.scopes import Scope
 router = Router(tags=["offers"], auth=BearerKey(Scope.OFFERS_READ))
 
 OfferId = Annotated[str, Path(pattern=OFFER_ID, description="as `id` of an offer")]
-#: In an address `1` and `yes` would be guesses.
+#: Pydantic would also take `1` and `yes`.
 YesOrNo = Annotated[bool, BeforeValidator(lambda text: {"true": True, "false": False}.get(text, text), bool), Strict()]
-#: No NUL: the database has no such text.
+#: Without NUL, which the database cannot store in a text.
 PRINTABLE = "^[^\x00]*$"
-#: What the catalog calls by another name than the parameter has.
+#: Field of the catalog -> parameter, where the names differ.
 _PARAMETERS = {"text": "q", "min_amount": "min_price", "max_amount": "max_price"}
 
 _UNITS = {currency: Decimal(1).scaleb(-digits) for currency, digits in MINOR_UNITS.items()}
-_AS_IT_IS = tuple(
+_COPIED = tuple(
     name
     for name in Offer.model_fields
     if name not in ("id", "product_id", "missing_since", "amount", "original_amount")
@@ -40,10 +41,10 @@ _AS_IT_IS = tuple(
 
 
 class OfferFilters(Filters):
-    """Which offers, and in which order."""
+    """The offers to find, and their order."""
 
     q: str = Field("", max_length=LONGEST_TEXT, pattern=PRINTABLE, description=(
-        'words of title and brand; "two words" stand beside each other, OR means either, a minus leaves a word out'
+        'words of title and brand; "two words" finds a phrase, OR finds either word, a minus excludes a word'
     ))  # fmt: skip
     retailer: str = Field(
         "", max_length=200, pattern=PRINTABLE, description="only this retailer, by id, slug or domain"
@@ -51,7 +52,7 @@ class OfferFilters(Filters):
     source: str = Field("", max_length=200, pattern=PRINTABLE, description="only this source, by id or slug")
     brand: str = Field("", max_length=200, pattern=PRINTABLE, description="only this brand, in any case")
     category: str = Field("", max_length=200, pattern=PRINTABLE, description="only this category, in any case")
-    in_stock: YesOrNo | None = Field(None, description="only what is, or is not, in stock")
+    in_stock: YesOrNo | None = Field(None, description="only offers that are, or are not, in stock")
     currency: str = Field("", pattern="^([A-Z]{3})?$", description="only this currency, ISO 4217")
     min_price: Decimal | None = Field(
         None, ge=0, max_digits=14, decimal_places=4, description="at this price or above; needs `currency`"
@@ -62,18 +63,18 @@ class OfferFilters(Filters):
     sort: Sort | None = Field(
         None, description="`price` and `-price` need `currency`, `relevance` needs `q`; relevance with `q`, else newest"
     )
-    cursor: str = Field("", max_length=cursors.LONGEST, description="`next_cursor` of the page before")
+    cursor: str = Field("", max_length=cursors.LONGEST, description="`next_cursor` of the previous page")
     page_size: int = Field(20, ge=1, le=LARGEST_PAGE)
 
 
 class LookupFilters(Filters):
-    """Which number, and of whom; exactly one number is needed."""
+    """The number to look up. Exactly one of `gtin`, `sku` and `item_id` is required."""
 
     gtin: str = Field(
         "", max_length=40, pattern=PRINTABLE, description="a GTIN, EAN, UPC or ISBN-13, with or without leading zeros"
     )
-    sku: str = Field("", max_length=200, pattern=PRINTABLE, description="the shop's number, exactly")
-    item_id: str = Field("", max_length=200, pattern=PRINTABLE, description="the network's number, exactly")
+    sku: str = Field("", max_length=200, pattern=PRINTABLE, description="the shop's number, exact match")
+    item_id: str = Field("", max_length=200, pattern=PRINTABLE, description="the network's number, exact match")
     retailer: str = Field(
         "", max_length=200, pattern=PRINTABLE, description="only this retailer, by id, slug or domain"
     )
@@ -81,15 +82,15 @@ class LookupFilters(Filters):
 
 
 class HistoryFilters(Filters):
-    """Which part of a history."""
+    """The part of a price history to return."""
 
-    since: AwareDatetime | None = Field(None, description="only from this moment on, with its zone")
-    limit: int = Field(1_000, ge=1, le=history.MOST_POINTS, description="at most this many, the newest")
+    since: AwareDatetime | None = Field(None, description="only from this time on; with a time zone")
+    limit: int = Field(1_000, ge=1, le=history.MOST_POINTS, description="at most this many prices, the newest")
 
 
 @router.get("/offers", response=Offers, operation_id="search_offers", summary="Search offers")
 def search_offers(request: HttpRequest, filters: Query[OfferFilters]) -> HttpResponse:
-    """Offers that consumers see now. Pages are followed by `next_cursor`, with the same parameters."""
+    """Offers that consumers see now. Get the next page with `next_cursor` and the same parameters."""
     query = to_query(filters)
     page = search.search(query)
     cursor = cursors.of_place(query, page.end) if page.has_more and page.end else None
@@ -100,10 +101,10 @@ def search_offers(request: HttpRequest, filters: Query[OfferFilters]) -> HttpRes
 def look_up_offers(request: HttpRequest, filters: Query[LookupFilters]) -> HttpResponse:
     """Offers that consumers see of the products with a GTIN, SKU or item id, the cheapest of each currency first.
 
-    At most 500. Different shops may use the same SKU for different products.
+    At most 500 offers. Different shops may use the same SKU for different products.
     """
-    retailer, source = narrowed_to(filters.retailer, filters.source)
-    with _in_words_of_parameters():
+    retailer, source = retailer_and_source(filters.retailer, filters.source)
+    with _parameter_names():
         found = consumer_offers.offers_by_number(
             gtin=filters.gtin, sku=filters.sku, item_id=filters.item_id, retailer_id=retailer, source_id=source
         )
@@ -120,12 +121,14 @@ def get_offer(request: HttpRequest, offer_id: OfferId) -> HttpResponse:
     "/offers/{offer_id}/history", response=History, operation_id="get_offer_history", summary="Get a price history"
 )
 def get_offer_history(request: HttpRequest, offer_id: OfferId, filters: Query[HistoryFilters]) -> HttpResponse:
-    """How the price of an offer went, as corrections make it read; newest first."""
+    """The price history of an offer after corrections, newest first."""
     source_id, product_id = _parts(offer_id)
     consumer_offers.visible_offer(source_id, product_id)
     since: datetime | None = filters.since
     points = history.price_history(source_id, product_id, since=since, most=filters.limit)
-    return responses.read(request, History(items=[_point_shape(point) for point in points]))
+    names = ("observed_at", "currency", "in_stock", "promotion")
+    items = [PricePoint(**{name: getattr(point, name) for name in names}, **_money(point)) for point in points]
+    return responses.read(request, History(items=items))
 
 
 @router.get(
@@ -135,30 +138,25 @@ def get_offer_history(request: HttpRequest, offer_id: OfferId, filters: Query[Hi
     summary="Compare a product's offers",
 )
 def list_product_offers(request: HttpRequest, product_id: UUID) -> HttpResponse:
-    """The offers of one product across retailers, the cheapest of each currency first; at most 500."""
+    """The offers of one product from all retailers, the cheapest of each currency first; at most 500."""
     found = consumer_offers.offers_of_product(product_id)
     return responses.read(request, {"items": [offer_shape(item) for item in found]})
 
 
 def offer_shape(offer: consumer_offers.Offer) -> dict[str, Any]:
-    """An `Offer`, without the model around it: a page has a hundred, and making models would take most of its time."""
-    known = vars(offer)
+    """Return an `Offer` as a dict: creating models would take most of the time of a page of a hundred."""
+    values = vars(offer)
     return {
         "id": f"{offer.source_id}.{offer.product_id}",
         "product_id": offer.canonical_id,
-        **{name: known[name] for name in _AS_IT_IS},
+        **{name: values[name] for name in _COPIED},
         **_money(offer),
         "missing_since": offer.seen_until,
     }
 
 
-def _point_shape(point: history.PricePoint) -> PricePoint:
-    told = {name: getattr(point, name) for name in ("observed_at", "currency", "in_stock", "promotion")}
-    return PricePoint(**told, **_money(point))
-
-
 def _money(priced: consumer_offers.Offer | history.PricePoint) -> dict[str, Any]:
-    """Amounts with at least the decimals that their currency has."""
+    """Return the amounts with at least as many decimals as their currency has."""
     unit = _UNITS[priced.currency]
     return {
         "amount": _written(priced.amount, unit),
@@ -172,48 +170,39 @@ def _written(amount: Decimal, unit: Decimal) -> Decimal:
 
 
 def to_query(filters: OfferFilters) -> search_query.Query:
-    """What is looked for, in the words of the catalog; what it refuses, in the words of the parameters."""
-    with _in_words_of_parameters():
-        return _query(filters)
+    """Return the query of the catalog. Errors name the parameters."""
+    retailer, source = retailer_and_source(filters.retailer, filters.source)
+    with _parameter_names():
+        query = search_query.Query(
+            text=filters.q,
+            retailer_id=retailer,
+            source_id=source,
+            brand=filters.brand,
+            category=filters.category,
+            in_stock=filters.in_stock,
+            currency=filters.currency,
+            min_amount=filters.min_price,
+            max_amount=filters.max_price,
+            sort=filters.sort,
+            page_size=filters.page_size,
+        )
+        return replace(query, after=cursors.to_place(filters.cursor, query)) if filters.cursor else query
 
 
-def narrowed_to(retailer: str, source: str) -> tuple[UUID | None, UUID | None]:
-    """The ids of a retailer and a source, which may be named by their slugs."""
-    with _in_words_of_parameters():
+def retailer_and_source(retailer: str, source: str) -> tuple[UUID | None, UUID | None]:
+    """Return the ids of a retailer and a source that were given by id, slug or domain."""
+    with _parameter_names():
         return facets.retailer_id(retailer) if retailer else None, facets.source_id(source) if source else None
 
 
 @contextmanager
-def _in_words_of_parameters() -> Iterator[None]:
-    """The catalog refuses a field by its own name for it."""
+def _parameter_names() -> Iterator[None]:
+    """Replace the names of the catalog's fields in errors with those of the parameters."""
     try:
         yield
-    except WrongField:
-        raise
     except InvalidInput as problem:
-        field, _, words = str(problem).partition(": ")
-        raise WrongField(_PARAMETERS.get(field, field), words) from None
-
-
-def _query(filters: OfferFilters) -> search_query.Query:
-    retailer, source = narrowed_to(filters.retailer, filters.source)
-    query = search_query.Query(
-        text=filters.q,
-        retailer_id=retailer,
-        source_id=source,
-        brand=filters.brand,
-        category=filters.category,
-        in_stock=filters.in_stock,
-        currency=filters.currency,
-        min_amount=filters.min_price,
-        max_amount=filters.max_price,
-        sort=filters.sort,
-        page_size=filters.page_size,
-        after=None,
-    )
-    if not filters.cursor:
-        return query
-    return search_query.Query(**{**vars(query), "after": cursors.to_place(filters.cursor, query)})
+        field, _, message = str(problem).partition(": ")
+        raise WrongField(_PARAMETERS.get(field, field), message) from None
 
 
 def _parts(offer_id: str) -> tuple[UUID, int]:

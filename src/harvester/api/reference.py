@@ -1,4 +1,4 @@
-"""The reference, made from the API's description of itself: `docs/api-reference.md`, and a page of the API."""
+"""The API reference, generated from the OpenAPI description: `docs/api-reference.md`, and a page of the API."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -7,26 +7,15 @@ from typing import Any
 
 from harvester.ops.scopes import Scope
 
-_HEAD = """# API reference
+_MARKDOWN_HEAD = """# API reference
 
-Made from the description that the API serves at `/api/v1/openapi.json`; `make api-reference` makes this page anew.
-[How to use it](how-to/use-the-api.md) tells the rest: keys, paging, errors, retries.
-
-## Scopes
+Generated from the description that the API serves at `/api/v1/openapi.json`; run `make api-reference` to update it.
+[How to use the API](how-to/use-the-api.md) explains keys, paging, errors and retries.
 
 """
-#: Answers that every address may give; told once.
-_EVERYWHERE = ("400", "401", "403", "411", "413", "422", "429", "500", "503")
-
-
-def markdown(schema: dict[str, Any]) -> str:
-    """The page of the documentation."""
-    return _HEAD + _reference(schema) + "\n"
-
-
 _PAGE_HEAD = """# API reference
 
-Every request needs an API key, sent as `Authorization: Bearer hvk_...`. For tools the same is at
+Every request needs an API key, sent as `Authorization: Bearer hvk_...`. For tools there is
 [openapi.json](/api/v1/openapi.json).
 
 """
@@ -48,18 +37,26 @@ _PAGE = """<!doctype html>
 </body>
 </html>
 """
+#: Responses that every address may return; listed once.
+_COMMON = ("400", "401", "403", "411", "413", "422", "429", "500", "503")
+_LIMITS = {"minimum": "from {}", "maximum": "to {}", "maxLength": "at most {} characters"}
+
+
+def markdown(schema: dict[str, Any]) -> str:
+    """Return the reference as Markdown, for the documentation."""
+    return _MARKDOWN_HEAD + _reference(schema) + "\n"
 
 
 def page(schema: dict[str, Any]) -> str:
-    """The same as a page of HTML that needs nothing from elsewhere."""
-    blocks = (_PAGE_HEAD + "## Scopes\n\n" + _reference(schema)).split("\n\n")
+    """Return the reference as an HTML page that loads nothing from other servers."""
+    blocks = (_PAGE_HEAD + _reference(schema)).split("\n\n")
     titles = [block.partition(" ")[2] for block in blocks if block.startswith(("## ", "### "))]
     contents = "\n".join(f'<li><a href="#{_anchor(title)}">{escape(title)}</a></li>' for title in titles)
     return _PAGE.format(contents=contents, content="\n".join(_block(block) for block in blocks if block))
 
 
 def _block(text: str) -> str:
-    """One block of the Markdown that this module writes, and of no other."""
+    """Convert one block of the Markdown that this module writes; other Markdown is not supported."""
     if text.startswith("#"):
         marks, _, title = text.partition(" ")
         return f'<h{len(marks)} id="{_anchor(title)}">{escape(title)}</h{len(marks)}>'
@@ -72,9 +69,9 @@ def _block(text: str) -> str:
 
 
 def _inline(text: str) -> str:
-    written = escape(text.replace("\\|", "|"))
-    written = re.sub(r"`([^`]*)`", r"<code>\1</code>", written)
-    return re.sub(r"\[([^\]]*)\]\(((?:#|/)[^)]*)\)", r'<a href="\2">\1</a>', written)
+    html = escape(text.replace("\\|", "|"))
+    html = re.sub(r"`([^`]*)`", r"<code>\1</code>", html)
+    return re.sub(r"\[([^\]]*)\]\(((?:#|/)[^)]*)\)", r'<a href="\2">\1</a>', html)
 
 
 def _anchor(title: str) -> str:
@@ -82,15 +79,26 @@ def _anchor(title: str) -> str:
 
 
 def _reference(schema: dict[str, Any]) -> str:
-    scopes = _table(("scope", "allows to"), ((f"`{scope}`", scope.meaning) for scope in Scope))
-    return "\n\n".join([scopes, *_operations(schema), _everywhere(schema), *_shapes(schema)])
-
-
-def _operations(schema: dict[str, Any]) -> Iterator[str]:
-    yield "## Addresses"
-    for path, methods in schema["paths"].items():
-        for method, operation in methods.items():
-            yield "\n\n".join(_operation(path, method, operation))
+    operations = [
+        (path, method, operation) for path, methods in schema["paths"].items() for method, operation in methods.items()
+    ]
+    common = operations[0][2]["responses"]
+    blocks = ["## Scopes", _table(("scope", "allows to"), ((f"`{scope}`", scope.meaning) for scope in Scope))]
+    blocks.append("## Addresses")
+    for path, method, operation in operations:
+        blocks += _operation(path, method, operation)
+    blocks += ["## Errors", "Every address may return these; each is a [Problem](#problem)."]
+    blocks.append(_table(("status", "meaning"), ((status, common[status]["description"]) for status in _COMMON)))
+    blocks.append("## Shapes")
+    for name, shape in sorted(schema["components"]["schemas"].items()):
+        if "enum" in shape:
+            blocks += [f"### {name}", ", ".join(f"`{value}`" for value in shape["enum"])]
+        elif "properties" in shape:
+            rows = [
+                (f"`{key}`", _type(field), field.get("description", "")) for key, field in shape["properties"].items()
+            ]
+            blocks += [f"### {name}", shape.get("description", ""), _table(("field", "type", "meaning"), rows)]
+    return "\n\n".join(blocks)
 
 
 def _operation(path: str, method: str, operation: dict[str, Any]) -> Iterator[str]:
@@ -102,44 +110,21 @@ def _operation(path: str, method: str, operation: dict[str, Any]) -> Iterator[st
         yield _table(("parameter", "in", "type", "meaning"), (_parameter(item) for item in operation["parameters"]))
     if "requestBody" in operation:
         yield f"Body: {_type(operation['requestBody']['content']['application/json']['schema'])}"
-    answers = {status: told for status, told in operation["responses"].items() if status not in _EVERYWHERE}
-    yield _table(("answer", "meaning"), (_answer(status, told) for status, told in answers.items()))
+    rows = []
+    for status, response in operation["responses"].items():
+        if status not in _COMMON:
+            content = response.get("content", {}).get("application/json")
+            rows.append((status, _type(content["schema"]) if content else response["description"]))
+    yield _table(("status", "response"), rows)
 
 
 def _parameter(item: dict[str, Any]) -> tuple[str, str, str, str]:
     name = f"`{item['name']}`" + (" (required)" if item["required"] and item["in"] != "path" else "")
     schema = item["schema"]
-    rules = [_type(schema), *(words.format(schema[key]) for key, words in _LIMITS.items() if key in schema)]
+    rules = [_type(schema), *(text.format(schema[key]) for key, text in _LIMITS.items() if key in schema)]
     if schema.get("default") not in (None, ""):
         rules.append(f"default {schema['default']}")
     return name, item["in"], ", ".join(rules), item.get("description", "")
-
-
-_LIMITS = {"minimum": "from {}", "maximum": "to {}", "maxLength": "at most {} characters"}
-
-
-def _answer(status: str, told: dict[str, Any]) -> tuple[str, str]:
-    content = told.get("content", {}).get("application/json")
-    return status, _type(content["schema"]) if content else told["description"]
-
-
-def _everywhere(schema: dict[str, Any]) -> str:
-    [operation, *_] = [item for methods in schema["paths"].values() for item in methods.values()]
-    rows = ((status, operation["responses"][status]["description"]) for status in _EVERYWHERE)
-    told = "Every address may also answer these; each is a [Problem](#problem)."
-    return f"## Errors\n\n{told}\n\n{_table(('status', 'meaning'), rows)}"
-
-
-def _shapes(schema: dict[str, Any]) -> Iterator[str]:
-    yield "## Shapes"
-    for name, shape in sorted(schema["components"]["schemas"].items()):
-        if "enum" in shape:
-            yield f"### {name}\n\n{', '.join(f'`{word}`' for word in shape['enum'])}"
-        elif "properties" in shape:
-            rows = [
-                (f"`{field}`", _type(told), told.get("description", "")) for field, told in shape["properties"].items()
-            ]
-            yield f"### {name}\n\n{shape.get('description', '')}\n\n{_table(('field', 'type', 'meaning'), rows)}"
 
 
 def _type(schema: dict[str, Any]) -> str:
@@ -149,7 +134,7 @@ def _type(schema: dict[str, Any]) -> str:
     if "anyOf" in schema:
         return " or ".join(dict.fromkeys(_type(kind) for kind in schema["anyOf"]))
     if "enum" in schema:
-        return " or ".join(f"`{word}`" for word in schema["enum"])
+        return " or ".join(f"`{value}`" for value in schema["enum"])
     if schema.get("type") == "array":
         return f"list of {_type(schema['items'])}"
     if schema.get("type") == "object" and isinstance(schema.get("additionalProperties"), dict):

@@ -1,4 +1,4 @@
-"""How answers go out: JSON with an entity tag for reads, and writes that are done once however often they are sent."""
+"""Responses: JSON with an entity tag for reads, and idempotent writes."""
 
 import hashlib
 import os
@@ -20,20 +20,22 @@ from harvester.ops.idempotency import Answer
 
 MEDIA_TYPE = "application/json"
 FILE_TYPE = "application/octet-stream"
-#: Bytes of a file that are sent at once.
+#: Bytes.
 FILE_BLOCK = 64 * 1024
 IDEMPOTENCY_HEADER = "Idempotency-Key"
 IDEMPOTENCY_PATTERN = "^[A-Za-z0-9_.:-]{1,100}$"
-#: What a client keeps it may show again only after asking, and nobody between may keep it.
+#: Clients must revalidate what they cache, and shared caches may not store it.
 _READ_HEADERS = {"Cache-Control": "private, no-cache", "Vary": "Authorization"}
 
 
 def read(request: HttpRequest, shape: BaseModel | Mapping[str, Any]) -> HttpResponse:
-    """The shape, or 304 if the client has it already."""
+    """Return the shape, or 304 if the client has it already."""
     body = to_json(shape)
     tag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
     headers = {**_READ_HEADERS, **rate_headers(request), "ETag": tag}
-    if _has_it(request, tag):
+    # Weak comparison, as HTTP asks for with If-None-Match.
+    known = {item.removeprefix("W/") for item in parse_etags(request.headers.get("If-None-Match", ""))}
+    if known & {"*", tag}:
         response = HttpResponse(status=304, headers=headers)
         del response.headers["Content-Type"]
         return response
@@ -41,7 +43,7 @@ def read(request: HttpRequest, shape: BaseModel | Mapping[str, Any]) -> HttpResp
 
 
 def file(request: HttpRequest, content: BinaryIO, name: str) -> HttpResponseBase:
-    """Return a file as it is, to be saved and never shown: what is in it is somebody else's."""
+    """Return a file as a download. Browsers must not render it: its content is not ours."""
     headers = {"Cache-Control": "no-store", "Content-Security-Policy": "sandbox; default-src 'none'"}
     headers |= {"X-Content-Type-Options": "nosniff", **rate_headers(request)}
     headers |= {"Content-Length": str(os.fstat(content.fileno()).st_size)}
@@ -50,7 +52,7 @@ def file(request: HttpRequest, content: BinaryIO, name: str) -> HttpResponseBase
 
 
 class _Blocks:
-    """The blocks of a file, which is closed behind the last one, or with the answer."""
+    """The blocks of a file, which is closed after the last one, or with the response."""
 
     def __init__(self, content: BinaryIO) -> None:
         self._content = content
@@ -65,20 +67,21 @@ class _Blocks:
 
 
 def write(request: HttpRequest, status: int, act: Callable[[], tuple[BaseModel, Mapping[str, str]]]) -> HttpResponse:
-    """Do it, or, if it was done under the same Idempotency-Key, answer what was answered then."""
+    """Call `act`, or return the first response if this Idempotency-Key was used before."""
     given = request.headers.get(IDEMPOTENCY_HEADER)
     if given is None:
         return _sent(request, _act(status, act))
     if not re.fullmatch(IDEMPOTENCY_PATTERN, given):
-        allowed = "allowed are 1 to 100 letters, digits and _ . : -"
-        raise Refused(422, "INVALID_INPUT", f"{IDEMPOTENCY_HEADER}: {allowed}.")
+        detail = f"{IDEMPOTENCY_HEADER}: use 1 to 100 letters, digits and _ . : -"
+        raise Refused(422, "INVALID_INPUT", f"{detail}.")
     owner = key_of(request).pk
+    content = b"\n".join([(request.method or "").encode(), request.get_full_path().encode(), request.body])
     with transaction.atomic():
-        known = idempotency.claim(owner, given, _fingerprint(request))
-        answer = known or _act(status, act)
-        if known is None:
+        stored = idempotency.claim(owner, given, hashlib.sha256(content).hexdigest())
+        answer = stored or _act(status, act)
+        if stored is None:
             idempotency.keep(owner, given, answer)
-    return _sent(request, answer, replayed=known is not None)
+    return _sent(request, answer, replayed=stored is not None)
 
 
 def _act(status: int, act: Callable[[], tuple[BaseModel, Mapping[str, str]]]) -> Answer:
@@ -91,14 +94,3 @@ def _sent(request: HttpRequest, answer: Answer, *, replayed: bool = False) -> Ht
     if replayed:
         headers["Idempotency-Replayed"] = "true"
     return HttpResponse(answer.body, status=answer.status, content_type=MEDIA_TYPE, headers=headers)
-
-
-def _has_it(request: HttpRequest, tag: str) -> bool:
-    """By weak comparison, as a condition on a read asks for."""
-    known = parse_etags(request.headers.get("If-None-Match", ""))
-    return "*" in known or tag in {item.removeprefix("W/") for item in known}
-
-
-def _fingerprint(request: HttpRequest) -> str:
-    told = b"\n".join([(request.method or "").encode(), request.get_full_path().encode(), request.body])
-    return hashlib.sha256(told).hexdigest()

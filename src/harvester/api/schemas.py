@@ -1,4 +1,4 @@
-"""What goes in and out of the API. Every field says what it is: the reference is made from this."""
+"""The shapes of requests and responses. The reference is generated from their descriptions."""
 
 from datetime import datetime
 from decimal import Decimal
@@ -12,7 +12,7 @@ from harvester.engine.states import JobState
 from harvester.feeds.states import FeedStatus, Trigger
 from harvester.kernel.text import LONGEST_REASON
 
-#: The source's UUID, a dot, and the number of the product there.
+#: The source's UUID, a dot, and the number of its product.
 OFFER_ID = r"^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\.[1-9][0-9]{0,17}$"
 HIGHEST = 2**63 - 1
 
@@ -20,7 +20,7 @@ Amount = Annotated[Decimal, Field(description="a decimal number as text, in the 
 
 
 class Filters(BaseModel):
-    """Parameters of an address. A misspelt one is refused: it would be ignored otherwise, and find too much."""
+    """Parameters of an address. Unknown ones are refused: a misspelled filter that is ignored finds too much."""
 
     @model_validator(mode="before")
     @classmethod
@@ -29,43 +29,43 @@ class Filters(BaseModel):
         known = {field.alias or name for name, field in cls.model_fields.items()}
         for name in request.GET if request is not None else ():
             if name not in known:
-                raise ValueError(f"there is no parameter {name[:40]!r}; there are {', '.join(sorted(known))}")
+                raise ValueError(f"unknown parameter {name[:40]!r}; known are {', '.join(sorted(known))}")
         return given
 
 
 class Body(BaseModel):
-    """What a write needs; anything else in it is refused."""
+    """The body of a write. Unknown fields are refused."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
 class Offer(BaseModel):
-    """What a retailer asks for a product, as consumers see it now."""
+    """A product at a retailer, with the price that consumers see now."""
 
     id: str = Field(
-        description="keep this: it stays the same as long as the source knows the product", pattern=OFFER_ID
+        description="store this: it does not change as long as the source lists the product", pattern=OFFER_ID
     )
-    product_id: UUID | None = Field(description="the product across sources; null until it is recognised")
+    product_id: UUID | None = Field(description="the product across sources; null until it is matched")
     retailer_id: UUID
     retailer: str
     source_id: UUID
     source: str
     title: str
     brand: str | None
-    category: str | None = Field(description="as the source calls it")
+    category: str | None = Field(description="as the source names it")
     url: str = Field(description="the product's page, without tracking")
-    tracking_url: str = Field(description="the link that a customer's click takes")
+    tracking_url: str = Field(description="the link for a customer's click")
     image_url: str | None
     currency: str = Field(description="ISO 4217")
     amount: Amount
-    original_amount: Decimal | None = Field(description="the price before a reduction")
+    original_amount: Decimal | None = Field(description="the price before a discount")
     in_stock: bool
-    observed_at: datetime = Field(description="when this price was seen first, or confirmed")
+    observed_at: datetime = Field(description="when this price was first seen or last confirmed")
     missing_since: datetime | None = Field(
-        description="since when the source lists it no more; it goes when it expires"
+        description="since when the source no longer lists it; it disappears when it expires"
     )
     sku: str | None
-    item_id: str | None = Field(description="the network's number of the product")
+    item_id: str | None = Field(description="the network's product number")
     gtin: str | None
     mpn: str | None
 
@@ -78,13 +78,13 @@ class Offers(BaseModel):
 
 
 class ProductOffers(BaseModel):
-    """Everything that consumers see of one product, the cheapest of each currency first."""
+    """All visible offers of a product, the cheapest of each currency first."""
 
     items: list[Offer]
 
 
 class PricePoint(BaseModel):
-    """One price that was observed."""
+    """An observed price."""
 
     observed_at: datetime
     currency: str
@@ -95,16 +95,16 @@ class PricePoint(BaseModel):
 
 
 class History(BaseModel):
-    """How a price went, newest first."""
+    """Prices of an offer, newest first."""
 
     items: list[PricePoint]
 
 
 class Retailer(BaseModel):
-    """Somebody who sells."""
+    """A retailer."""
 
     id: UUID
-    slug: str = Field(description="the name as part of an address; `retailer` of a search takes it like the id")
+    slug: str = Field(description="the name in a form for addresses; filters accept it in place of the id")
     name: str
     domain: str | None
     website: str
@@ -118,15 +118,15 @@ class Retailers(BaseModel):
 
 
 class Source(BaseModel):
-    """One way in which a retailer's offers reach us."""
+    """A source of a retailer's offers."""
 
     id: UUID
-    slug: str = Field(description="the name as part of an address; `source` of a search takes it like the id")
+    slug: str = Field(description="the name in a form for addresses; filters accept it in place of the id")
     name: str
     retailer_id: UUID
     retailer: str
     kind: str
-    is_display_primary: bool = Field(description="consumers see the offers of this source of the retailer")
+    is_display_primary: bool = Field(description="of the retailer's sources, consumers see the offers of this one")
 
 
 class Sources(BaseModel):
@@ -139,8 +139,8 @@ class Sources(BaseModel):
 class NameUsed(BaseModel):
     """A brand or a category."""
 
-    name: str = Field(description="as one of the sources writes it; a search finds it in any case")
-    offers: int = Field(description="visible offers that have it")
+    name: str = Field(description="as one of the sources writes it; searches ignore case")
+    offers: int = Field(description="visible offers with it")
 
 
 class Names(BaseModel):
@@ -158,17 +158,17 @@ class FeedSummary(BaseModel):
     source_id: UUID
     network: str
     status: FeedStatus
-    schedule_hours: int | None = Field(description="hours between two runs; null: it runs only when asked")
+    schedule_hours: int | None = Field(description="hours between two runs; null: it runs only on request")
     next_run_at: datetime | None
     last_run_at: datetime | None
-    run_requested_at: datetime | None = Field(description="somebody asked for a run that has not begun")
-    consecutive_failures: int = Field(description="three final failures in a row disable a feed")
+    run_requested_at: datetime | None = Field(description="when a run was requested that has not started yet")
+    consecutive_failures: int = Field(description="three failed runs in a row disable the feed")
     visible_offers: int = Field(description="offers that consumers see")
-    not_visible_because: str | None = Field(description="why consumers see none although a run was promoted")
+    not_visible_because: str | None = Field(description="why consumers see no offers although a run was promoted")
 
 
 class Feed(FeedSummary):
-    """A feed with its settings. Credentials are never shown; `credentials` names those that were entered."""
+    """A feed with its settings. Credentials are never shown; `credentials` lists those that are set."""
 
     transport: str
     host: str
@@ -180,29 +180,29 @@ class Feed(FeedSummary):
     encoding: str
     default_currency: str
     unknown_stock: str = Field(
-        description="what a stock text means that is empty or not understood: IN_STOCK, OUT_OF_STOCK or REJECT"
+        description="how to read an empty or unknown stock text: IN_STOCK, OUT_OF_STOCK or REJECT"
     )
-    kept_parameters: list[str] = Field(description="parameters of links that choose a product of this feed")
+    kept_parameters: list[str] = Field(description="link parameters that select a product of this feed")
     decimal_style: str = Field(
-        description='the decimal separator where a price has two readings: "." or ","; empty: such a price is refused'
+        description='the decimal separator of ambiguous prices: "." or ","; empty: ambiguous prices are rejected'
     )
-    use_manifest: bool = Field(description="compare a file with the partner's manifest, where the network has one")
-    accepts_url_identity: bool = Field(description="do not hold a run whose products have nothing but their address")
-    unchanged_means_seen: bool = Field(description="a file that is still the same confirms the products in it")
-    expiry_hours: int | None = Field(description="after so many hours unseen, a product is shown no more")
+    use_manifest: bool = Field(description="compare files with the partner's manifest, if the network has one")
+    accepts_url_identity: bool = Field(description="do not hold runs whose products are matched by URL only")
+    unchanged_means_seen: bool = Field(description="an unchanged file confirms its products")
+    expiry_hours: int | None = Field(description="a product that was not seen for so many hours disappears")
     offers_expire_at: datetime | None = Field(
-        description="when the offers of the last promoted run disappear, or did, if no run is promoted or decided"
+        description="when the offers of the last promoted run disappear, unless a run is promoted or decided"
     )
-    disappearing_offers: int = Field(description="visible offers that the last promoted run did not contain")
-    disappear_by: datetime | None = Field(description="when the last of those disappears")
+    disappearing_offers: int = Field(description="visible offers that were missing from the last promoted run")
+    disappear_by: datetime | None = Field(description="when the last of them disappears")
     max_file_bytes: int | None
     max_rows: int | None
     max_products: int | None
     thresholds: dict[str, float]
-    held_run_id: UUID | None = Field(description="the run that waits for a decision")
-    lacks: list[str] = Field(description="what it needs before it can run")
+    held_run_id: UUID | None = Field(description="the run that needs a decision")
+    lacks: list[str] = Field(description="what is missing before it can run")
     created_at: datetime
-    retired_at: datetime | None = Field(description="when it was retired for good")
+    retired_at: datetime | None = Field(description="when it was retired")
     updated_at: datetime
 
 
@@ -214,7 +214,7 @@ class Feeds(BaseModel):
 
 
 class Expected(Body):
-    """The figures of a held run as whoever decides saw them; if one has changed, the decision is refused."""
+    """The figures of a held run that the decision is based on; if one has changed, the decision is refused."""
 
     products_upserted: int = Field(ge=0, le=HIGHEST)
     products_new: int = Field(ge=0, le=HIGHEST)
@@ -226,12 +226,12 @@ class RunSummary(BaseModel):
     """A run in a list."""
 
     id: UUID
-    no: int = Field(description="counts up; people call runs by it")
+    no: int = Field(description="consecutive number, which people use for runs")
     feed_id: UUID
     feed: str
     trigger: Trigger
     status: RunStatus
-    outcome: RunOutcome | None = Field(description="what became of a run that succeeded")
+    outcome: RunOutcome | None = Field(description="the outcome of a run that succeeded")
     started_at: datetime
     finished_at: datetime | None
     duration_ms: int | None
@@ -242,7 +242,7 @@ class RunSummary(BaseModel):
 
 
 class Gate(BaseModel):
-    """What a gate said about a run."""
+    """The result of a gate for a run."""
 
     gate: str
     holds: bool
@@ -251,7 +251,7 @@ class Gate(BaseModel):
 
 
 class Notice(BaseModel):
-    """A warning about a run as a whole; it neither rejects rows nor holds the run."""
+    """A warning about a whole run. It neither rejects rows nor holds the run."""
 
     code: str
     message: str
@@ -260,19 +260,19 @@ class Notice(BaseModel):
 
 
 class Choices(BaseModel):
-    """What each decision about a held run leads to, if it is made now."""
+    """The effects of each decision about a held run, if it is made now."""
 
     removes: int = Field(description="offers that disappear after an approval unless a later file contains them")
     removed_from: datetime | None = Field(description="when the first of them disappears")
     removed_by: datetime | None = Field(description="when the last of them disappears")
     offers_expire_at: datetime | None = Field(
-        description="when all offers disappear after a rejection if no later run is promoted"
+        description="when all offers disappear after a rejection unless a later run is promoted"
     )
-    is_expired: bool = Field(description="they have disappeared already")
+    is_expired: bool = Field(description="the offers have disappeared already")
 
 
 class Disappearing(BaseModel):
-    """Offers that are visible still, and disappear unless a later file contains them."""
+    """Visible offers that disappear unless a later file contains them."""
 
     offers: int
     disappear_by: datetime | None
@@ -285,22 +285,22 @@ class Run(RunSummary):
     stage: str | None
     error: str | None
     skipped_reason: str | None
-    advice: str | None = Field(description="of a failed run: what to do, if there is advice for its code")
-    file: str | None = Field(description="where to download the run's file, while it is kept")
+    advice: str | None = Field(description="of a failed run: what to do")
+    file: str | None = Field(description="the address of the run's file, until it is deleted")
     decided_at: datetime | None
     decided_by: str | None
     decision_reason: str | None
     ignored_at: datetime | None
-    expected: Expected | None = Field(description="of a held run: what a decision has to send back")
-    choices: Choices | None = Field(description="of a held run: what an approval and a rejection lead to")
+    expected: Expected | None = Field(description="of a held run: what a decision has to contain")
+    choices: Choices | None = Field(description="of a held run: the effects of an approval and of a rejection")
     disappearing: Disappearing | None = Field(
-        description="of a promoted run: visible offers that it did not contain, and when they disappear"
+        description="of a promoted run: visible offers that were missing from it, and when they disappear"
     )
     figures: dict[str, int | None]
     gates: list[Gate]
-    rejects: dict[str, int] = Field(description="refused rows by code")
+    rejects: dict[str, int] = Field(description="rejected rows by code")
     warnings: dict[str, int]
-    notices: list[Notice] = Field(description="warnings about the run as a whole")
+    notices: list[Notice] = Field(description="warnings about the whole run")
 
 
 class Runs(BaseModel):
@@ -311,7 +311,7 @@ class Runs(BaseModel):
 
 
 class Progress(BaseModel):
-    """How far a job is."""
+    """The progress of a job."""
 
     done: float | None = None
     total: float | None = None
@@ -319,16 +319,16 @@ class Progress(BaseModel):
 
 
 class Job(BaseModel):
-    """A piece of work that is done in the background."""
+    """Work in the background."""
 
     id: int
     kind: str
     state: JobState
     attempt: int
     max_attempts: int
-    feed: str | None = Field(description="the name of the feed that it is about, if it is about one")
-    progress: Progress | None = Field(description="while it has not ended")
-    result: Any = Field(description="what came of it; its form depends on the kind")
+    feed: str | None = Field(description="the name of its feed, if it has one")
+    progress: Progress | None = Field(description="until the job ends")
+    result: Any = Field(description="the result; its form depends on the kind")
     error_code: str | None
     error: str | None
     created_at: datetime
@@ -337,13 +337,13 @@ class Job(BaseModel):
 
 
 class Approval(Body):
-    """Have a held run promoted."""
+    """Approve a held run."""
 
     expected: Expected
 
 
 class Rejection(Body):
-    """Have a held run dropped."""
+    """Reject a held run."""
 
     expected: Expected
-    reason: str = Field(min_length=1, max_length=LONGEST_REASON, pattern=r"\S", description="others will ask why")
+    reason: str = Field(min_length=1, max_length=LONGEST_REASON, pattern=r"\S", description="shown with the run")
