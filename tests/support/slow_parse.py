@@ -11,10 +11,9 @@ from harvester.feeds.reader.quoting import SAMPLE_BYTES
 from harvester.kernel.gtin import normalize_gtin, normalize_isbn
 from harvester.kernel.headers import normalize_header
 from harvester.kernel.identity import NUMBERS, clean_identifier, identity_of
-from harvester.kernel.money import offered_prices
+from harvester.kernel.money import offered_prices, sale_holds_at
 from harvester.kernel.network import FROM_ONE_COLUMN, Field
 from harvester.kernel.rejects import Fault, Rejected, WarningCode
-from harvester.kernel.sale_period import holds_at
 from harvester.kernel.signature import Content, content_hash, price_signature
 from harvester.kernel.stock import Stock, UnknownStock, read_stock
 from harvester.kernel.text import trim
@@ -286,7 +285,7 @@ def slow_spare(texts):
 
 def slow_prices(one, all_of, charged, settings):
     sale = charged(Field.SALE_PRICE)
-    if sale and not holds_at(one(Field.SALE_PERIOD), settings.moment):
+    if sale and not sale_holds_at(one(Field.SALE_PERIOD), settings.moment):
         sale = ""
     currency = " ".join(trim(text) for text in all_of(Field.CURRENCY))
     return offered_prices(

@@ -17,9 +17,16 @@ from harvester.kernel.currencies import (
     WRITTEN_WHOLE,
     currency_code,
 )
-from harvester.kernel.money import Offered, Price, offered_prices, parse_price
+from harvester.kernel.money import (
+    INEXACT_WORDS,
+    LABELS,
+    TRIMMINGS,
+    Offered,
+    Price,
+    offered_prices,
+    parse_price,
+)
 from harvester.kernel.numerals import shapes_of
-from harvester.kernel.price_words import INEXACT_WORDS, LABELS, TRIMMINGS
 from harvester.kernel.rejects import Fault, RejectCode, Rejected, WarningCode
 
 

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harvester.kernel.money import Price, parse_price
-from harvester.kernel.signature import CONTENT_VERSION, Content, content_hash, price_signature, price_text
-from harvester.kernel.xxh64 import xxh64
+from harvester.kernel.signature import CONTENT_VERSION, Content, content_hash, price_signature, price_text, xxh64
 
 PRICE = parse_price("15.99 USD")
 ORIGINAL = parse_price("18.99 USD")

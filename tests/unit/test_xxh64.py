@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harvester.kernel.xxh64 import xxh64
+from harvester.kernel.signature import xxh64
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ from harvester.feeds.models import Feed, FeedRun
 from harvester.feeds.run_context import Work, fields_of, go_on
 from harvester.feeds.run_endings import figures_of, finish, go_on_with_products, lock_feed_and_source, tell_promoted
 from harvester.guards.logs import log_context
-from harvester.kernel.actor import from_words
+from harvester.kernel.actor import actor_from_json
 from harvester.kernel.errors import Conflict
 from harvester.ops import audit
 from harvester.pipeline.baseline import Baseline
@@ -210,7 +210,12 @@ def _decided(work: Work, outcome: RunOutcome, actor: dict[str, str], baseline: B
 
 def _record(actor: dict[str, str], verb: str, work: Work, detail: Mapping[str, Any]) -> None:
     audit.record(
-        from_words(actor), verb, "run", work.run.id, changed=["outcome"], detail={"feed": str(work.feed.id), **detail}
+        actor_from_json(actor),
+        verb,
+        "run",
+        work.run.id,
+        changed=["outcome"],
+        detail={"feed": str(work.feed.id), **detail},
     )
     work.log_when_true(verb, by=actor["id"], **detail)
 

@@ -1,4 +1,4 @@
-"""Pure things that everything else stands on: errors, settings, retry arithmetic, ids, money, addresses, identities.
+"""Pure code that everything else uses: errors, settings, retry arithmetic, ids, money, addresses, identities.
 
 No Django, no I/O.
 """

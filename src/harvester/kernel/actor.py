@@ -1,4 +1,4 @@
-"""Who does something."""
+"""Who made a change."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,12 +9,12 @@ Kind = Literal["person", "key", "system"]
 
 @dataclass(frozen=True, kw_only=True)
 class Actor:
-    """A person, an application or a part of the system, as the audit trail names it.
+    """A person, an application or a part of the system, as named in the audit log.
 
     Attributes:
-        kind: a person, an application by its API key, or the system by its own decision.
+        kind: a person, an application with an API key, or the system itself.
         id: stable identity.
-        name: as people know it, at the time.
+        name: the display name at the time.
     """
 
     kind: Kind
@@ -27,11 +27,11 @@ class Actor:
 
 
 def system(part: str) -> Actor:
-    """The system's own decision, named after the part that took it."""
+    """Return the actor for decisions of the system, named after the part that made them."""
     return Actor(kind="system", id=part, name=part)
 
 
-def from_words(words: Mapping[str, str]) -> Actor:
-    """An actor that travelled as the words of a job."""
+def actor_from_json(values: Mapping[str, str]) -> Actor:
+    """Return the actor that a job's arguments hold."""
     kinds: dict[str, Kind] = {"key": "key", "system": "system"}
-    return Actor(kind=kinds.get(words["kind"], "person"), id=words["id"], name=words["name"])
+    return Actor(kind=kinds.get(values["kind"], "person"), id=values["id"], name=values["name"])

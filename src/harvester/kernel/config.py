@@ -1,6 +1,6 @@
-"""Every setting, read from the environment once, trimmed and checked.
+"""All settings, read from the environment once, trimmed and checked.
 
-Nothing else in Harvester looks at the environment. `docs/settings.md` is printed from this table.
+Nothing else in Harvester reads the environment. `docs/settings.md` is generated from this table.
 """
 
 import difflib
@@ -21,7 +21,8 @@ KEY_VARIABLE = "CREDENTIAL_ENCRYPTION_KEY_B64"
 PREFIX = "HARVESTER_"
 UNSET_HOME = Path()
 HIGHEST_PORT = 65_535
-#: What may stand behind the question mark of a database URL.
+BOOLEANS = {**dict.fromkeys(("1", "true", "yes", "on"), True), **dict.fromkeys(("0", "false", "no", "off"), False)}
+#: Options allowed in the query of a database URL.
 URL_OPTIONS = frozenset({
     "application_name", "channel_binding", "connect_timeout", "gssencmode", "host", "options", "port", "sslcert",
     "sslkey", "sslmode", "sslrootcert", "target_session_attrs", "tcp_user_timeout", "user",
@@ -31,9 +32,9 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
 def setting(variable: str, help_text: str, default: Any = None, **limits: Any) -> Any:
-    """Declare one setting: its variable, what it means, its default and its limits."""
+    """Declare one setting: its variable, help text, default and limits."""
     meta = {"variable": variable, "help": help_text, **limits}
-    # Pages and traces for developers print whole objects; passwords stand in addresses too.
+    # Debug pages and tracebacks print whole objects, and URLs can hold passwords too.
     is_open = not limits.get("secret") and not variable.endswith("_URL")
     return dataclass_field(default=default, metadata=meta, repr=is_open)
 
@@ -68,7 +69,7 @@ class Config:
     encryption_keys: str = setting(
         KEY_VARIABLE,
         "32 bytes in base64 that seal credentials, or several as `id:key,id:key` (the first writes, all read); "
-        "required with an external database, otherwise made in a file of mode 0600",
+        "required with an external database, otherwise created in a file of mode 0600",
         "",
         secret=True,
     )
@@ -80,31 +81,31 @@ class Config:
     )
     debug: bool = setting("HARVESTER_DEBUG", "show tracebacks in the browser; never in production", False)
     listen: str = setting("HARVESTER_LISTEN", "address and port of the portal", "127.0.0.1:8000")
-    web_threads: int = setting("HARVESTER_WEB_THREADS", "requests the portal answers at once", 8, low=1, high=256)
+    web_threads: int = setting("HARVESTER_WEB_THREADS", "requests the portal serves in parallel", 8, low=1, high=256)
     allowed_hosts: tuple[str, ...] = setting(
         "HARVESTER_ALLOWED_HOSTS",
         "host names the portal answers to, separated by commas",
         ("localhost", "127.0.0.1", "[::1]"),
     )
     https: bool = setting(
-        "HARVESTER_HTTPS", "the portal is reached by https (a proxy ends TLS): secure cookies and HSTS", False
+        "HARVESTER_HTTPS", "the portal is reached over https (a proxy terminates TLS): secure cookies and HSTS", False
     )
     metrics_token: str = setting(
         "HARVESTER_METRICS_TOKEN",
-        "bearer token for /metrics; unset: only this machine may read it",
+        "bearer token for /metrics; unset: readable from this machine only",
         "",
         secret=True,
     )
     api_rate_per_minute: int = setting(
         "HARVESTER_API_RATE_PER_MINUTE",
-        "requests that each API key may make in a minute; a quarter of them may come at once",
+        "requests per minute for each API key; a quarter of them may come in one burst",
         600,
         low=1,
         high=1_000_000,
     )
     api_read_seconds: float = setting(
         "HARVESTER_API_READ_SECONDS",
-        "how long the database may work on one statement of a read over the API; then it is stopped and answered 503",
+        "statement timeout of API reads; a statement that takes longer is canceled and the answer is 503",
         10.0,
         low=0.05,
         high=300,
@@ -130,38 +131,38 @@ class Config:
     worker_id: str = setting("WORKER_ID", "name of this worker; unset: host name plus random", "")
     worker_threads: int = setting(
         "HARVESTER_WORKER_THREADS",
-        "jobs one worker runs at once, besides one slot kept for decisions and ticks",
+        "jobs one worker runs in parallel, plus one slot reserved for decisions and ticks",
         8,
         low=1,
         high=512,
     )
     poll_seconds: float = setting(
         "HARVESTER_POLL_SECONDS",
-        "how often a worker looks for jobs without being woken",
+        "how often a worker looks for jobs without being notified",
         5.0,
         low=0.05,
         high=300,
     )
     heartbeat_seconds: float = setting(
-        "HARVESTER_HEARTBEAT_SECONDS", "how often a running job says that it lives", 20.0, low=0.05, high=300
+        "HARVESTER_HEARTBEAT_SECONDS", "time between heartbeats of a running job", 20.0, low=0.05, high=300
     )
     stuck_seconds: float = setting(
         "HARVESTER_STUCK_SECONDS",
-        "silence after which a running job counts as stuck",
+        "time without a heartbeat after which a running job counts as stuck",
         300.0,
         low=0.2,
         high=86400,
     )
     stale_check_seconds: float = setting(
         "HARVESTER_STALE_CHECK_SECONDS",
-        "time between two looks for stuck jobs; a job is taken only after two looks",
+        "time between checks for stuck jobs; a job is rescued only after two checks",
         60.0,
         low=0.05,
         high=3600,
     )
     grace_seconds: float = setting(
         "HARVESTER_GRACE_SECONDS",
-        "how long a stopping worker may take; its jobs may finish in all but the last 5 s of it",
+        "how long a stopping worker may take; its jobs may run until 5 s before the end",
         30.0,
         low=0,
         high=3600,
@@ -180,7 +181,7 @@ class Config:
         "HARVESTER_KEEP_ALERTS_DAYS", "days that resolved alerts are kept", 90, low=1, high=3650
     )  # mutant: keep-alerts
     keep_runs_days: int = setting(
-        "HARVESTER_KEEP_RUNS_DAYS", "days that runs of feeds and the files they read are kept", 30, low=1, high=3650
+        "HARVESTER_KEEP_RUNS_DAYS", "days that feed runs and their files are kept", 30, low=1, high=3650
     )  # mutant: keep-runs
     slack_webhook_url: str = setting(
         "HARVESTER_SLACK_WEBHOOK_URL",
@@ -190,19 +191,19 @@ class Config:
     )
     egress_allow: tuple[str, ...] = setting(
         "HARVESTER_EGRESS_ALLOW",
-        "private or otherwise special networks that Harvester may connect to, as 10.1.0.0/16,fd00:1::/32; "
+        "private or other special networks that Harvester may connect to, such as 10.1.0.0/16,fd00:1::/32; "
         "unset: public addresses only",
         (),
     )
     allow_plain_ftp: bool = setting(
         "AFFILIATE_FEED_ALLOW_PLAIN_FTP",
-        "feeds may be fetched by plain FTP, which sends credentials and files readable to anybody on the way",
+        "allow feeds over plain FTP, which sends credentials and files unencrypted",
         False,
     )
 
     @property
     def installation(self) -> str:
-        """A short name for the installation with this home, which says nothing about where that is."""
+        """A short name for the installation with this home, which does not reveal the path."""
         return hashlib.sha256(os.fsencode(os.path.realpath(self.home))).hexdigest()[:16]
 
     @property
@@ -212,7 +213,6 @@ class Config:
 
     @property
     def egress_networks(self) -> tuple[Network, ...]:
-        """The networks of `egress_allow`."""
         return tuple(parse_network(text) for text in self.egress_allow)
 
     @property
@@ -222,33 +222,33 @@ class Config:
 
     @classmethod
     def from_env(cls, env: Mapping[str, str], *, is_root: bool = False) -> "Config":
-        """Read and check the settings; the first thing wrong is said in one line."""
+        """Read and check the settings; the first problem is raised as one line."""
         values = {name: value.strip() for name, value in env.items()}
-        _refuse_unknown(values, {f.metadata["variable"] for f in fields(cls)})
+        known = {declared.metadata["variable"] for declared in fields(cls)}
+        # A misspelled name must not silently mean the default: the embedded database instead of production's.
+        for name in sorted(values):
+            if name.startswith(PREFIX) and name not in known:
+                near = difflib.get_close_matches(name, known, n=1)
+                hint = f"did you mean {near[0]}?" if near else "`harvester doctor --settings` lists them all."
+                raise ConfigError(f"There is no setting {name}; {hint}")
         read: dict[str, Any] = {}
         for declared in fields(cls):
             text = values.get(declared.metadata["variable"], "")
             read[declared.name] = _read(declared.metadata, text, declared.default) if text else declared.default
         if read["home"] == UNSET_HOME:
-            read["home"] = _default_home(values, is_root=is_root)
+            data_home = values.get("XDG_DATA_HOME") or Path(values.get("HOME") or ".").absolute() / ".local" / "share"
+            read["home"] = Path("/var/lib/harvester") if is_root else Path(data_home) / "harvester"
         config = cls(**read)
         _check(config)
         return config
 
 
-def _refuse_unknown(values: Mapping[str, str], known: set[str]) -> None:
-    """A misspelt name must not silently mean the default: the embedded database instead of production's."""
-    for name in sorted(values):
-        if name.startswith(PREFIX) and name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
-            hint = f"did you mean {near[0]}?" if near else "`harvester doctor --settings` lists them all."
-            raise ConfigError(f"There is no setting {name}; {hint}")
-
-
 def _read(meta: Mapping[str, Any], text: str, default: Any) -> Any:
     kind = type(default)
     if kind is bool:
-        return _read_bool(meta["variable"], text)
+        if text.lower() not in BOOLEANS:
+            raise ConfigError(f"{meta['variable']} is {text!r}; it must be true or false.")
+        return BOOLEANS[text.lower()]
     if kind in (int, float):
         return _read_number(meta, text, kind)
     if kind is tuple:
@@ -260,22 +260,6 @@ def _read(meta: Mapping[str, Any], text: str, default: Any) -> Any:
     return text.lower() if "choices" in meta else text
 
 
-def _read_bool(variable: str, text: str) -> bool:
-    words = {
-        "1": True,
-        "true": True,
-        "yes": True,
-        "on": True,
-        "0": False,
-        "false": False,
-        "no": False,
-        "off": False,
-    }
-    if text.lower() not in words:
-        raise ConfigError(f"{variable} is {text!r}; it must be true or false.")
-    return words[text.lower()]
-
-
 def _read_number(meta: Mapping[str, Any], text: str, kind: type) -> Any:
     try:
         number = kind(text)
@@ -284,14 +268,6 @@ def _read_number(meta: Mapping[str, Any], text: str, kind: type) -> Any:
     if number is None or not meta["low"] <= number <= meta["high"]:
         raise ConfigError(f"{meta['variable']} is {text!r}; it must be a number from {meta['low']} to {meta['high']}.")
     return number
-
-
-def _default_home(values: Mapping[str, str], *, is_root: bool) -> Path:
-    if is_root:
-        return Path("/var/lib/harvester")
-    if values.get("XDG_DATA_HOME"):
-        return Path(values["XDG_DATA_HOME"]) / "harvester"
-    return Path(values.get("HOME") or ".").absolute() / ".local" / "share" / "harvester"
 
 
 def _check(config: Config) -> None:
@@ -319,7 +295,7 @@ def _check(config: Config) -> None:
     if config.stuck_seconds <= config.heartbeat_seconds * 2:
         raise ConfigError(
             "HARVESTER_STUCK_SECONDS must be more than twice HARVESTER_HEARTBEAT_SECONDS, "
-            "or living jobs would look stuck."
+            "or running jobs would look stuck."
         )
 
 
@@ -337,7 +313,7 @@ def _check_redis_url(url: str) -> None:
 
 
 def parse_network(text: str, variable: str = "HARVESTER_EGRESS_ALLOW") -> Network:
-    """Read one network that the operator allows."""
+    """Read one allowed network."""
     shape = f"{variable} has {text!r}; networks look like 10.1.0.0/16 or fd00:1::/32"
     try:
         network = ipaddress.ip_network(text, strict=False)
@@ -345,15 +321,17 @@ def parse_network(text: str, variable: str = "HARVESTER_EGRESS_ALLOW") -> Networ
     except ValueError:
         raise ConfigError(f"{shape}.") from None
     if network.network_address != address:
-        raise ConfigError(f"{shape}; an address inside a network was given: is {network} meant?")
+        raise ConfigError(f"{shape}; this is an address inside a network. Did you mean {network}?")
     if network.prefixlen == 0:
-        raise ConfigError(f"{shape}; this one holds every address and would end all protection. Name the networks.")
+        raise ConfigError(
+            f"{shape}; this one contains every address and would remove all protection. Name the networks."
+        )
     return network
 
 
 def parse_database_url(url: str, variable: str = "HARVESTER_DATABASE_URL") -> dict[str, Any]:
-    """Split a database URL into psycopg's connection parameters, without ever printing its password."""
-    # Written apart, because redaction takes whatever stands before an @ in an address for a secret.
+    """Split a database URL into psycopg's connection parameters; errors never contain its password."""
+    # The example has no USER:PASSWORD@ inside, because redaction hides everything before an @ in a URL.
     shape = f"{variable} must look like postgresql://HOST:5432/NAME, with USER:PASSWORD@ before HOST"
     try:
         parts = urlsplit(url)
@@ -362,7 +340,7 @@ def parse_database_url(url: str, variable: str = "HARVESTER_DATABASE_URL") -> di
         raise ConfigError(f"{shape}; its host or port cannot be read.") from None
     if parts.scheme not in ("postgresql", "postgres"):
         raise ConfigError(
-            f"{shape}; it begins with {parts.scheme!r}." if parts.scheme else f"{shape}; it has no scheme."
+            f"{shape}; it starts with {parts.scheme!r}." if parts.scheme else f"{shape}; it has no scheme."
         )
     name = unquote(parts.path.lstrip("/"))
     if not name:
@@ -372,7 +350,7 @@ def parse_database_url(url: str, variable: str = "HARVESTER_DATABASE_URL") -> di
     if unknown:
         raise ConfigError(f"{variable} has the option {unknown[0]!r}; known are {', '.join(sorted(URL_OPTIONS))}.")
     if "\x00" in unquote(url):
-        raise ConfigError(f"{shape}; it holds a NUL character.")
+        raise ConfigError(f"{shape}; it contains a NUL character.")
     found = {
         "dbname": name,
         "user": unquote(parts.username or ""),

@@ -1,6 +1,6 @@
-"""The currencies of ISO 4217 that goods are sold in, and the signs and names that stand for them.
+"""The currencies of ISO 4217 that goods are sold in, and their signs and names.
 
-Left out: precious metals, funds, units of account, and what was withdrawn.
+Left out: precious metals, funds, units of account, and withdrawn currencies.
 """
 
 import re
@@ -20,7 +20,7 @@ _TWO_DECIMALS = """
 """
 _THREE_DECIMALS = "BHD IQD JOD KWD LYD OMR TND"
 
-#: Code of a currency -> how many decimals its amounts have.
+#: Currency code -> number of decimals.
 MINOR_UNITS: Mapping[str, int] = MappingProxyType(
     {
         code: decimals
@@ -32,7 +32,7 @@ _WRITTEN_WHOLE = """
     AFN ALL AMD AOA ARS CDF COP CRC HUF IDR IQD IRR KHR KPW KZT LAK LBP LKR MGA MMK MNT MWK NGN PKR RSD SDG SOS SSP SYP
     TWD TZS UYU UZS YER
 """
-#: Currencies that have decimals on paper while shops write whole amounts: "12.000 HUF" mostly means twelve thousand.
+#: Currencies that officially have decimals while shops write whole amounts: "12.000 HUF" mostly means twelve thousand.
 WRITTEN_WHOLE = frozenset(_WRITTEN_WHOLE.split())
 
 _DOLLARS = """
@@ -41,7 +41,7 @@ _DOLLARS = """
 """
 DOLLARS = frozenset(_DOLLARS.split())
 _RUPEES = frozenset({"INR", "LKR", "MUR", "NPR", "PKR", "SCR"})
-#: Sign -> the currencies that it may stand for, as it is written and without blanks.
+#: Sign -> the currencies that it may stand for; case counts, blanks are left out.
 SIGNS: Mapping[str, frozenset[str]] = MappingProxyType(
     {
         "$": DOLLARS,
@@ -49,7 +49,7 @@ SIGNS: Mapping[str, frozenset[str]] = MappingProxyType(
         "\uffe5": frozenset({"JPY", "CNY"}),
         "kr": frozenset({"DKK", "ISK", "NOK", "SEK"}),
         "kr.": frozenset({"DKK", "ISK", "NOK", "SEK"}),
-        # Other pounds are written with letters beside the sign, or are at par with sterling: see SIGN_ALONE.
+        # Other pounds are written with letters next to the sign, or are at par with sterling: see SIGN_ALONE.
         "\u00a3": frozenset({"EGP", "FKP", "GBP", "GIP", "LBP", "SDG", "SHP", "SSP", "SYP"}),
         "\u20a9": frozenset({"KPW", "KRW"}),
         "\u20ac": frozenset({"EUR"}),
@@ -108,11 +108,11 @@ SIGNS: Mapping[str, frozenset[str]] = MappingProxyType(
         "R$": frozenset({"BRL"}),
     }
 )
-#: Signs of several currencies that mean one of them when nothing else is said.
+#: Signs of several currencies that mean one of them when nothing else names a currency.
 SIGN_ALONE: Mapping[frozenset[str], str] = MappingProxyType({SIGNS["\u00a3"]: "GBP", SIGNS["\u20a9"]: "KRW"})
-#: Codes that are English words too: in a price they count in capitals only.
+#: Codes that are also English words: in a price they count in capitals only.
 CODES_LIKE_WORDS = frozenset({"ALL", "CUP", "GEL", "MOP", "TOP", "TRY"})
-#: Name in small letters and without blanks -> the currencies that it may stand for.
+#: Name in lower case without blanks -> the currencies that it may stand for.
 NAMES: Mapping[str, frozenset[str]] = MappingProxyType(
     {
         spelling: frozenset(codes.split())
@@ -147,7 +147,7 @@ NAMES: Mapping[str, frozenset[str]] = MappingProxyType(
         for spelling in spellings.split()
     }
 )
-#: A word, or one character that is no letter; blanks only separate.
+#: A word, or one character that is not a letter; blanks only separate.
 _LETTERS = "A-Za-z\u00c0-\u024f\u0370-\u04ff"
 _TOKENS = f"[{_LETTERS}]+|[^{_LETTERS} ]"
 #: "U.S. dollars" are five of them, and "i.v.a. incluido" seven.
@@ -160,16 +160,16 @@ _PARENTHESES = dict.fromkeys(map(ord, "()"), " ")
 
 
 def currency_code(text: str | None) -> str | None:
-    """Read a setting or a parameter: a known code in any case, or nothing.
+    """Return the currency code in a setting or a parameter, whatever its case; none if it is blank.
 
     Raises:
-        Rejected: there is something that is no code of a currency in use.
+        Rejected: it is not the code of a currency in use.
     """
     given = trim(text)
     code = given.upper()
     if not code:
         return None
-    # Some letters beyond ASCII, such as the dotless i, have capitals within it; none belongs to a code.
+    # Some non-ASCII letters, such as the dotless i, have ASCII capitals.
     if code not in MINOR_UNITS or not given.isascii():
         raise Rejected(Fault.CURRENCY_UNKNOWN)
     return code
@@ -179,7 +179,7 @@ def column_currencies(text: str | None) -> frozenset[str] | None:
     """Return the currencies that a cell of a currency column allows: codes, signs and names; none if it is blank.
 
     Raises:
-        Rejected: a part of it is none of them.
+        Rejected: a part of it is not a currency.
     """
     given = trim(text)
     if not given:
@@ -199,8 +199,8 @@ def named_currencies(marker: str, passed_over: frozenset[str] = _NOTHING) -> fro
     """Return the currencies that all words and signs of a marker allow together; none if it names no currency.
 
     Args:
-        marker: what stands before or after a number, with plain blanks.
-        passed_over: phrases that say nothing about the currency or the price, in small letters and without blanks.
+        marker: the text before or after a number, with plain blanks.
+        passed_over: phrases to ignore, in lower case without blanks.
 
     Raises:
         Rejected: a part of the marker is neither a currency nor one of these phrases.
@@ -227,24 +227,25 @@ def named_currencies(marker: str, passed_over: frozenset[str] = _NOTHING) -> fro
 
 
 def _meaning(phrase: str) -> frozenset[str] | None:
-    """Return what a sign, a name or a code stands for; none if it is none of them."""
+    """Return the currencies of a sign, a name or a code; none if it is none of these."""
     code = phrase.upper()
     if code in MINOR_UNITS and phrase.isascii() and (phrase == code or code not in CODES_LIKE_WORDS):
         return frozenset({code})
     return SIGNS.get(phrase) or NAMES.get(phrase.lower())
 
 
-def agreed_currency(said: Iterable[frozenset[str] | None], default: str | None) -> str:
-    """Return the one currency that everything said agrees on; the default speaks only where the rest leaves a choice.
+def agreed_currency(allowed: Iterable[frozenset[str] | None], default: str | None) -> str:
+    """Return the one currency that all sources agree on; the default counts only where they leave a choice.
 
     Args:
-        said: what the parts of the price cell and the row's own column allow; none where they name no currency.
-        default: the code that the feed says for rows that name none.
+        allowed: the currencies that each part of the price cell and the row's own column allow; none where it names
+            none.
+        default: the feed's currency for rows that name none.
 
     Raises:
-        Rejected: nothing names a currency, or what is said contradicts itself or leaves several.
+        Rejected: nothing names a currency, or the sources contradict each other or leave several.
     """
-    named = [currencies for currencies in said if currencies is not None]
+    named = [currencies for currencies in allowed if currencies is not None]
     if not named:
         if not default:
             raise Rejected(Fault.NO_CURRENCY)
@@ -254,10 +255,6 @@ def agreed_currency(said: Iterable[frozenset[str] | None], default: str | None) 
         raise Rejected(Fault.CURRENCY_CONTRADICTED)
     if len(agreed) == 1:
         return next(iter(agreed))
-    return _choice(agreed, default)
-
-
-def _choice(agreed: frozenset[str], default: str | None) -> str:
     if default in agreed:
         return str(default)
     if agreed in SIGN_ALONE:

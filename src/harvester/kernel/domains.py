@@ -1,17 +1,16 @@
-"""Which shop an address belongs to, by its host alone."""
-
-import ipaddress
+"""The domain that identifies a shop."""
 
 from harvester.kernel.errors import InvalidInput
 from harvester.kernel.rejects import Rejected
+from harvester.kernel.special_networks import address_of
 from harvester.kernel.urls import split_url
 
 
 def domain_of(address: str, field: str = "website") -> str:
-    """The host of a web address in lower case and without `www.`, as retailers are known by.
+    """Return the host of a web address in lower case and without `www.`.
 
     Raises:
-        InvalidInput: it is no web address, or its host is one word, which would stand for half the web.
+        InvalidInput: it is not a web address, or its host has no dot (a whole top-level domain).
     """
     try:
         host = split_url(address).host
@@ -24,18 +23,8 @@ def domain_of(address: str, field: str = "website") -> str:
 
 
 def enclosing(host: str) -> list[str]:
-    """The domains that a host is within, the narrowest first; an address of a machine is within itself only."""
-    if _is_address(host):
+    """Return the domains that contain a host, the narrowest first; only itself for an IP address."""
+    if address_of(host) is not None:
         return [host]
     labels = host.split(".")
     return [".".join(labels[place:]) for place in range(len(labels) - 1)]
-
-
-def _is_address(host: str) -> bool:
-    if host.startswith("["):
-        return True
-    try:
-        ipaddress.IPv4Address(host)
-    except ValueError:
-        return False
-    return True

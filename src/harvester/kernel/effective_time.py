@@ -1,13 +1,13 @@
-"""The clock by which offers grow old: it stands still while a run is held.
+"""The clock by which offers expire: it stops while a run is held.
 
 effective now = now - least(frozen + time held so far, max_hold)
 
-It never jumps and never runs faster than real time, so no decision and no deadline makes products vanish at once.
+It never jumps and never runs faster than real time, so no decision or deadline makes many products disappear at once.
 """
 
 import datetime as dt
 
-#: A hold that nobody decides stops the clock for a week, not for ever.
+#: A hold that nobody decides stops the clock for a week, not forever.
 MAX_HOLD = dt.timedelta(hours=168)
 ZERO = dt.timedelta()
 
@@ -19,13 +19,13 @@ def effective_now(
     held_since: dt.datetime | None = None,
     max_hold: dt.timedelta = MAX_HOLD,
 ) -> dt.datetime:
-    """The moment, in UTC, that expiry is reckoned from.
+    """Return the time, in UTC, that expiry is computed from.
 
     Args:
-        now: one moment for the whole phase, by the database's clock.
-        frozen: time lost to earlier holds that were rejected since the last promotion.
-        held_since: when the hold began that is not decided yet.
-        max_hold: the most that holds can stop the clock in all.
+        now: one time for the whole phase, by the database's clock.
+        frozen: duration of earlier holds that were rejected since the last promotion.
+        held_since: when the current hold began.
+        max_hold: the longest that all holds together can stop the clock.
     """
     if max_hold < ZERO:
         raise ValueError("max_hold cannot be negative")
@@ -35,12 +35,12 @@ def effective_now(
 def frozen_with_hold(
     now: dt.datetime, *, frozen: dt.timedelta = ZERO, held_since: dt.datetime | None = None
 ) -> dt.timedelta:
-    """The lost time with the present hold in it: what `frozen` becomes when the held run is rejected now."""
+    """Return `frozen` plus the current hold: its new value if the held run is rejected now."""
     if frozen < ZERO:
         raise ValueError("frozen cannot be negative")
     if held_since is None:
         return frozen
-    # Another clock may have set held_since a moment ahead; time lost never shrinks for that.
+    # Another clock may have set held_since slightly in the future; frozen time never shrinks.
     return frozen + max(_utc(now) - _utc(held_since), ZERO)
 
 
@@ -52,16 +52,16 @@ def expires_at(
     held_since: dt.datetime | None = None,
     max_hold: dt.timedelta = MAX_HOLD,
 ) -> dt.datetime:
-    """The real moment, in UTC, after which what was last seen then is too old, if nothing is promoted or decided."""
+    """Return the real time, in UTC, at which an offer expires if nothing is promoted or decided before."""
     due = _utc(last_seen) + expiry
     expires = due + min(frozen, max_hold)
     if held_since is None or expires < _utc(held_since):
         return expires
-    # The hold stops the clock before that, and the clock runs on when the hold has used up all of its time.
+    # The hold stops the clock before that, and the clock continues once the hold has used up its time.
     return due + max_hold
 
 
 def _utc(moment: dt.datetime) -> dt.datetime:
     if moment.tzinfo is None:
-        raise ValueError("a moment needs a time zone")
+        raise ValueError("a time needs a time zone")
     return moment.astimezone(dt.UTC)

@@ -1,34 +1,34 @@
-"""The error tree. Whether to try again is a property of the type, never of the text.
+"""The error tree. Whether an error is retried is a property of its type, never of its text.
 
 HarvesterError
 ├── TransientError      the same call may succeed later: retried with growing waits
-├── TerminalError       the same call can only fail again: never retried
+├── TerminalError       the same call would fail again: never retried
 │   ├── ConfigError     a setting, a key or a credential is wrong: a person has to change it
-│   ├── InvalidInput    what was asked for is not possible as it was put
+│   ├── InvalidInput    the request is not possible
 │   │   └── Rejected    a value of a row cannot be used: counted, see `kernel.rejects`
-│   ├── NotFound        there is no such thing
-│   └── Conflict        the thing is in a state that forbids this
+│   ├── NotFound        the object does not exist
+│   └── Conflict        the state of the object does not allow this
 └── (anything else)     unknown: retried like a transient error, and reported
 
-A message says what happened, what is left as it was, and what to do next. It never carries a secret.
+A message says what happened, what is unchanged, and what to do next. It never contains a secret.
 """
 
 
 class HarvesterError(Exception):
-    """Something went wrong that Harvester has a name for."""
+    """An error with a stable code."""
 
     #: Stable name for logs, jobs, the API and scripts.
     code = "ERROR"
 
 
 class TransientError(HarvesterError):
-    """The outside world did not answer as it should; trying again may help."""
+    """Something outside failed; a retry may succeed."""
 
     code = "TRANSIENT"
 
 
 class TerminalError(HarvesterError):
-    """Trying again cannot help."""
+    """A retry cannot succeed."""
 
     code = "TERMINAL"
 
@@ -40,18 +40,18 @@ class ConfigError(TerminalError):
 
 
 class InvalidInput(TerminalError):
-    """The request cannot be carried out as it was put."""
+    """The request is not possible."""
 
     code = "INVALID_INPUT"
 
 
 class NotFound(TerminalError):
-    """There is no such thing."""
+    """The object does not exist."""
 
     code = "NOT_FOUND"
 
 
 class Conflict(TerminalError):
-    """The thing is in a state that forbids this."""
+    """The state of the object does not allow this."""
 
     code = "CONFLICT"

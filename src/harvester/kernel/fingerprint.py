@@ -1,7 +1,7 @@
-"""By what two products without a common number are known to be the same: brand, title and pack, all of them exact.
+"""A fingerprint that two offers of the same product share: brand, title and pack size, all of them exact.
 
-A wrong link puts one product's price beside another's; a missing one asks a person. So whatever is missing or may be
-read in two ways makes no fingerprint.
+A wrong link shows one product's price next to another's; a missing link only asks a person. So anything missing or
+ambiguous means no fingerprint.
 """
 
 import hashlib
@@ -9,9 +9,9 @@ import re
 import unicodedata
 from decimal import Decimal
 
-#: Part of what is hashed: a change of these rules makes other fingerprints, never equal ones with another meaning.
+#: Part of the hashed text, so that fingerprints made by different rules are never equal.
 VERSION = "1"
-#: Words that a title has besides brand and pack; with fewer it names a kind of thing, not a product.
+#: Words in a title besides brand and pack; with fewer it names a kind of product.
 FEWEST_WORDS = 2
 
 _UNITS: dict[str, tuple[str, Decimal]] = {
@@ -30,19 +30,22 @@ _NUMBER = r"[0-9]+(?:[.,][0-9]+)?"
 _MEASURE = re.compile(rf"(?<![\w.,])({_NUMBER})[ -]?({'|'.join(sorted(_UNITS, key=len, reverse=True))})(?!\w)")
 _TIMES = re.compile(rf"(?<![\w.,])([0-9]+) ?x ?(?={_NUMBER} ?[a-z])")
 _PACK_OF = re.compile(r"(?<!\w)(?:pack|set|box|case) of ([0-9]+)(?!\w)")
-#: "1,000" is a thousand to some and one to others.
+#: "1,000" may be a thousand or one.
 _AMBIGUOUS = re.compile(r"[0-9][.,][0-9]{3}(?![0-9])")
 
 
 def fingerprint(brand: str | None, title: str | None) -> str | None:
-    """64 hexadecimal digits that equal products share, or nothing if brand, title or pack is not complete."""
+    """Return 64 hexadecimal digits that equal products share; none if brand, title or pack is incomplete."""
     maker, text = _plain(brand), _plain(title)
     packs, rest = _packs(text)
-    words = _without(_words(rest), _words(maker))
+    brand_words, words = _words(maker), _words(rest)
+    # Some shops put the brand before the title, some do not.
+    if brand_words and words[: len(brand_words)] == brand_words:
+        words = words[len(brand_words) :]
     if not maker or not packs or len(words) < FEWEST_WORDS or _AMBIGUOUS.search(text):
         return None
-    told = "\n".join((VERSION, " ".join(_words(maker)), " ".join(words), " ".join(sorted(packs))))
-    return hashlib.sha256(told.encode()).hexdigest()
+    hashed = "\n".join((VERSION, " ".join(brand_words), " ".join(words), " ".join(sorted(packs))))
+    return hashlib.sha256(hashed.encode()).hexdigest()
 
 
 def _plain(text: str | None) -> str:
@@ -51,7 +54,7 @@ def _plain(text: str | None) -> str:
 
 
 def _packs(text: str) -> tuple[list[str], str]:
-    """What the title says about size and number, each in its smallest unit, and the title without it."""
+    """Return the sizes and counts in a title, each in its smallest unit, and the title without them."""
     found: list[str] = []
 
     def take(amount: str, unit: str) -> str:
@@ -67,8 +70,3 @@ def _packs(text: str) -> tuple[list[str], str]:
 
 def _words(text: str) -> list[str]:
     return re.findall(r"\w+", text)
-
-
-def _without(words: list[str], brand: list[str]) -> list[str]:
-    """Some shops put the brand before the title, some do not."""
-    return words[len(brand) :] if brand and words[: len(brand)] == brand else words

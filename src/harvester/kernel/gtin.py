@@ -1,7 +1,7 @@
 """Global trade item numbers (EAN, UPC, ISBN), with every leading zero kept.
 
-A number that fails its check digit is kept as it came and counted; it never takes part in matching. Digits that a
-spreadsheet lost ("8.85E+11", a UPC of 11 digits) are not guessed back: one guess in ten passes the check digit.
+A number with a wrong check digit is kept unchanged and counted; it is never used for matching. Digits that a
+spreadsheet lost ("8.85E+11", a UPC of 11 digits) are not guessed: one guess in ten passes the check digit.
 """
 
 import re
@@ -12,11 +12,11 @@ from harvester.kernel.text import BLANKS, HYPHENS, trim
 #: GTIN-8, GTIN-12 (UPC-A), GTIN-13 (EAN, ISBN-13) and GTIN-14 (cases).
 GTIN_LENGTHS = frozenset({8, 12, 13, 14})
 COMPARED_LENGTH = 14
-#: Longer text is no number; its beginning is enough to recognise it by.
+#: Longer text is not a number; its beginning is enough to recognize it.
 LONGEST_KEPT = 64
-#: Numbers that shops, coupons and receipts use for themselves, by how a GTIN-13 begins: two shops may use the same.
+#: Prefixes of a GTIN-13 for internal use by shops, coupons and receipts: two shops may use the same number.
 OWN_USE_PREFIXES = ("02", "04", "05", "2", "98", "99")
-#: The same for a GTIN-8, which stands in a longer form behind six zeros.
+#: The same for a GTIN-8, which follows six zeros in the longer form.
 SHORT_OWN_USE_PREFIXES = ("0", "2")
 ISBN10 = "[0-9]{9}[0-9Xx]"
 DIGITS = "[0-9]+"
@@ -29,10 +29,10 @@ _IGNORED = dict.fromkeys(map(ord, BLANKS + HYPHENS))
 
 @dataclass(frozen=True, kw_only=True)
 class GtinResult:
-    """A trade item number as it was given, without blanks and hyphens.
+    """A trade item number as given, without blanks and hyphens.
 
     Attributes:
-        value: digits with their leading zeros; if not valid, whatever stood there.
+        value: digits with their leading zeros; the original text if not valid.
         valid: a known length and the right check digit.
     """
 
@@ -43,16 +43,20 @@ class GtinResult:
     def key(self) -> str | None:
         """The form in which two numbers are compared (GTIN-14); none if this number must not be matched."""
         compared = self.value.zfill(COMPARED_LENGTH)
-        return compared if self.valid and not _is_own_use(compared) else None
+        if compared.startswith("000000"):
+            is_own_use = compared[6:].startswith(SHORT_OWN_USE_PREFIXES)
+        else:
+            is_own_use = compared[1:].startswith(OWN_USE_PREFIXES)
+        return compared if self.valid and not is_own_use else None
 
     @property
     def kept(self) -> str | None:
-        """The digits that stay with the product, whatever their check digit; none if they can be no number."""
+        """The digits stored with the product, whatever their check digit; none if they cannot be a GTIN."""
         return self.value if _has_form(self.value) else None
 
 
 def normalize_gtin(text: str | None) -> GtinResult | None:
-    """Read a GTIN, EAN or UPC column; nothing if it is blank."""
+    """Return the number in a GTIN, EAN or UPC column; none if it is blank."""
     value = _clean(text)
     if not value:
         return None
@@ -60,23 +64,25 @@ def normalize_gtin(text: str | None) -> GtinResult | None:
 
 
 def normalize_isbn(text: str | None) -> GtinResult | None:
-    """Read an ISBN column: ten characters become the thirteen digits that stand under the bar code.
+    """Return the number in an ISBN column; ten characters become the thirteen digits under the bar code.
 
-    Only for columns that say ISBN: one number in eleven of any ten digits would pass as one.
+    Only for columns named ISBN: one in eleven numbers of ten digits would pass as an ISBN.
     """
     value = _clean(text)
-    if re.fullmatch(ISBN10, value) and _isbn10_sum(value) % 11 == 0:
-        return normalize_gtin(with_check_digit("978" + value[:9]))
+    if re.fullmatch(ISBN10, value):
+        digits = [10 if character in "Xx" else int(character) for character in value]
+        if sum(digit * weight for digit, weight in zip(digits, range(10, 0, -1), strict=True)) % 11 == 0:
+            return normalize_gtin(with_check_digit("978" + value[:9]))
     return normalize_gtin(value)
 
 
 def with_check_digit(digits: str) -> str:
-    """The digits followed by the check digit that makes them a GTIN."""
+    """Return the digits followed by the check digit that makes them a GTIN."""
     return digits + str(-_weighted_sum(digits + "0") % 10)
 
 
 def _clean(text: str | None) -> str:
-    """Without blanks, hyphens, a label, and the apostrophe by which spreadsheets mark text."""
+    """Remove blanks, hyphens, a label, and the apostrophe that marks text in spreadsheets."""
     given = trim(text)
     labeled = re.fullmatch(LABELED, given)
     return (labeled[1] if labeled else given).translate(_IGNORED).lstrip("'")[:LONGEST_KEPT]
@@ -88,14 +94,3 @@ def _has_form(text: str) -> bool:
 
 def _weighted_sum(digits: str) -> int:
     return sum(int(digit) * (3 if place % 2 else 1) for place, digit in enumerate(reversed(digits)))
-
-
-def _isbn10_sum(isbn: str) -> int:
-    values = [10 if character in "Xx" else int(character) for character in isbn]
-    return sum(value * weight for value, weight in zip(values, range(10, 0, -1), strict=True))
-
-
-def _is_own_use(compared: str) -> bool:
-    if compared.startswith("000000"):
-        return compared[6:].startswith(SHORT_OWN_USE_PREFIXES)
-    return compared[1:].startswith(OWN_USE_PREFIXES)

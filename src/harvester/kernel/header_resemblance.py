@@ -9,12 +9,12 @@ from harvester.kernel.network import PAYING_WORDS, Field
 
 
 class _Kind(NamedTuple):
-    """What a column may be about.
+    """A kind of column.
 
     Attributes:
-        label: as people are shown it.
-        parts: of a normalized name, one of which makes it look so.
-        exceptions: parts that say that it is about something else.
+        label: display name.
+        parts: of a normalized name, one of which makes it look like this kind.
+        exceptions: parts that mean something else.
     """
 
     label: str
@@ -22,13 +22,13 @@ class _Kind(NamedTuple):
     exceptions: tuple[str, ...]
 
 
-#: A number of something else than the product: `item_group_id`, `Program Id`, `Parent SKU`.
+#: Numbers of other things than the product: `item_group_id`, `Program Id`, `Parent SKU`.
 _OTHER_THINGS = """
     group parent categor brand merchantid advertiser program campaign catalogid catalogueid manufacturerid seller store
     adsid adwords promotion shipping tax image feed partner color colour size deal coupon site publisher account network
     retailer supplier vendor department collection warehouse label
 """
-#: Not what one piece of the product costs: `shipping_price`, `unit_pricing_measure`, `auto_pricing_min_price`.
+#: Other prices than that of one piece: `shipping_price`, `unit_pricing_measure`, `auto_pricing_min_price`.
 _OTHER_PRICES = """
     shipping delivery postage unitpric priceunit priceper perunit range minprice maxprice minimum maximum pricing
     installment subscription loyalty wholesale dealer date pricetype pricelabel tax vat deposit drop percent
@@ -44,17 +44,17 @@ _KINDS = (
         tuple(_OTHER_THINGS.split()),
     ),
 )
-#: Numbers that count pieces say nothing new where a column says whether there are any.
+#: A count of pieces adds nothing if another column has the stock.
 _COUNTS = ("inventory", "quantity", "qty")
 #: "Shop ID" and "shopId", but not "Android" or "Paid".
 _ENDS_WITH_ID = "(?:.*[^A-Za-z])?(?:id|ID|Id)|.*[a-z]I[dD]"
 
 
 def resembled_field(name: str, bound: Container[Field]) -> str | None:
-    """Return what a column that is bound to nothing looks like, or none.
+    """Return the kind of column that an unbound column looks like, or none.
 
     Args:
-        name: as it stands in the file.
+        name: as in the file.
         bound: fields that other columns of the file are bound to.
     """
     normalized = normalize_header(name)

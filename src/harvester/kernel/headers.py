@@ -1,4 +1,4 @@
-"""Column names and stock words, compared without what people change about them."""
+"""Column names and stock words, normalized for comparison."""
 
 from harvester.kernel.text import BLANKS, HYPHENS
 
@@ -9,5 +9,5 @@ _IGNORED = dict.fromkeys(map(ord, IGNORED))
 
 
 def normalize_header(text: str | None) -> str:
-    """The form in which two column names are compared."""
+    """Return the form in which two column names are compared."""
     return (text or "").lower().translate(_IGNORED)

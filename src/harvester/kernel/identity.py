@@ -1,4 +1,4 @@
-"""By what a product of a source is known again."""
+"""The identity by which a product of a source is recognized in later files."""
 
 import re
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ LONGEST_IDENTIFIER = 255
 
 
 class IdentityType(StrEnum):
-    """What an identity is made of, the most reliable first."""
+    """Kinds of identity, the most reliable first."""
 
     NETWORK_ITEM_ID = "NETWORK_ITEM_ID"
     PRODUCT_ID = "PRODUCT_ID"
@@ -23,7 +23,7 @@ class IdentityType(StrEnum):
     URL_HASH = "URL_HASH"
 
 
-#: Most reliable first. A product that gets a better identity later is a new product: identities never change.
+#: A product that gets a better identity later is a new product: identities never change.
 PRIORITY = tuple(IdentityType)
 #: How a type is stored.
 NUMBERS: Mapping[IdentityType, int] = MappingProxyType({kind: place for place, kind in enumerate(PRIORITY, start=1)})
@@ -31,7 +31,7 @@ NUMBERS: Mapping[IdentityType, int] = MappingProxyType({kind: place for place, k
 
 @dataclass(frozen=True, kw_only=True)
 class Identity:
-    """What, together with its source, makes a product unique."""
+    """The key of a product within its source."""
 
     type: IdentityType
     value: str
@@ -49,11 +49,11 @@ def identity_of(
     url: str | None = None,
     rules: LinkRules = NO_NETWORK,
 ) -> Identity:
-    """The most reliable identity that there is.
+    """Return the most reliable identity available.
 
     Raises:
-        Rejected: an identifier cannot be used (the next best would make a second product of the same thing), or there
-            is none and the URL cannot be used either.
+        Rejected: an identifier cannot be used (the next best would create a second product), or there is none and the
+            URL cannot be used either.
     """
     for kind, text in zip(PRIORITY, (item_id, product_id, sku), strict=False):  # mutant: identity-order
         value = clean_identifier(text)
@@ -63,7 +63,7 @@ def identity_of(
 
 
 def clean_identifier(text: str | None) -> str:
-    """An identifier without blanks at its ends, its case kept; empty if it is a word for nothing.
+    """Return an identifier without blanks at its ends, its case kept; empty if it is a placeholder such as `n/a`.
 
     Raises:
         Rejected: it is too long or has control characters.

@@ -12,8 +12,8 @@ _RANDOM_BITS = (((1 << 12) - 1) << 64) | ((1 << 62) - 1)
 def uuid7() -> UUID:
     """Make an RFC 9562 version 7 UUID.
 
-    The time in front keeps inserts at the right-hand edge of an index. Nothing may order rows by it: two
-    machines' clocks differ.
+    The leading time keeps inserts at the right-hand edge of an index. Nothing may order rows by it, because the clocks
+    of two machines differ.
     """
     milliseconds = time.time_ns() // 1_000_000
     value = (milliseconds & ((1 << 48) - 1)) << 80

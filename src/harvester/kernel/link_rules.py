@@ -1,11 +1,11 @@
-"""What in an address belongs to an advertising network, and what chooses the product."""
+"""Which parameters of a URL belong to an advertising network, and which choose the product."""
 
 from dataclasses import dataclass
 
 from harvester.kernel.special_networks import Network
 
-#: Parameters that belong to one click or one message and can mean nothing else, in lower case. Only these are left out
-#: of the link that is shown: another one may choose the product in some shop.
+#: Parameters that can only belong to one click or one message, in lower case. Only these are left out of the displayed
+#: link: any other may choose the product in some shop.
 CLICK_NAMES = frozenset({
     # Google, Meta, Microsoft, TikTok, X, LinkedIn, Pinterest, Reddit, Snapchat, Yandex, Taboola, Outbrain, Quora
     "gclid", "gclsrc", "gbraid", "wbraid", "dclid", "gad_source", "gad_campaignid", "_gl", "_ga", "srsltid", "gdfms",
@@ -21,7 +21,7 @@ CLICK_NAMES = frozenset({
     "wgu", "wgexpiry", "_ef_transaction_id", "clickid", "click_id",
 })  # fmt: skip
 CLICK_PREFIXES = ("utm_", "hsa_", "mtm_")
-#: Those, and names that mostly say where a visitor came from: left out of an identity unless the feed keeps them.
+#: Those, and names that usually hold the source of a visit: left out of an identity unless the feed keeps them.
 TRACKING_NAMES = CLICK_NAMES | frozenset({
     "ref", "source", "campaign", "sharedid", "subid", "sub_id", *(f"subid{number}" for number in range(1, 6)),
     "aff", "affid", "aff_id", "affcode", "aff_code", "affiliate", "affiliateid", "affiliate_id", "affiliate_code",
@@ -36,16 +36,16 @@ IDENTITY_NAMES = frozenset({"sku", "pid", "variant", "size", "color", "caliber",
 
 @dataclass(frozen=True, kw_only=True)
 class LinkRules:
-    """How one network's tracked links look.
+    """The format of one network's tracked links.
 
     Attributes:
         tracked_path: pattern of a tracked link's whole path without trailing slashes; none if links are not wrapped.
-        landing_parameters: parameters that carry the landing page, the first that does so wins.
+        landing_parameters: parameters that may hold the landing page, the first that does wins.
         tracking_names: the network's own tracking parameters, in lower case.
-        tracking_prefixes: beginnings of such parameters.
-        shown_names: of them, those that stay in the link that is shown, because a shop may use them too.
+        tracking_prefixes: prefixes of such parameters.
+        shown_names: tracking parameters that stay in the displayed link, because a shop may use them too.
         kept_names: parameters, in lower case, that choose a product in this feed and are never left out.
-        allowed_networks: that links may lead to although they are not public.
+        allowed_networks: non-public networks that links may lead to.
     """
 
     tracked_path: str | None = None
@@ -65,7 +65,7 @@ class LinkRules:
 
     @property
     def never_dropped(self) -> frozenset[str]:
-        """Parameters that choose the product, whatever else is said about them."""
+        """Parameters that choose the product; they override all other rules."""
         return IDENTITY_NAMES | self.kept_names
 
     def is_tracking(self, name: str) -> bool:
@@ -76,7 +76,7 @@ class LinkRules:
         return known or name.startswith(TRACKING_PREFIXES + self.tracking_prefixes)
 
     def is_click(self, name: str) -> bool:
-        """Whether a parameter of this name, in lower case, is left out of the link that is shown."""
+        """Whether a parameter of this name, in lower case, is left out of the displayed link."""
         if name in self.never_dropped or name in self.shown_names:
             return False
         known = name in CLICK_NAMES or name in self.tracking_names

@@ -1,7 +1,7 @@
-"""How people write amounts: every shape there is, so that a text with two readings is seen to have two.
+"""All shapes of written amounts, so that ambiguous text is detected.
 
-A shape is one way to read digits and separators. "1,299.00" has one shape; "1.226" has two, one thousand and one and a
-bit, and nothing in the text says which. Texts come here without signs and currency, with plain blanks and apostrophes.
+A shape is one way to read digits and separators. "1,299.00" has one shape; "1.226" has two, about a thousand and about
+one, and the text does not say which. Texts come without signs and currency, with plain blanks and apostrophes.
 """
 
 import re
@@ -12,6 +12,7 @@ DecimalStyle = Literal[".", ","]
 
 _GROUP_SEPARATORS = (".", ",", " ", "'")
 _DECIMAL_SEPARATORS: tuple[DecimalStyle, ...] = (".", ",")
+_STYLE_OF_GROUP: dict[str, DecimalStyle] = {",": ".", ".": ","}
 #: "1,29,900": lakhs and crores, and thousands in the last group.
 _INDIAN = "[1-9][0-9]?(?:,[0-9]{2})+,[0-9]{3}"
 
@@ -24,8 +25,8 @@ class Shape:
         pattern: matches the whole number.
         group: separator of thousands, or empty.
         decimal: separator of decimals, or empty.
-        style: the decimal separator that a document with such a number uses, if the number tells.
-        is_indian: thousands, then groups of two digits, as only some currencies are written.
+        style: the decimal separator that a document with such a number uses, if that is certain.
+        is_indian: groups of two digits before the thousands, used for some currencies only.
     """
 
     pattern: str
@@ -38,7 +39,7 @@ class Shape:
         return re.fullmatch(self.pattern, number) is not None
 
     def plain(self, number: str) -> str:
-        """The number as this shape reads it: digits, and a point if there are decimals."""
+        """Return the number as this shape reads it: digits, and a point if there are decimals."""
         ungrouped = number.replace(self.group, "") if self.group else number
         return ungrouped.replace(self.decimal, ".") if self.decimal else ungrouped
 
@@ -47,17 +48,9 @@ def _grouped(group: str) -> str:
     return f"[1-9][0-9]{{0,2}}(?:{re.escape(group)}[0-9]{{3}})+"
 
 
-def _style(group: str, decimal: str) -> DecimalStyle | None:
-    if decimal == "." or group == ",":
-        return "."
-    if decimal == "," or group == ".":
-        return ","
-    return None
-
-
 SHAPES: Final = (
     Shape(pattern="[0-9]+"),
-    *(Shape(pattern=_grouped(group), group=group, style=_style(group, "")) for group in _GROUP_SEPARATORS),
+    *(Shape(pattern=_grouped(group), group=group, style=_STYLE_OF_GROUP.get(group)) for group in _GROUP_SEPARATORS),
     *(
         Shape(pattern=f"[0-9]*{re.escape(decimal)}[0-9]+", decimal=decimal, style=decimal)
         for decimal in _DECIMAL_SEPARATORS
@@ -74,11 +67,11 @@ SHAPES: Final = (
     ),
     # A blank that slipped in: "$119. 95". With a comma it could be two prices.
     Shape(pattern=f"(?:[0-9]+|{_grouped(',')})[.] [0-9]{{2}}", group=",", decimal=". ", style="."),
-    # Cents set small beside the amount arrive as "68 50" once the markup is gone.
+    # Cents in small print next to the amount become "68 50" without the markup.
     Shape(pattern="[0-9]+ [0-9]{2}", decimal=" "),
 )
 
 
 def shapes_of(number: str) -> tuple[Shape, ...]:
-    """Every way to read the number: none if it is no number, several if it is ambiguous."""
+    """Return all ways to read the number: none if it is not a number, several if it is ambiguous."""
     return tuple(shape for shape in SHAPES if shape.matches(number))

@@ -1,7 +1,7 @@
-"""Why a row is refused, and what is counted without refusing it.
+"""Reasons to reject a row, and warnings that do not reject it.
 
-Each `Fault` is one way for a value to be wrong: the code under which it is counted, and the sentence that a person
-reads beside the sample. The sentence never repeats the value, which may be hostile.
+Each `Fault` is one way for a value to be wrong: its code for counting, and the sentence shown next to the sample. The
+sentence never repeats the value, which may be hostile.
 """
 
 from enum import Enum, StrEnum, unique
@@ -10,7 +10,7 @@ from harvester.kernel.errors import InvalidInput
 
 
 class RejectCode(StrEnum):
-    """What a refused row is counted as."""
+    """Codes by which rejected rows are counted."""
 
     MISSING_TITLE = "MISSING_TITLE"
     MISSING_URL = "MISSING_URL"
@@ -28,7 +28,7 @@ class RejectCode(StrEnum):
 
 
 class WarningCode(StrEnum):
-    """What is counted on a row that is kept."""
+    """Codes of problems in rows that are kept."""
 
     UNKNOWN_STOCK = "UNKNOWN_STOCK"
     BAD_GTIN = "BAD_GTIN"
@@ -49,7 +49,7 @@ class Fault(Enum):
     )
     PRICE_NOT_EXACT = (
         RejectCode.PRICE_NOT_EXACT,
-        "the price is a range, a lowest or a highest price, or an estimate; write the one price of this product",
+        "the price is a range, a minimum, a maximum or an estimate; write the exact price of this product",
     )
     PRICE_NEGATIVE = RejectCode.INVALID_PRICE, "a price is above zero"
     PRICE_TOO_FINE = RejectCode.INVALID_PRICE, "there are more decimals than the currency has"
@@ -58,7 +58,7 @@ class Fault(Enum):
         RejectCode.INVALID_PRICE,
         "the period of the sale price cannot be read; write 2025-01-31T00:00Z/2025-02-28T23:59Z",
     )
-    PRICE_ZERO = RejectCode.PRICE_WITHHELD, "a price of zero means that the shop withholds it"
+    PRICE_ZERO = RejectCode.PRICE_WITHHELD, "a price of zero means that the shop does not show it"
 
     NO_CURRENCY = (
         RejectCode.MISSING_CURRENCY,
@@ -70,22 +70,22 @@ class Fault(Enum):
     )
     CURRENCY_UNKNOWN = (
         RejectCode.INVALID_CURRENCY,
-        "this is no code, sign or name of a currency in use; write USD",
+        "this is not the code, sign or name of a currency in use; write USD",
     )
     CURRENCY_CONTRADICTED = RejectCode.INVALID_CURRENCY, "the price, its column and the default name two currencies"
 
     NO_URL = RejectCode.MISSING_URL, "there is no URL"
     URL_TOO_LONG = RejectCode.FIELD_TOO_LONG, "a URL has at most 4096 characters"
-    URL_NOT_WEB = RejectCode.INVALID_URL, "a URL begins with http:// or https://"
+    URL_NOT_WEB = RejectCode.INVALID_URL, "a URL starts with http:// or https://"
     URL_CONTROLS = RejectCode.INVALID_URL, "a URL has no control characters"
-    URL_USER = RejectCode.INVALID_URL, "a URL names no user or password"
+    URL_USER = RejectCode.INVALID_URL, "a URL must not contain a user name or a password"
     URL_HOST = RejectCode.INVALID_URL, "the host is missing or not a host name"
     URL_PRIVATE = (
         RejectCode.INVALID_URL,
-        "the host is not of the public internet; an operator can allow its network with HARVESTER_EGRESS_ALLOW",
+        "the host is not on the public internet; an operator can allow its network with HARVESTER_EGRESS_ALLOW",
     )
     URL_PORT = RejectCode.INVALID_URL, "the port is a number from 1 to 65535"
-    URL_NESTED = RejectCode.INVALID_URL, "more than 10 tracked links are wrapped in one another"
+    URL_NESTED = RejectCode.INVALID_URL, "more than 10 tracked links are nested"
 
     NO_TITLE = RejectCode.MISSING_TITLE, "there is no title"
     TEXT_TOO_LONG = RejectCode.FIELD_TOO_LONG, "a field has at most 100000 characters"
@@ -93,12 +93,12 @@ class Fault(Enum):
     ROW_RAGGED = RejectCode.RAGGED_ROW, "the row has more or fewer fields than the header"
     ROW_QUOTES = RejectCode.RAGGED_ROW, "something follows the quote that ends a field, or no quote ends it"
     ROW_DELIMITER = RejectCode.RAGGED_ROW, "the delimiter in front of a quoted field seems to be missing"
-    ROW_UNDECODABLE = RejectCode.BAD_ENCODING, "some bytes are no text in the encoding of the file"
+    ROW_UNDECODABLE = RejectCode.BAD_ENCODING, "some bytes are not valid in the encoding of the file"
     ROW_NUL = RejectCode.BAD_ENCODING, "there is a NUL character"
 
     STOCK_UNREADABLE = (
         RejectCode.UNREADABLE_STOCK,
-        "the stock column is empty or says nothing that is known, and the feed rejects such rows",
+        "the stock column is empty or not recognized, and the feed rejects such rows",
     )
 
     ID_TOO_LONG = RejectCode.FIELD_TOO_LONG, "an identifier has at most 255 characters"

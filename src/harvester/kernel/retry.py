@@ -3,25 +3,25 @@
 import math
 from dataclasses import dataclass
 
-#: Nothing waits longer than a day: an operator would have forgotten it by then.
+#: No wait is longer than a day: an operator would have forgotten the job by then.
 LONGEST_WAIT_SECONDS = 24 * 60 * 60
-#: A wait of nothing would turn a broken server into a busy loop.
+#: Without a wait, a broken server would cause a busy loop.
 SHORTEST_WAIT_SECONDS = 0.1
-#: The share of a wait that chance may add, so that jobs that failed together do not return together.
+#: The share of a wait that is added at random, so that jobs that failed together do not retry together.
 JITTER = 0.25
-#: What the column that counts attempts can hold.
+#: The highest value of the column that counts attempts.
 MOST_ATTEMPTS = 32_767
 
 
 @dataclass(frozen=True, kw_only=True)
 class RetryPolicy:
-    """How often, and after which waits, a kind of work is tried again.
+    """The number of attempts and the waits between them.
 
     Attributes:
         base: seconds before the second attempt.
-        factor: how much longer each further wait is.
-        cap: seconds that no wait of this policy exceeds.
-        attempts: how often the work is tried in all, the first time included.
+        factor: growth of each further wait.
+        cap: longest wait in seconds.
+        attempts: total number of attempts, including the first.
     """
 
     base: float = 30.0
@@ -40,11 +40,11 @@ class RetryPolicy:
             raise ValueError(f"attempts must be from 1 to {MOST_ATTEMPTS}")
 
     def wait(self, attempt: int, chance: float) -> float:
-        """Seconds to wait after the given attempt (1 is the first) failed.
+        """Return the seconds to wait after an attempt failed.
 
         Args:
-            attempt: the attempt that just failed.
-            chance: a number from 0 up to 1, drawn by the caller.
+            attempt: the attempt that just failed (1 is the first).
+            chance: a random number from 0 to 1.
         """
         try:
             grown = float(self.base) * float(self.factor) ** (max(attempt, 1) - 1)

@@ -1,8 +1,7 @@
-"""Addresses that are not the public internet, each with its reason.
+"""Addresses outside the public internet, each with its reason.
 
-The table follows IANA's registries of special-purpose addresses. The standard library's `is_global` is no
-substitute: it lets multicast, NAT64, site-local and 6to4 relay addresses pass, and its answers differ between
-versions of Python.
+The table follows IANA's registries of special-purpose addresses. The standard library's `is_global` cannot replace it:
+it accepts multicast, NAT64, site-local and 6to4 relay addresses, and differs between versions of Python.
 """
 
 from collections.abc import Sequence
@@ -20,7 +19,7 @@ _IPV4: tuple[tuple[IPv4Network, str], ...] = tuple(
         ("10.0.0.0/8", "a private network"),
         ("100.64.0.0/10", "a carrier's shared network (CGNAT)"),
         ("127.0.0.0/8", "this machine (loopback)"),
-        # The machine's own cloud answers here for whoever runs on it, although the address looks public.
+        # A cloud's service for the machines that run in it, although the address looks public.
         ("168.63.129.16/32", "a cloud's service for its own machines"),
         ("169.254.0.0/16", "link-local, where clouds keep their metadata"),
         ("172.16.0.0/12", "a private network"),
@@ -67,10 +66,10 @@ _IPV6: tuple[tuple[IPv6Network, str], ...] = tuple(
         ("ff00::/8", "multicast"),
     )
 )
-#: All of IPv6 that is given out to the public; whatever lies outside is special, listed above or not.
+#: The part of IPv6 that is assigned to the public; everything outside is special, listed above or not.
 _IPV6_PUBLIC = IPv6Network("2000::/3")
 
-#: How far the last bit of the IPv4 address stands from the end of the IPv6 address that holds it.
+#: IPv6 networks that embed IPv4 addresses -> bits after the embedded address.
 _HOLDS_IPV4: tuple[tuple[IPv6Network, int], ...] = (
     (IPv6Network("::ffff:0:0/96"), 0),
     (IPv6Network("::ffff:0:0:0/96"), 0),
@@ -80,10 +79,10 @@ _HOLDS_IPV4: tuple[tuple[IPv6Network, int], ...] = (
 
 
 def special_reason(address: Address) -> str | None:
-    """Why an address is not the public internet; None if it is."""
+    """Return why an address is outside the public internet; None if it is inside."""
     if isinstance(address, IPv4Address):
         return next((reason for network, reason in _IPV4 if address in network), None)
-    # A zone (fe80::1%eth0) is no part of the address, and comparing with it finds nothing.
+    # An address with a zone (fe80::1%eth0) is in no network, so the zone is removed.
     plain = IPv6Address(int(address))
     reason = next((reason for network, reason in _IPV6 if plain in network), None)
     if reason is None and plain not in _IPV6_PUBLIC:
@@ -92,12 +91,12 @@ def special_reason(address: Address) -> str | None:
 
 
 def is_public_host(host: str, allowed: Sequence[Network] = ()) -> bool:
-    """Whether a host, as `WebUrl` has it, may be one of the public internet, or is of a network that is allowed.
+    """Whether a host, as in `WebUrl`, may be on the public internet or is in an allowed network.
 
-    A name is not resolved. One that only a private network knows counts as allowed if some private network is; of this
-    machine, if its loopback is.
+    A name is not resolved. A private name counts as allowed if any private network is allowed; a name of this machine,
+    if its loopback network is.
     """
-    address = _address_of(host)
+    address = address_of(host)
     if address is not None:
         judged = (address, held) if (held := held_ipv4(address)) else (address,)
         return all(special_reason(one) is None or any(one in network for network in allowed) for one in judged)
@@ -108,7 +107,8 @@ def is_public_host(host: str, allowed: Sequence[Network] = ()) -> bool:
     return True
 
 
-def _address_of(host: str) -> Address | None:
+def address_of(host: str) -> Address | None:
+    """Return the address if a host is an IP address and not a name."""
     try:
         return ip_address(host.strip("[]"))
     except ValueError:
@@ -116,7 +116,7 @@ def _address_of(host: str) -> Address | None:
 
 
 def held_ipv4(address: Address) -> IPv4Address | None:
-    """The IPv4 address that a gateway or a tunnel would go on to."""
+    """Return the IPv4 address that a gateway or a tunnel would forward to."""
     if isinstance(address, IPv4Address):
         return None
     for network, shift in _HOLDS_IPV4:

@@ -1,6 +1,6 @@
-"""What a feed's stock column says, read the way people read it.
+"""Read the stock column of a feed.
 
-Fail closed: only what surely says so is in stock. What may be a date, a question or two things at once is unknown.
+Only unambiguous text counts as in stock. Text that may be a date, a question or two statements is unknown.
 """
 
 import re
@@ -12,7 +12,7 @@ from typing import Final
 
 from harvester.kernel.text import HYPHENS, trim
 
-#: A stock text is a word or a short sentence; what is longer belongs to another column.
+#: A stock text is a word or a short sentence; longer text belongs to another column.
 LONGEST_STOCK: Final = 120
 
 
@@ -21,22 +21,22 @@ class Stock(StrEnum):
 
     IN = "in"
     OUT = "out"
-    #: Empty, or not to be read for sure: counted as UNKNOWN_STOCK, and the feed says what it means.
+    #: Empty or ambiguous: counted as UNKNOWN_STOCK, and the feed's settings decide what it means.
     UNKNOWN = "unknown"
 
 
 class UnknownStock(StrEnum):
-    """What a stock text that cannot be read means in a feed."""
+    """What an unknown stock text means in a feed."""
 
     IN_STOCK = "IN_STOCK"
     OUT_OF_STOCK = "OUT_OF_STOCK"
     REJECT = "REJECT"
 
 
-# All words below are written without case, blanks and marks, as `_joined` returns them.
+# All words below are in lower case without blanks and punctuation, as `_joined` returns them.
 _YES: Final = frozenset({"y", "yes", "t", "true"})
 _NO: Final = frozenset({"n", "no", "f", "false"})
-#: What there is; "not" before it and "no" behind it turn it around.
+#: Words for available goods; "not" before and "no" after them reverse the meaning.
 _THERE: Final = frozenset({
     "available", "availability", "inventory", "instock", "left", "leftinstock", "onhand", "onstock", "remaining",
     "stock", "stockavailable",
@@ -69,16 +69,16 @@ STOCK_WORDS: Mapping[str, Stock] = MappingProxyType(
     dict.fromkeys(IN_STOCK, Stock.IN) | dict.fromkeys(OUT_OF_STOCK, Stock.OUT)
 )
 _THINGS: Final = ("ea", "item", "items", "pc", "pcs", "piece", "pieces", "unit", "units")
-#: What is said around the number of things that there are, as in "only 3 units left in stock".
+#: Words around a count, as in "only 3 units left in stock".
 _COUNTED: Final = frozenset({
     "", "qty", "quantity", "qtyinstock", "stocklevel", "stockqty", "stockquantity", *_THERE, *_MUCH,
     *(thing + where for thing in _THINGS for where in ("", *_THERE)),
     *(where + thing for thing in _THINGS for where in _THERE),
 })  # fmt: skip
-#: With these a number changes nothing.
+#: With these words, a number is irrelevant.
 _GONE_WITH_NUMBER: Final = frozenset({"discontinued", "nostock", "notavailable", "notinstock", "oos", "outofstock",
                                       "soldout", "unavailable"})  # fmt: skip
-#: Words that change nothing about what the others say.
+#: Words that do not change the meaning of the others.
 _FILLERS: Final = frozenset({
     "are", "at", "been", "currently", "has", "have", "is", "item", "just", "moment", "now", "online", "only",
     "permanently", "presently", "product", "sorry", "status", "temporarily", "the", "this", "we", "yet",
@@ -96,7 +96,7 @@ _DATE: Final = re.compile("(?:19|20)[0-9]{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12][0-9]
 #: "in stock - 5" has no minus; "-5", "in stock -5" and "in stock: - 5" have one.
 _MINUS: Final = re.compile(r"(?:\A|[^\w\s-]\s*)-\s*\Z|\s-\Z")
 _MORE_THAN: Final = re.compile(r"(>=?|\bover|\bmore than)\s*\Z", re.IGNORECASE)
-#: Case, blanks and these marks do not matter. Any other mark might, so a text with one is not read.
+#: Case, blanks and this punctuation do not matter. Any other punctuation might, so text with it is unknown.
 _MARKS: Final = re.compile(r"[\s_.,!:;()\[\]\"=|?-]+")
 _SPELLED: Final = str.maketrans({
     **dict.fromkeys(HYPHENS, "-"), **dict.fromkeys("\u2713\u2714\u2705\u2611", " yes "),
@@ -107,35 +107,31 @@ _UNSURE_ENDS: Final = ("-", "?", ":", "=")
 
 
 def read_stock(text: str | None) -> Stock:
-    """Read one cell."""
     cell = trim(text)
     if len(cell) > LONGEST_STOCK:
         return Stock.UNKNOWN
-    said = unicodedata.normalize("NFKC", cell).translate(_SPELLED).strip()
-    if prefix := _SCHEMA_ORG.match(said):
-        said = said[prefix.end() :].rstrip("/")
-    if _GONE_UNTIL.match(said):
+    spelled = unicodedata.normalize("NFKC", cell).translate(_SPELLED).strip()
+    if prefix := _SCHEMA_ORG.match(spelled):
+        spelled = spelled[prefix.end() :].rstrip("/")
+    if _GONE_UNTIL.match(spelled):
         return Stock.OUT
-    numbers = list(_DIGITS.finditer(said))
+    numbers = list(_DIGITS.finditer(spelled))
     if len(numbers) > 1:
         return Stock.UNKNOWN
-    stock = _read_count(said, numbers[0]) if numbers else _read_words(said)
-    is_unsure = said.startswith("-") or said.endswith(_UNSURE_ENDS)
+    if numbers:
+        stock = _read_count(spelled, numbers[0])
+    else:
+        known = STOCK_WORDS.get(_joined(spelled)) or STOCK_WORDS.get(_joined(spelled, without=_FILLERS))
+        stock = known or Stock.UNKNOWN
+    is_unsure = spelled.startswith("-") or spelled.endswith(_UNSURE_ENDS)
     return Stock.UNKNOWN if stock is Stock.IN and is_unsure else stock
 
 
-def _read_words(said: str) -> Stock:
-    for words in (_joined(said), _joined(said, without=_FILLERS)):
-        if words in STOCK_WORDS:
-            return STOCK_WORDS[words]
-    return Stock.UNKNOWN
-
-
-def _read_count(said: str, number: re.Match[str]) -> Stock:
+def _read_count(text: str, number: re.Match[str]) -> Stock:
     """Read a text with one number in it: "5", "-1", "10+", "In Stock (5)", "only 3 units left"."""
     digits = number[0].rstrip(".,'")
     count = _COUNT.fullmatch(digits)
-    before, after = said[: number.start()], said[number.end() :]
+    before, after = text[: number.start()], text[number.end() :]
     is_dated = _DATE.fullmatch(digits) or (number[0] != digits and digits.strip("0123456789"))
     if not count or is_dated or after.startswith("-") or before[-1:].isalpha():
         return Stock.UNKNOWN
@@ -151,16 +147,16 @@ def _read_count(said: str, number: re.Match[str]) -> Stock:
     if minus or (is_zero and not is_least and not more_than):  # mutant: stock-minus
         return Stock.OUT
     is_unclear = (
-        # "at least 0" may be none; "(5)" is how accountants write -5; "available 12.05" may name a day.
+        # "at least 0" may be none; accountants write -5 as "(5)"; "available 12.05" may be a date.
         (is_zero and (is_least or (more_than and more_than[1] == ">=")))
-        or (not any(words) and said.startswith("("))
+        or (not any(words) and text.startswith("("))
         or (any(words) and (count[2] or "").strip("0"))
     )
     return Stock.UNKNOWN if is_unclear else Stock.IN
 
 
-def _joined(said: str, *, without: frozenset[str] = frozenset()) -> str:
-    """The words without case, blanks and marks, those of "OutOfStock" like those of "out of stock"."""
-    spaced = re.sub("(?<=[a-z])(?=[A-Z])", " ", said)
+def _joined(text: str, *, without: frozenset[str] = frozenset()) -> str:
+    """Return the words in lower case without blanks and punctuation; "OutOfStock" equals "out of stock"."""
+    spaced = re.sub("(?<=[a-z])(?=[A-Z])", " ", text)
     # mutant: stock-marks
     return "".join(word for word in _MARKS.sub(" ", spaced.lower()).split() if word not in without)

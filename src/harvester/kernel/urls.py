@@ -1,6 +1,6 @@
-"""One understanding of web addresses: what is one, what it is shown as, and when two are the same product.
+"""Web addresses: what is valid, how they are displayed, and when two of them are the same product.
 
-Nothing here asks the network. A tracked link is taken apart, never followed: following it would count as a click.
+Nothing here uses the network. A tracked link is parsed, never followed: following it would count as a click.
 """
 
 import hashlib
@@ -12,15 +12,15 @@ from dataclasses import dataclass, replace
 
 from harvester.kernel.link_rules import NO_NETWORK, LinkRules
 from harvester.kernel.rejects import Fault, Rejected
-from harvester.kernel.special_networks import is_public_host
+from harvester.kernel.special_networks import address_of, is_public_host
 from harvester.kernel.text import BLANKS, CONTROLS, is_encodable, trim
 
 LONGEST_URL = 4096
-#: With a dot at the end; every label counts in its ASCII form.
+#: Including a trailing dot; labels count in their ASCII form.
 LONGEST_HOST = 254
 LONGEST_LABEL = 63
 HIGHEST_PORT = 65_535
-#: Tracked links in tracked links: two are seen, ten are an attack or a mistake.
+#: Tracked links within tracked links: two occur, ten are an attack or a mistake.
 DEEPEST_NESTING = 10
 #: How often one landing address may have been percent-encoded.
 MOST_ENCODINGS = 3
@@ -30,7 +30,7 @@ WEB_URL = r"([Hh][Tt][Tt][Pp][Ss]?)://([^/?#\\]*)([^?#]*)(?:\?([^#]*))?(?:#(.*))
 AUTHORITY = r"([^:@\[\]]+|\[[^@\[\]]*\])(?::([0-9]*))?"
 HOST_LABEL = "[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?"
 NUMERIC_LABEL = "[0-9]+|0x[0-9a-f]*"
-#: An escape, or a character that has to be one. The characters left out are the legal ones of a path or a query.
+#: An escape, or a character that must be escaped. Excluded are the legal characters of a path or a query.
 TO_NORMALIZE = "%[0-9A-Fa-f]{2}|[^A-Za-z0-9._~!$&'()*+,;=:@/?-]"
 ASCII_ESCAPE = "%([0-7][0-9A-Fa-f])"
 UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
@@ -38,15 +38,15 @@ UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123
 
 @dataclass(frozen=True, kw_only=True)
 class WebUrl:
-    """An http or https address, taken apart and checked, every part as it was written.
+    """A parsed and checked http or https address, every part as written.
 
     Attributes:
         origin: scheme, colon, slashes, host and port.
         host: in lower case, names in ASCII, without a dot at the end.
         port: none if it is the scheme's own.
-        path: empty, or beginning with a slash.
-        query: none if there is no question mark.
-        fragment: none if there is no number sign.
+        path: empty, or starting with a slash.
+        query: none without a question mark.
+        fragment: none without a number sign.
     """
 
     origin: str
@@ -68,13 +68,18 @@ class WebUrl:
 
 
 def split_url(text: str | None) -> WebUrl:
-    """Take an address apart.
+    """Parse an address.
 
     Raises:
-        Rejected: it is missing, too long, or no address of the web.
+        Rejected: it is missing, too long, or not a web address.
     """
     url = trim(text)
-    _refuse_at_sight(url)
+    if not url:
+        raise Rejected(Fault.NO_URL)
+    if len(url) > LONGEST_URL:
+        raise Rejected(Fault.URL_TOO_LONG)
+    if re.search(CONTROLS, url) or not is_encodable(url):
+        raise Rejected(Fault.URL_CONTROLS)
     parts = re.fullmatch(WEB_URL, url)
     if not parts:
         raise Rejected(Fault.URL_NOT_WEB)
@@ -93,18 +98,18 @@ def is_web_url(text: str | None) -> bool:
 
 
 def is_public_url(text: str | None, rules: LinkRules = NO_NETWORK) -> bool:
-    """Whether this is such an address, and its host is of the public internet or of a network that is allowed."""
+    """Whether this is such an address, and its host is on the public internet or in an allowed network."""
     url = _split_or_none(text)
     return url is not None and is_public_host(url.host, rules.allowed_networks)
 
 
 def unwrap_tracked(text: str | None, rules: LinkRules = NO_NETWORK) -> str:
-    """The landing page inside a tracked link, however deep; any other address as it is.
+    """Return the landing page inside a tracked link, however deep; any other address unchanged.
 
     A tracked link without a usable landing page stays a tracked link.
 
     Raises:
-        Rejected: it is no address, one on the way is not public, or too many links are wrapped in one another.
+        Rejected: it is not an address, one of the addresses is not public, or too many links are nested.
     """
     url = split_url(text)
     for _ in range(DEEPEST_NESTING + 1):
@@ -118,7 +123,7 @@ def unwrap_tracked(text: str | None, rules: LinkRules = NO_NETWORK) -> str:
 
 
 def canonical_url(text: str | None, rules: LinkRules = NO_NETWORK) -> str:
-    """The address to show: unwrapped, without parameters that can only belong to a click, otherwise as given."""
+    """Return the address to display: unwrapped, without parameters of a click, otherwise unchanged."""
     url = split_url(unwrap_tracked(text, rules))
     kept = [pair for pair in url.pairs if not rules.is_click(_name(pair))]
     if len(kept) < len(url.pairs):
@@ -127,12 +132,12 @@ def canonical_url(text: str | None, rules: LinkRules = NO_NETWORK) -> str:
 
 
 def identity_url(text: str | None, rules: LinkRules = NO_NETWORK) -> str:
-    """The form in which two addresses of the same product are equal. It has no scheme and is plain ASCII."""
+    """Return the form in which two addresses of the same product are equal. It has no scheme and is ASCII."""
     return _identity(text, rules, rules.is_tracking)
 
 
 def link_identity(text: str | None, rules: LinkRules = NO_NETWORK) -> str:
-    """The same with every parameter that is shown: links of one product that differ here may be two products."""
+    """Return the same with every displayed parameter: links of one product that differ here may be two products."""
     return _identity(text, rules, rules.is_click)
 
 
@@ -140,23 +145,19 @@ def _identity(text: str | None, rules: LinkRules, is_dropped: Callable[[str], bo
     url = split_url(unwrap_tracked(text, rules))  # mutant: unwrap-tracked
     port = "" if url.port is None else f":{url.port}"
     path = _normalize(url.path).rstrip("/")  # mutant: trailing-slash
-    kept = sorted(_normalize_pair(pair) for pair in url.pairs if not is_dropped(_name(pair)))
+    # In a query a plus is a blank, and a parameter without a value has an empty one.
+    kept = sorted(
+        _normalize((pair if "=" in pair else f"{pair}=").replace("+", " "))
+        for pair in url.pairs
+        if not is_dropped(_name(pair))
+    )
     query = "?" + "&".join(kept) if kept else ""
     return f"{url.host}{port}{path}{query}"
 
 
 def url_hash(identity: str) -> str:
-    """64 hexadecimal digits of SHA-256 over an identity URL."""
+    """Return 64 hexadecimal digits of SHA-256 over an identity URL."""
     return hashlib.sha256(identity.encode()).hexdigest()
-
-
-def _refuse_at_sight(url: str) -> None:
-    if not url:
-        raise Rejected(Fault.NO_URL)
-    if len(url) > LONGEST_URL:
-        raise Rejected(Fault.URL_TOO_LONG)
-    if re.search(CONTROLS, url) or not is_encodable(url):
-        raise Rejected(Fault.URL_CONTROLS)
 
 
 def _host_and_port(authority: str, default_port: int) -> tuple[str, int | None]:
@@ -172,41 +173,28 @@ def _host_and_port(authority: str, default_port: int) -> tuple[str, int | None]:
 
 def _ascii_host(host: str) -> str:
     if host.startswith("["):
-        return _ipv6_host(host)
+        try:
+            address = ipaddress.IPv6Address(host[1:-1])
+        except ValueError:
+            raise Rejected(Fault.URL_HOST) from None
+        if address.scope_id:
+            raise Rejected(Fault.URL_HOST)
+        # Python's versions shorten such addresses differently, and an identity must not change.
+        return f"[{address.packed.hex(':', 2)}]"
     if len(host) > LONGEST_HOST:
         raise Rejected(Fault.URL_HOST)
-    # The ideographic full stop separates labels like the point does.
+    # The ideographic full stop separates labels like the ASCII dot.
     spelled = unicodedata.normalize("NFKC", host).replace("\u3002", ".")
     ascii_host = ".".join(map(_ascii_label, spelled.removesuffix(".").split(".")))
-    if len(ascii_host) > LONGEST_HOST or not _is_name_or_whole_address(ascii_host):
+    # No name ends with a number, so browsers treat such a host as an address, also 127.1 and 0x7f.1.
+    is_malformed = re.fullmatch(NUMERIC_LABEL, ascii_host.rpartition(".")[2]) and address_of(ascii_host) is None
+    if len(ascii_host) > LONGEST_HOST or is_malformed:
         raise Rejected(Fault.URL_HOST)
     return ascii_host
 
 
-def _is_name_or_whole_address(host: str) -> bool:
-    """No name ends with a number, so browsers take such a host for an address, also 127.1 and 0x7f.1."""
-    if not re.fullmatch(NUMERIC_LABEL, host.rpartition(".")[2]):
-        return True
-    try:
-        ipaddress.IPv4Address(host)
-    except ValueError:
-        return False
-    return True
-
-
-def _ipv6_host(host: str) -> str:
-    try:
-        address = ipaddress.IPv6Address(host[1:-1])
-    except ValueError:
-        raise Rejected(Fault.URL_HOST) from None
-    if address.scope_id:
-        raise Rejected(Fault.URL_HOST)
-    # Python's versions shorten such addresses differently, and an identity has to last.
-    return f"[{address.packed.hex(':', 2)}]"
-
-
 def _ascii_label(label: str) -> str:
-    """One part of a host name; letters beyond ASCII become punycode, without IDNA 2003's loss of the sharp s."""
+    """Return one part of a host name in ASCII: punycode if needed, without IDNA 2003's loss of the sharp s."""
     lowered = unicodedata.normalize("NFKC", label.lower())
     if not lowered.isascii():
         if any(unicodedata.category(character)[0] not in "LMN" for character in lowered.replace("-", "")):
@@ -218,7 +206,7 @@ def _ascii_label(label: str) -> str:
 
 
 def _landing(url: WebUrl, rules: LinkRules) -> WebUrl | None:
-    """What the tracked link leads to, or nothing if it is none or does not say."""
+    """Return the landing page inside a tracked link; none if it is not tracked or has none."""
     if rules.tracked_path is None or not re.fullmatch(rules.tracked_path, _normalize(url.path).rstrip("/")):
         return None
     for parameter in rules.landing_parameters:
@@ -230,7 +218,7 @@ def _landing(url: WebUrl, rules: LinkRules) -> WebUrl | None:
 
 
 def _web_url_in(value: str) -> WebUrl | None:
-    """The address in a parameter, which may have been encoded more than once."""
+    """Return the address in a parameter, which may have been encoded more than once."""
     for _ in range(MOST_ENCODINGS):
         value = _decode(value)
         if url := _split_or_none(value):
@@ -246,7 +234,7 @@ def _split_or_none(text: str | None) -> WebUrl | None:
 
 
 def _decode(text: str) -> str:
-    """Undo one encoding of a query. Only ASCII is decoded: the rest is legal as it is, in whatever charset it was."""
+    """Undo one encoding of a query. Only ASCII is decoded: the rest is legal encoded, in whatever charset it was."""
     return re.sub(ASCII_ESCAPE, lambda escape: chr(int(escape[1], 16)), text.replace("+", " "))
 
 
@@ -254,14 +242,8 @@ def _name(pair: str) -> str:
     return _decode(pair.partition("=")[0]).lower()
 
 
-def _normalize_pair(pair: str) -> str:
-    name, _, value = pair.partition("=")
-    # In a query a plus is a blank, and a parameter without a value has an empty one.
-    return _normalize(f"{name}={value}".replace("+", " "))
-
-
 def _normalize(text: str) -> str:
-    """Every character in its one spelling: escaped in capitals where it must be, plain where it may be."""
+    """Give every character its canonical form: escaped in capitals where it must be, plain where it may be."""
     return re.sub(TO_NORMALIZE, lambda found: _respell(found[0]), text)
 
 

@@ -1,4 +1,4 @@
-"""Flat records out of XML that somebody else wrote: no entities, no declarations, everything bounded."""
+"""Read flat records from untrusted XML: no entities, no declarations, everything bounded."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -19,10 +19,10 @@ class UnreadableXml(TerminalError):
 
 
 def read_records(document: bytes, tag: str) -> Iterator[dict[str, str]]:
-    """Every element of that tag as one mapping of its attributes and its children's texts.
+    """Return every element with this tag as a mapping of its attributes and its children's texts.
 
     Raises:
-        UnreadableXml: it is no XML, declares entities or a document type, or is larger than any sound one.
+        UnreadableXml: it is not XML, declares entities or a document type, or exceeds a limit.
     """
     if len(document) > LONGEST_DOCUMENT_BYTES:
         raise UnreadableXml(f"The XML document has more than {LONGEST_DOCUMENT_BYTES} bytes. It was not read.")
@@ -44,12 +44,12 @@ def read_records(document: bytes, tag: str) -> Iterator[dict[str, str]]:
 
 
 def _refuse_declaration(*_declared: object) -> None:
-    raise UnreadableXml("The XML document declares its own type or entities, which is refused.")
+    raise UnreadableXml("The XML document declares its own type or entities, which is not allowed.")
 
 
 @dataclass
 class _Collector:
-    """Builds records while the parser walks."""
+    """Collects records during parsing."""
 
     tag: str
     records: list[dict[str, str]] = field(default_factory=list)
@@ -77,13 +77,10 @@ class _Collector:
         if self._record is None:
             return
         if tag == self.tag and self.tag not in self._path:
-            self._close(self._record)
+            if len(self.records) >= MOST_RECORDS:
+                raise UnreadableXml(f"The XML document has more than {MOST_RECORDS} records. It was not read.")
+            self.records.append(self._record)
+            self._record = None
         else:
             self._record.setdefault(tag, "".join(self._texts).strip())
         self._texts, self._length = [], 0
-
-    def _close(self, record: dict[str, str]) -> None:
-        if len(self.records) >= MOST_RECORDS:
-            raise UnreadableXml(f"The XML document has more than {MOST_RECORDS} records. It was not read.")
-        self.records.append(record)
-        self._record = None

@@ -34,10 +34,10 @@ from harvester.feeds.reader.texts import (
 )
 from harvester.kernel.identity import NUMBERS, IdentityType, clean_identifier
 from harvester.kernel.link_rules import LinkRules
+from harvester.kernel.money import sale_holds_at
 from harvester.kernel.network import Field, Network
 from harvester.kernel.numerals import DecimalStyle
 from harvester.kernel.rejects import Fault, Rejected
-from harvester.kernel.sale_period import holds_at
 from harvester.kernel.special_networks import Network as IpNetwork
 from harvester.kernel.stock import Stock, UnknownStock, read_stock
 from harvester.kernel.urls import url_hash
@@ -194,7 +194,7 @@ class RowReader:
 
     def _holds(self, period: str) -> bool | None:
         try:
-            return holds_at(period, self._moment)
+            return sale_holds_at(period, self._moment)
         except Rejected:
             return None
 
