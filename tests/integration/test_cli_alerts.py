@@ -15,8 +15,8 @@ pytestmark = pytest.mark.usefixtures("database")
 
 def make(key: str, **detail: object) -> int:
     with transaction.atomic():
-        told = {"key": key, **detail}
-        return raise_alert("TESTED", key, f"Something about {key}", "Do this.", severity="critical", detail=told)
+        result = {"key": key, **detail}
+        return raise_alert("TESTED", key, f"Something about {key}", "Do this.", severity="critical", detail=result)
 
 
 def test_open_alerts_are_listed_and_on_request_the_others_too():
@@ -40,10 +40,10 @@ def test_an_alert_is_shown_with_what_it_is_about_and_what_became_of_its_messages
     feed = make_feed(make_source("Kestrel"))
     number = make("one", feed_id=str(feed.pk), run_no=12)
     make("one", feed_id=str(feed.pk), run_no=12)
-    told = harvester("alerts", "show", number, "--json").json
-    assert (told["times"], told["body"], told["last_message"]) == (2, "Do this.", None)
-    assert told["about"] == [{"type": "feed", "id": str(feed.pk), "name": "Kestrel"}, {"type": "run", "id": 12}]
-    assert told["first_message"]["delivery"] == "NO_CHANNEL"
+    result = harvester("alerts", "show", number, "--json").json
+    assert (result["times"], result["body"], result["last_message"]) == (2, "Do this.", None)
+    assert result["about"] == [{"type": "feed", "id": str(feed.pk), "name": "Kestrel"}, {"type": "run", "id": 12}]
+    assert result["first_message"]["delivery"] == "NO_CHANNEL"
     shown = " ".join(process("alerts", "show", number).out.split())
     for words in (
         f"TESTED {number} critical open Something about one Do this.",

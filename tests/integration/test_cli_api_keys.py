@@ -1,4 +1,4 @@
-"""`harvester api-keys ...`: the key is printed once, and everything else is told without it."""
+"""`harvester api-keys ...`: the key is printed once, and no other output contains it."""
 
 import json
 
@@ -15,11 +15,11 @@ pytestmark = pytest.mark.usefixtures("database")
 def test_a_key_is_made_used_listed_and_revoked():
     made = harvester("api-keys", "create", "price site", "--scope", "offers:read", "--expires-in-days", "30", "--json")
     assert made.code == 0, made.err
-    told = json.loads(made.out)
-    application = Application(token=told["key"])
+    result = json.loads(made.out)
+    application = Application(token=result["key"])
     assert application.get("/api/v1/offers").status_code == 200
     listed = harvester("api-keys", "list", "--json")
-    assert told["key"] not in listed.out
+    assert result["key"] not in listed.out
     [key] = json.loads(listed.out)["api_keys"]
     assert (key["name"], key["state"], key["scopes"]) == ("price site", "valid", ["offers:read"])
     assert harvester("api-keys", "revoke", key["prefix"]).code == 0
@@ -44,7 +44,7 @@ def test_people_get_the_key_on_a_line_of_its_own():
         (["revoke", "nobody"], 3, "api-keys list"),
     ],
 )
-def test_a_mistake_is_told_with_what_is_allowed(arguments, code, said):
+def test_an_invalid_argument_is_refused_with_the_valid_ones(arguments, code, said):
     ran = harvester("api-keys", *arguments)
     assert ran.code == code
     assert said in ran.err

@@ -16,7 +16,7 @@ BOB = Actor(kind="person", id="b-2", name="bob")
 
 
 @pytest.fixture(autouse=True)
-def told(database):
+def events(database):
     with transaction.atomic():
         audit.record(ANN, "FEED_CREATED", "feed", "f1", changed=["path"], detail={"source": "Acme"})
         audit.record(BOB, "FEED_STATUS_CHANGED", "feed", "f1", detail={"note": "\x1b[31mred"})

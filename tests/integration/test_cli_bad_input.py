@@ -20,7 +20,7 @@ BAD = {
     "missing argument": (["jobs", "show"], {}, 2, "ID"),
     "no number": (["jobs", "show", "x"], {}, 2, "ID"),
     "unknown state": (["jobs", "list", "--state", "done"], {}, 2, "succeeded"),
-    "arguments that are no JSON": (["jobs", "enqueue", "ops.clean_up", "--args", "{"], {}, 2, "--args"),
+    "invalid JSON": (["jobs", "enqueue", "ops.clean_up", "--args", "{"], {}, 2, "--args"),
     "URL without scheme": (
         ["migrate"],
         {"HARVESTER_DATABASE_URL": "db.example/harvester"},
@@ -132,7 +132,7 @@ def fresh_home():
         yield home
 
 
-def test_migrate_tells_what_is_missing_and_brings_it_in(fresh_home):
+def test_migrate_lists_the_missing_migrations_and_applies_them(fresh_home):
     home = {"HARVESTER_HOME": str(fresh_home)}
     missing = harvester("migrate", "--check", "--json", **home)
     assert missing.code == 1
@@ -156,7 +156,7 @@ def boom(*words, **env):
     return subprocess.run(command, env=environment(**env), capture_output=True, text=True, check=False)
 
 
-def test_an_unexpected_error_is_one_line_and_tells_how_to_see_more():
+def test_an_unexpected_error_is_one_line_and_names_the_debug_setting():
     done = boom()
     assert done.returncode == 70
     assert done.stdout == ""

@@ -78,8 +78,8 @@ def test_a_retailer_and_its_source_are_set_up_and_looked_at():
 
 def test_a_switch_of_the_primary_is_looked_at_before_it_is_made(shop, hammer):
     catalog.source(shop.retailer, name="Other feed")
-    told = harvester("source", "primary", "Other feed", "--dry-run", "--json").json
-    assert told == {
+    result = harvester("source", "primary", "Other feed", "--dry-run", "--json").json
+    assert result == {
         "vanishing": [{"source": "Shop feed", "offers": 1, "is_more": False, "samples": ["Red hammer"]}],
         "appearing": [{"source": "Other feed", "offers": 0, "is_more": False, "samples": []}],
     }
@@ -105,9 +105,9 @@ def test_offers_are_found_shown_and_followed(shop, hammer):
     assert re.search(r"original amount +30\.00\s", shown)
     assert re.search(r"in stock +yes\s", shown)
     assert re.search(r"observed at +\d{4}-\d\d-\d\d \d\d:\d\d UTC\s", shown)
-    told = harvester("offers", "history", "Shop feed", hammer)
-    assert "30.00" in told.out
-    assert told.out.index("19.90 USD") < told.out.index("25.00 USD")
+    result = harvester("offers", "history", "Shop feed", hammer)
+    assert "30.00" in result.out
+    assert result.out.index("19.90 USD") < result.out.index("25.00 USD")
     since = (catalog.now() - hours(2)).isoformat()
     recent = harvester("offers", "history", "Shop feed", hammer, "--since", since, "--json").json
     assert [point["amount"] for point in recent["prices"]] == ["19.9"]

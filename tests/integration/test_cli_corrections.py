@@ -36,8 +36,8 @@ def test_a_correction_is_previewed_made_listed_and_revoked(shop, hammer):
         "--reason",
         "twice",
     )
-    told = harvester(*words, "--dry-run", "--json").json
-    assert [told["offers"], told["samples"][0]["before"], told["samples"][0]["after"]] == [1, "19.9", "9.95"]
+    result = harvester(*words, "--dry-run", "--json").json
+    assert [result["offers"], result["samples"][0]["before"], result["samples"][0]["after"]] == [1, "19.9", "9.95"]
     assert "19.90 USD   9.95 USD" in harvester(*words, "--dry-run").out
     assert audited() == []
     made = harvester(*words, "--json").json
@@ -61,9 +61,9 @@ def test_a_price_is_set_in_its_currency(shop, hammer):
     words = ("corrections", "add", "--source", "Shop feed", "--product", hammer, "--set", "12.5", "--reason", "typed")
     refused = harvester(*words, "--currency", "EUR")
     assert (refused.code, "--currency: the price is 19.9 USD, so it can be set in USD only" in refused.err) == (2, True)
-    told = harvester(*words, "--currency", "USD", "--dry-run").out
-    assert "history included: 1 since" in told
-    assert "It ends for each product with its next different price" in " ".join(told.split())
+    result = harvester(*words, "--currency", "USD", "--dry-run").out
+    assert "history included: 1 since" in result
+    assert "It ends for each product with its next different price" in " ".join(result.split())
     made = harvester(*words, "--currency", "USD", "--json").json
     assert [made["extent"], made["set_amount"], made["set_currency"]] == ["OBSERVED", "12.5", "USD"]
     assert "set to 12.50 USD" in " ".join(harvester("corrections", "list").out.split())
@@ -72,8 +72,8 @@ def test_a_price_is_set_in_its_currency(shop, hammer):
 def test_an_open_ended_correction_is_asked_for_and_says_what_follows(shop, hammer):
     words = ("corrections", "add", "--source", "Shop feed", "--multiply", "0.1", "--reason", "in dimes")
     assert harvester(*words, "--dry-run", "--json").json["future"].startswith("It ends for each product")
-    told = harvester(*words, "--open-ended", "--dry-run", "--json").json
-    assert told["future"].endswith("if the partner sends 1.99 USD then, consumers see 0.20.")
+    result = harvester(*words, "--open-ended", "--dry-run", "--json").json
+    assert result["future"].endswith("if the partner sends 1.99 USD then, consumers see 0.20.")
     assert harvester(*words, "--open-ended", "--json").json["extent"] == "WINDOW"
 
 

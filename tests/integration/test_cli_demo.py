@@ -128,7 +128,7 @@ def test_a_story_that_came_out_has_no_problems(held):
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "problem"),
     [
         ({"run": Run(no=3, outcome="PROMOTED")}, "PROMOTED instead of HELD"),
         (
@@ -144,11 +144,11 @@ def test_a_story_that_came_out_has_no_problems(held):
         ({"act": replace(ACTS[3], wanted="PROMOTED")}, "HELD instead of PROMOTED"),
     ],
 )
-def test_whatever_differs_is_told(held, change, told):
-    assert told in "; ".join(problems(replace(held, **change)))
+def test_every_difference_is_reported(held, change, problem):
+    assert problem in "; ".join(problems(replace(held, **change)))
 
 
-def test_a_promoted_run_shows_its_file_and_beside_it_only_what_was_shown_before(held):
+def test_a_promoted_run_shows_its_file_and_otherwise_only_what_was_shown_before(held):
     promoted = replace(held, act=ACTS[1], run=Run(no=1, outcome="PROMOTED"), before={}, after=FIRST.amounts)
     promoted = replace(promoted, figures=FeedRun(products_upserted=len(FIRST.products), rejects={"PRICE_WITHHELD": 1}))
     assert list(problems(promoted)) == []

@@ -51,7 +51,7 @@ def test_doctor_knows_the_address_without_the_password_and_advises_two_logins(ex
     assert found["proxy"]["state"] == "ok"
 
 
-def test_a_login_that_may_not_migrate_is_told_which_right_it_lacks(external):
+def test_migrate_names_the_right_that_a_login_lacks(external):
     url = external["HARVESTER_DATABASE_URL"].replace("harvester_owner@/external", "external_service@/restored")
     ran = harvester("migrate", **{**external, "HARVESTER_DATABASE_URL": url})
     assert ran.code == 78
@@ -59,7 +59,7 @@ def test_a_login_that_may_not_migrate_is_told_which_right_it_lacks(external):
     assert "is missing" not in ran.err
 
 
-def test_a_login_without_the_application_s_rights_is_told_what_it_lacks(external):
+def test_a_login_without_the_application_s_rights_gets_an_error_that_says_so(external):
     assert harvester("migrate", **external).code == 0
     url = external["HARVESTER_DATABASE_URL"]
     service = {

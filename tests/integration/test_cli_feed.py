@@ -210,10 +210,10 @@ FTP = ["transport=ftp", "network=impact", "host=127.0.0.1", "path=/Shop/catalog.
 
 def silent_about_host_keys(ran):
     """What a command said, in which nothing is about keys that FTP servers do not have."""
-    told = ran.out + ran.err
-    assert told
-    assert not re.search("host.?key|fingerprint", told, re.IGNORECASE), told
-    return told
+    result = ran.out + ran.err
+    assert result
+    assert not re.search("host.?key|fingerprint", result, re.IGNORECASE), result
+    return result
 
 
 def test_plain_ftp_is_refused_at_first_and_the_refusal_names_the_option(settings):
@@ -269,7 +269,7 @@ def test_errors_of_a_feed_by_ftp_never_talk_about_host_keys(server, settings, tm
     assert "AFFILIATE_FEED_ALLOW_PLAIN_FTP" in silent_about_host_keys(feed("test", NAME, code=2))
 
 
-def test_who_asks_for_the_host_keys_of_a_feed_by_ftp_is_told_that_there_are_none():
+def test_host_key_says_that_an_ftp_server_has_none():
     make_feed(make_source(NAME), transport="FTP")
     assert "FTP, whose servers have no host keys" in feed("host-key", NAME).out
     refused = feed("host-key", NAME, KEY, "--json", code=4).error
@@ -336,9 +336,9 @@ def test_a_run_that_read_nothing_is_shown_without_a_table_of_zeros(world):
 def test_rows_that_a_run_rejected_are_shown_with_their_lines(world):
     world.put(100, 200, row(300, Price="free"), row(400, Availability="perhaps"))
     run = world.run()
-    told = feed("inspect", run.no, "--json").json
-    assert (told["rejects"], told["warnings"]) == ({"INVALID_PRICE": 1}, {"UNKNOWN_STOCK": 1})
-    [rejected] = told["samples"]["INVALID_PRICE"]
+    result = feed("inspect", run.no, "--json").json
+    assert (result["rejects"], result["warnings"]) == ({"INVALID_PRICE": 1}, {"UNKNOWN_STOCK": 1})
+    [rejected] = result["samples"]["INVALID_PRICE"]
     assert rejected["line"] == 4
     assert "Thing 300" in rejected["row"]
     shown = feed("inspect", run.no).out
@@ -347,12 +347,12 @@ def test_rows_that_a_run_rejected_are_shown_with_their_lines(world):
     assert "There is no run 99" in feed("inspect", 99, code=3).err
 
 
-def test_a_request_during_a_run_is_told_that_another_follows(world):
+def test_a_request_during_a_run_says_that_another_run_follows(world):
     world.put(100, 200)
     world.running()
     with world.locked(), worker_thread():
-        told = feed("run", "Shop by Impact", "--wait").out
-    assert "a run was at work. One that began before this request is followed by another." in " ".join(told.split())
+        result = feed("run", "Shop by Impact", "--wait").out
+    assert "a run was at work. One that began before this request is followed by another." in " ".join(result.split())
 
 
 def test_a_run_that_fails_says_why_and_ends_with_1(world):
@@ -378,16 +378,16 @@ def test_a_held_run_is_shown_and_decided(world):
     held = world.run()
     assert feed("inspect", held.no, "--json").json["difference"]["counts"]["missing"] == 30
     assert "What would change" in feed("inspect", held.no).out
-    told = " ".join(feed("inspect", held.no).out.split())
-    assert re.search(r"30 missing products disappear by \S+ \S+ UTC unless a later file contains them\.", told)
-    assert re.search(r"Without a new file, all offers disappear on \S+ \S+ UTC\.", told)
+    result = " ".join(feed("inspect", held.no).out.split())
+    assert re.search(r"30 missing products disappear by \S+ \S+ UTC unless a later file contains them\.", result)
+    assert re.search(r"Without a new file, all offers disappear on \S+ \S+ UTC\.", result)
     assert "--yes" in feed("reject", held.no, "--reason", "half a file", code=2).err
     with mock.patch("harvester.cli.feed_runs.sys", SimpleNamespace(stdin=SimpleNamespace(isatty=lambda: True))):
         assert feed("approve", held.no, stdin="n\n", code=1).err.endswith("Nothing was decided.\n")
     assert Run.objects.get(pk=held.pk).outcome == "HELD"
     with worker_thread():
-        told = feed("reject", held.no, "--reason", "half a file", "--yes", "--wait", "--json").json
-    assert (told["outcome"], told["decision_reason"]) == ("REJECTED", "half a file")
+        result = feed("reject", held.no, "--reason", "half a file", "--yes", "--wait", "--json").json
+    assert (result["outcome"], result["decision_reason"]) == ("REJECTED", "half a file")
     world.put(*range(100, 121))
     held = world.run()
     assert held.outcome == "HELD"
@@ -419,8 +419,8 @@ def test_runs_of_all_feeds_are_narrowed_by_what_became_of_them(world):
         ("--status", "FAILED"): [],
         ("Shop by Impact", "--trigger", "SCHEDULED"): [skipped.no, promoted.no],
     }
-    told = {words: [run["no"] for run in feed("runs", *words, "--json").json["runs"]] for words in expected}
-    assert told == expected
+    result = {words: [run["no"] for run in feed("runs", *words, "--json").json["runs"]] for words in expected}
+    assert result == expected
     assert "Shop by Impact" in feed("runs").out
     assert "There are no such runs." in feed("runs", "--status", "FAILED").out
 

@@ -27,13 +27,13 @@ def acme():
 
 
 def test_figures_are_those_of_the_feeds_last_days_in_all_and_by_day(acme):
-    told = harvester("feed", "metrics", acme, "--json").json
-    assert told["totals"] == {
+    result = harvester("feed", "metrics", acme, "--json").json
+    assert result["totals"] == {
         "runs": 5, "failed": 1, "held": 1, "skipped": 1, "rows": 1210, "prices": 1105, "rejects": 7,
         "median_seconds": 1.5,
     }  # fmt: skip
     today = timezone.now().date()
-    days = {day.pop("day"): day for day in told["days"]}
+    days = {day.pop("day"): day for day in result["days"]}
     assert list(days) == [(today - timedelta(days=back)).isoformat() for back in range(30, -1, -1)]
     assert {name: sum(day[name] for day in days.values()) for name in ("runs", "rows", "failed")} == {
         "runs": 5, "rows": 1210, "failed": 1,

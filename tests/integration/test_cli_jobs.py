@@ -48,7 +48,7 @@ def test_jobs_are_listed_newest_first_and_filtered():
     assert found == {"all": [later, bad, good], "failed": [bad], "queue": [bad], "kind": [later]}
 
 
-def test_the_table_tells_what_failed_why_and_when_the_next_comes():
+def test_the_table_shows_errors_and_when_the_next_job_is_due():
     put("test.fail_terminal")
     run_until_idle()
     put("test.noop", delay=3600)
@@ -88,7 +88,7 @@ def test_a_cancel_while_running_counts_as_no_attempt():
     assert [attempt["outcome"] for attempt in found["attempts"]] == ["cancelled"]
 
 
-def test_retry_and_cancel_do_what_they_can_and_tell_the_rest():
+def test_retry_and_cancel_report_each_failure_and_do_the_rest():
     failed, waiting = put("test.fail_terminal"), put("test.noop", delay=3600)
     run_until_idle()
     ran = harvester("jobs", "retry", failed, waiting, 999, "--json")
@@ -96,7 +96,7 @@ def test_retry_and_cancel_do_what_they_can_and_tell_the_rest():
     assert ran.json["jobs"] == [{"id": failed, "state": "pending"}]
     assert [bad["error"]["code"] for bad in ran.json["failures"]] == ["CONFLICT", "NOT_FOUND"]
     ran = harvester("jobs", "cancel", waiting, waiting)
-    assert (ran.code, ran.out) == (0, f"Job {waiting} was asked to stop; it is cancelled.\n")
+    assert (ran.code, ran.out) == (0, f"Job {waiting} is cancelled.\n")
     assert state(failed) == "pending"
     assert audited() == [("JOB_RETRIED", str(failed), "person"), ("JOB_CANCELLED", str(waiting), "person")]
 
@@ -137,7 +137,7 @@ def test_stats_count_states_and_queues():
     queues = {queue["queue"]: queue for queue in found["queues"]}
     assert (queues["default"]["waiting"], queues["default"]["scheduled"]) == (1, 1)
     assert queues["other"]["failed_last_hour"] == 1
-    assert "oldest waits" in harvester("jobs", "stats").out
+    assert "longest wait" in harvester("jobs", "stats").out
 
 
 def test_work_by_the_clock_is_listed_with_its_schedule_and_its_last_job():
@@ -148,8 +148,8 @@ def test_work_by_the_clock_is_listed_with_its_schedule_and_its_last_job():
     made(
         name="hourly", kind="test.noop", cron="0 * * * *", next_at=now, last_at=now - timedelta(hours=3), last_job_id=7
     )
-    told = harvester("jobs", "periodic", "--json").json["jobs"]
-    assert [(job["name"], job["cron"], job["last_job_id"]) for job in told] == [
+    result = harvester("jobs", "periodic", "--json").json["jobs"]
+    assert [(job["name"], job["cron"], job["last_job_id"]) for job in result] == [
         ("hourly", "0 * * * *", 7),
         ("nightly", "17 3 * * *", None),
     ]
@@ -187,7 +187,7 @@ def test_a_command_that_waits_is_interrupted_with_one_line(number, code):
         ran = waiting.ends()
     assert ran.code == code
     assert ran.out == ""
-    assert (f"Job {job_id} goes on without you." in ran.err) == (number == signal.SIGINT)
+    assert (f"Job {job_id} continues." in ran.err) == (number == signal.SIGINT)
     assert state(job_id) == "pending"
 
 
@@ -196,16 +196,16 @@ def test_waiting_for_a_job_that_nobody_takes_asks_for_a_worker(monkeypatch):
 
     def hint(text):
         hints.append(text)
-        if "Does a worker run?" in text:
+        if "No worker has taken" in text:
             Job.objects.filter(id=job_id).update(state="cancelled", finished_at=timezone.now())
 
     monkeypatch.setattr(job_wait, "PATIENCE_SECONDS", 0.0)
     monkeypatch.setattr(job_wait.OUT, "hint", hint)
     assert job_wait.wait_for_end(job_id) == "cancelled"
-    assert hints[1:] == [f"Nobody has taken job {job_id} yet. Does a worker run? Start one: harvester up"]
+    assert hints[1:] == [f"No worker has taken job {job_id} yet. If none is running, start one: harvester up"]
 
 
-def test_a_watched_list_is_told_again_until_ctrl_c():
+def test_a_watched_list_is_refreshed_until_ctrl_c():
     put("test.noop")
     with running("jobs", "stats", "--watch", "--every", "0.2", "--json") as watching:
         wait_for(lambda: watching.out.count('"pending": 1') >= 2, "two looks")

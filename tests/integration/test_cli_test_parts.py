@@ -73,7 +73,7 @@ def test_root_on_debian_gets_them_installed_without_any_service_being_started(ma
     assert not machine.POLICY.exists()
 
 
-def test_an_installation_that_fails_is_told_and_fails_in_ci(machine, monkeypatch, capsys):
+def test_a_failed_installation_is_reported_and_fails_in_ci(machine, monkeypatch, capsys):
     fake_apt(machine, 100)
     monkeypatch.setenv("CI", "true")
     assert machine.main() == 1

@@ -39,7 +39,7 @@ def standing():
 
 @pytest.fixture
 def up(begin, standing):
-    """What the test before has left running, or all of it anew: four processes, each with everything to load."""
+    """The running processes of the test before, or new ones: four, each with everything to load."""
     if not standing or standing[-1].process.poll() is not None:
         standing.append(begin())
     return standing[-1]
@@ -49,7 +49,7 @@ def up(begin, standing):
 def _started(home):
     listen = free_port()
     with running("up", "--threads", 2, HARVESTER_HOME=str(home), HARVESTER_LISTEN=listen) as process:
-        process.says("Harvester is up.")
+        process.says("Harvester is running.")
         process.listen = listen
         yield process
     wait_for(lambda: not processes_of(home), "the end of every process")
@@ -70,7 +70,7 @@ def words_of(entry):
         return ""
 
 
-def test_it_tells_where_the_portal_is_and_how_to_begin(up, home):
+def test_it_prints_the_portal_s_address_and_the_first_step(up, home):
     assert f"http://{up.listen}/" in up.out
     assert str(home) in up.out
     assert "harvester user add" in up.out
@@ -79,9 +79,9 @@ def test_it_tells_where_the_portal_is_and_how_to_begin(up, home):
     assert set(children(up.pid)) == {"web", "worker", "scheduler"}
     up.says("WORKER_STARTED")
     found = harvester("doctor", "--json", HARVESTER_HOME=str(home), HARVESTER_LISTEN=up.listen).json["checks"]
-    told = {finding["check"]: finding["finding"] for finding in found}
-    assert told["portal"] == f"answers on {up.listen}"
-    assert told["workers"].startswith("1 connected")
+    result = {finding["check"]: finding["finding"] for finding in found}
+    assert result["portal"] == f"answers on {up.listen}"
+    assert result["workers"].startswith("1 connected")
 
 
 def test_requests_are_logged_without_what_they_carry(up):
@@ -132,7 +132,7 @@ def test_one_signal_stops_everything_and_a_second_one_does_no_harm(up, home, num
     up.signal(number)
     ran = up.ends()
     assert ran.code == 0
-    assert "Everything has stopped." in ran.out
+    assert "All processes have stopped." in ran.out
     assert "PROCESS_KILLED" not in ran.err
     assert processes_of(home) == []
 

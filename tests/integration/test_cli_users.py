@@ -118,7 +118,7 @@ def test_two_admins_who_put_out_each_other_at_once_leave_one():
     assert [user.username for user in User.objects.filter(is_active=True)] == ["ann"]
 
 
-def test_the_table_itself_tells_names_apart_by_more_than_their_case():
+def test_the_table_accepts_one_name_in_one_case_only():
     known("ann")
     assert "named ann already" in add("ANN").err
     with pytest.raises(IntegrityError, match="users_username_in_any_letters"), transaction.atomic():

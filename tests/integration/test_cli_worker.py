@@ -68,10 +68,10 @@ def test_a_dry_run_shows_no_more_jobs_of_a_lane_than_it_has_room_for():
 
 
 def test_a_dry_run_with_nothing_due_says_so():
-    assert "Nothing is due" in harvester("worker", "--dry-run").out
+    assert "No jobs are due" in harvester("worker", "--dry-run").out
 
 
-def test_the_name_of_a_worker_stands_beside_its_jobs():
+def test_a_job_has_the_name_of_its_worker():
     [job_id] = put(1)
     harvester("worker", "--once", "--name", "worker of ann")
     assert Job.objects.get(id=job_id).worker == "worker of ann"
@@ -93,7 +93,7 @@ def test_a_signal_stops_a_worker_and_a_second_one_does_no_harm(number):
 
 STOPPED_BEFORE_IT_STARTS = """
 import os, signal
-from harvester.cli import worker, signals
+from harvester.cli import processes, signals
 prepared = signals.StopRequest.__init__
 def prepare(self):
     prepared(self)

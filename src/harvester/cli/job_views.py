@@ -1,4 +1,4 @@
-"""What the `jobs` commands read, and how it looks. Needs Django."""
+"""Queries and tables of the `jobs` commands. Needs Django."""
 
 from datetime import datetime
 from typing import Any
@@ -8,15 +8,15 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from harvester.cli.output import cell, pairs, span, stacked, table, when
-from harvester.engine.models import Job, JobEvent
+from harvester.engine.models import Job, JobEvent, PeriodicJob
 from harvester.engine.states import ENDED, JobState
 from harvester.feeds.display_names import subjects_of
 from harvester.kernel.errors import NotFound
 from harvester.ops import job_figures
 
-#: Characters of an error that a list shows; `jobs show` has all of it.
+#: Characters of an error in a list; `jobs show` prints all of it.
 ERROR_IN_LIST = 70
-#: What the engine writes into the history when somebody asks a running job to stop: no new attempt begins.
+#: The engine's history entry for the cancellation of a running job. It does not begin a new attempt.
 CANCEL_NOTE = "cancel requested"
 
 _IN_LIST = (
@@ -26,7 +26,7 @@ _IN_LIST = (
 
 
 def database_now() -> datetime:
-    """All times are the database's; this machine's clock may differ."""
+    """Return the time of the database, which all times come from; this machine's clock may differ."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT clock_timestamp()")
         moment: datetime = cursor.fetchone()[0]
@@ -37,7 +37,7 @@ def database_now() -> datetime:
 
 
 def newest(*, states: list[str], queue: str, kind: str, limit: int, periodic: bool = False) -> list[dict[str, Any]]:
-    """The newest jobs that fit, newest first; periodic ones that succeeded only if asked for."""
+    """Return the newest jobs, newest first; successful periodic ones only with a filter or `periodic`."""
     jobs = Job.objects.order_by("-id")
     if not (periodic or kind or queue or states):
         jobs = jobs.exclude(**job_figures.periodic_done())
@@ -72,49 +72,50 @@ def list_table(jobs: list[dict[str, Any]], title: str = "") -> RenderableType:
             job["state"],
             f"{job['attempt']}/{job['max_attempts']}",
             _timing(job, now),
-            _remark(job),
+            _note(job),
         )
         for job in jobs
     ]
-    columns = ("id", "kind", "feed", "queue", "state", "attempt", "when", "remark")
+    columns = ("id", "kind", "feed", "queue", "state", "attempt", "when", "note")
     return table(columns, rows, title=title, right=("id", "attempt"))
 
 
 def stuck_table(jobs: list[dict[str, Any]], seconds: float) -> RenderableType:
     if not jobs:
-        return Text(f"No running job has been silent for {span(seconds)}.")
+        return Text(f"Every running job sent a heartbeat in the last {span(seconds)}.")
     now = database_now()
     rows = [
-        (job["id"], job["kind"], job["queue"], job["worker"], when(job["heartbeat_at"], now), _attempts(job))
+        (
+            job["id"],
+            job["kind"],
+            job["queue"],
+            job["worker"],
+            when(job["heartbeat_at"], now),
+            f"{job['attempt']}/{job['max_attempts']}",
+        )
         for job in jobs
     ]
-    return table(("id", "kind", "queue", "worker", "last heard of", "attempt"), rows, right=("id", "attempt"))
-
-
-def _attempts(job: dict[str, Any]) -> str:
-    return f"{job['attempt']}/{job['max_attempts']}"
+    return table(("id", "kind", "queue", "worker", "last heartbeat", "attempt"), rows, right=("id", "attempt"))
 
 
 def _timing(job: dict[str, Any], now: datetime) -> str:
     state = job["state"]
     if state == JobState.RUNNING:
-        return f"since {span(_seconds(job['started_at'], now))}"
+        return f"for {span(_seconds(job['started_at'], now))}"
     if state in ENDED:
         return when(job["finished_at"], now)
-    late = job["run_at"] <= now
-    return f"waits since {span(_seconds(job['run_at'], now))}" if late else when(job["run_at"], now)
+    is_due = job["run_at"] <= now
+    return f"waiting for {span(_seconds(job['run_at'], now))}" if is_due else when(job["run_at"], now)
 
 
 def _seconds(start: datetime | None, end: datetime) -> float:
     return max((end - start).total_seconds(), 0.0) if start else 0.0
 
 
-def _remark(job: dict[str, Any]) -> str:
+def _note(job: dict[str, Any]) -> str:
     if job["state"] == JobState.RUNNING:
         return progress_text(job["progress"])
-    if not job["error"]:
-        return ""
-    return _shortened(f"{job['error_type']}: {job['error']}")
+    return _shortened(f"{job['error_type']}: {job['error']}") if job["error"] else ""
 
 
 def progress_text(progress: Any) -> str:
@@ -126,7 +127,7 @@ def progress_text(progress: Any) -> str:
 
 
 def _plain(number: float) -> str:
-    """As people write it, also when it is a count of bytes."""
+    """Return a whole number without decimals, and with thousands separators."""
     return f"{number:,.0f}" if number == int(number) else f"{number:,.2f}"
 
 
@@ -141,7 +142,7 @@ def find(job_id: int) -> Job:
 
 
 def details(job_id: int) -> dict[str, Any]:
-    """A job with its attempts and its history."""
+    """Return a job with its attempts and its history."""
     find(job_id)
     job = {name: value for name, value in Job.objects.filter(id=job_id).values().get().items() if name != "lease"}
     history = JobEvent.objects.filter(job_id=job_id).order_by("at", "id")
@@ -150,7 +151,7 @@ def details(job_id: int) -> dict[str, Any]:
 
 
 def attempts_of(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Attempts are told by the history: a claim begins one, the next change of state ends it."""
+    """Return the attempts in a history: a claim begins one, the next change of state ends it."""
     attempts: list[dict[str, Any]] = []
     for event in events:
         if event["state"] == JobState.RUNNING and event["detail"] != CANCEL_NOTE:
@@ -164,13 +165,28 @@ def attempts_of(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def detail_view(job: dict[str, Any]) -> RenderableType:
     now = database_now()
     heading = Text.assemble((f"{job['kind']} {job['id']}", "bold"), "  ", cell(job["state"]))
+    attempts = [
+        (
+            item["attempt"],
+            item["outcome"],
+            span(_seconds(item["started_at"], item["ended_at"])) if item["ended_at"] else "",
+            item["worker"],
+            _shortened(item["detail"]),
+        )
+        for item in job["attempts"]
+    ]
+    events = [
+        (f"{event['at']:%Y-%m-%d %H:%M:%S} UTC", when(event["at"], now), event["state"], _shortened(event["detail"]))
+        for event in job["events"]
+    ]
+    columns = ("attempt", "outcome", "took", "worker", "note")
     return stacked(
         heading,
         pairs(_facts(job, now)),
-        _attempt_table(job["attempts"]),
-        _event_table(job["events"], now),
+        table(columns, attempts, title="Attempts", right=("attempt", "took")) if attempts else None,
+        table(("at", "", "state", "note"), events, title="History") if events else None,
         Text(""),
-        _trouble(job),
+        _error_view(job) if job["error"] else None,
     )
 
 
@@ -186,9 +202,9 @@ def _facts(job: dict[str, Any], now: datetime) -> list[tuple[str, Any]]:
         ("enqueued", when(job["created_at"], now)),
         ("due", when(job["run_at"], now) if job["state"] not in ENDED else None),
         ("started", when(job["started_at"], now)),
-        ("last heard of", when(job["heartbeat_at"], now) if job["state"] == JobState.RUNNING else None),
+        ("last heartbeat", when(job["heartbeat_at"], now) if job["state"] == JobState.RUNNING else None),
         ("ended", when(job["finished_at"], now)),
-        ("asked to stop", when(job["cancel_requested_at"], now)),
+        ("cancel requested", when(job["cancel_requested_at"], now)),
         ("worker", job["worker"]),
         ("progress", progress_text(job["progress"]) if job["state"] not in ENDED else None),
         ("result", job["result"]),
@@ -196,41 +212,15 @@ def _facts(job: dict[str, Any], now: datetime) -> list[tuple[str, Any]]:
     return [(name, value) for name, value in facts if value not in (None, "")]
 
 
-def _attempt_table(attempts: list[dict[str, Any]]) -> RenderableType | None:
-    if not attempts:
-        return None
-    rows = [
-        (item["attempt"], item["outcome"], _length(item), item["worker"], _shortened(item["detail"]))
-        for item in attempts
-    ]
-    return table(("attempt", "outcome", "took", "worker", "remark"), rows, title="Attempts", right=("attempt", "took"))
-
-
-def _length(attempt: dict[str, Any]) -> str:
-    return span(_seconds(attempt["started_at"], attempt["ended_at"])) if attempt["ended_at"] else ""
-
-
-def _event_table(events: list[dict[str, Any]], now: datetime) -> RenderableType | None:
-    if not events:
-        return None
-    rows = [
-        (f"{event['at']:%Y-%m-%d %H:%M:%S} UTC", when(event["at"], now), event["state"], _shortened(event["detail"]))
-        for event in events
-    ]
-    return table(("at", "", "state", "remark"), rows, title="History")
-
-
 def _shortened(text: str | None) -> str:
     words = " ".join((text or "").split())
     return words if len(words) <= ERROR_IN_LIST else f"{words[: ERROR_IN_LIST - 4]} ..."
 
 
-def _trouble(job: dict[str, Any]) -> RenderableType | None:
-    if not job["error"]:
-        return None
+def _error_view(job: dict[str, Any]) -> RenderableType:
     error = Text.assemble((f"{job['error_type']}: ", "bold red"), cell(job["error"]))
-    again = Text(f"Run it again: harvester jobs retry {job['id']}") if job["state"] == JobState.FAILED else None
-    return stacked(error, cell(job["traceback"]) if job["traceback"] else None, again)
+    hint = Text(f"Run it again: harvester jobs retry {job['id']}") if job["state"] == JobState.FAILED else None
+    return stacked(error, cell(job["traceback"]) if job["traceback"] else None, hint)
 
 
 # -- figures ----------------------------------------------------------------------------------------------------
@@ -259,12 +249,35 @@ def stats_view(found: dict[str, Any]) -> RenderableType:
         )
         for queue in found["queues"]
     ]
-    columns = ("queue", "waiting", "scheduled", "running", "oldest waits", "ended per second", "failed last hour")
+    columns = ("queue", "waiting", "scheduled", "running", "longest wait", "ended per second", "failed last hour")
     queues = table(columns, rows, title="Queues", right=columns[1:])
-    return stacked(states, queues, _old_snapshot(found["oldest_snapshot_seconds"]))
+    age = found["oldest_snapshot_seconds"]
+    warning = f"A transaction has been open for {span(age)}. It slows down every claim of a job."
+    is_old = age >= job_figures.OLD_SNAPSHOT_SECONDS
+    return stacked(states, queues, Text(warning, style="yellow") if is_old else None)
 
 
-def _old_snapshot(seconds: float) -> RenderableType | None:
-    if seconds < job_figures.OLD_SNAPSHOT_SECONDS:
-        return None
-    return Text(f"A transaction has been open for {span(seconds)}; it slows every claim.", style="yellow")
+# -- periodic jobs ----------------------------------------------------------------------------------------------
+
+
+def all_periodic() -> list[dict[str, Any]]:
+    shown = ("name", "kind", "cron", "next_at", "last_at", "last_job_id")
+    return list(PeriodicJob.objects.order_by("name").values(*shown))
+
+
+def periodic_table(jobs: list[dict[str, Any]]) -> RenderableType:
+    if not jobs:
+        return Text("There are no periodic jobs yet. `harvester scheduler` creates them when it starts.")
+    now = database_now()
+    rows = [
+        (
+            job["name"],
+            job["kind"],
+            job["cron"],
+            when(job["next_at"], now),
+            when(job["last_at"], now) or "never",
+            job["last_job_id"],
+        )
+        for job in jobs
+    ]
+    return table(("name", "kind", "schedule (UTC)", "next", "last", "last job"), rows, right=("last job",))

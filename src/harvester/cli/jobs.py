@@ -1,6 +1,8 @@
-"""`harvester jobs ...`: see what runs, waits and failed, and do something about it."""
+"""`harvester jobs ...`: list, retry, cancel and enqueue jobs."""
 
+import contextlib
 import json
+import time
 from collections.abc import Callable
 from typing import Annotated, Any
 
@@ -14,15 +16,10 @@ from harvester.cli.output import OUT
 from harvester.cli.session import session
 from harvester.kernel.errors import HarvesterError, InvalidInput
 
-app = group("jobs", "See what runs, waits and failed; retry and cancel.", ("harvester jobs list --state failed",))
+app = group("jobs", "List, retry and cancel jobs.", ("harvester jobs list --state failed",))
 
-States = Annotated[
-    list[str] | None, typer.Option("--state", help="Only this state; may be given several times, or with commas.")
-]
-Queue = Annotated[str, typer.Option(help="Only this queue.")]
-Limit = Annotated[int, typer.Option(min=1, max=10_000, help="At most this many.")]
-Watch = Annotated[bool, typer.Option("--watch", help="Show it again and again until Ctrl-C.")]
-Every = Annotated[float, typer.Option(min=0.2, max=3600, help="Seconds between two looks with --watch.")]
+Watch = Annotated[bool, typer.Option("--watch", help="Refresh until Ctrl-C.")]
+Every = Annotated[float, typer.Option(min=0.2, max=3600, help="Seconds between refreshes with --watch.")]
 JobIds = Annotated[list[int], typer.Argument(metavar="ID...", help="Ids of jobs.")]
 
 
@@ -39,18 +36,26 @@ JobIds = Annotated[list[int], typer.Argument(metavar="ID...", help="Ids of jobs.
 )
 def list_jobs(
     *,
-    state: States = None,
-    queue: Queue = "",
+    state: Annotated[
+        list[str] | None, typer.Option("--state", help="Only these states; repeat it, or separate them by commas.")
+    ] = None,
+    queue: Annotated[str, typer.Option(help="Only this queue.")] = "",
     kind: Annotated[str, typer.Option(help="Only this kind.")] = "",
     periodic: Annotated[
-        bool, typer.Option("--periodic", help="Periodic jobs that succeeded too, thousands a day.")
+        bool, typer.Option("--periodic", help="Include successful periodic jobs, thousands a day.")
     ] = False,
-    limit: Limit = 20,
+    limit: Annotated[int, typer.Option(min=1, max=10_000, help="At most this many.")] = 20,
     watch: Watch = False,
     every: Every = 1.0,
 ) -> None:
-    """List the newest jobs; periodic ones that succeeded only with a filter or --periodic."""
-    states = _states(state or [])
+    """List the newest jobs. Successful periodic jobs are listed only with a filter or --periodic."""
+    from harvester.engine.states import JobState
+
+    states = [part.strip().lower() for text in state or [] for part in text.split(",") if part.strip()]
+    existing = [job_state.value for job_state in JobState]
+    for name in states:
+        if name not in existing:
+            raise InvalidInput(f"There is no state {name!r}; the states are {', '.join(existing)}.")
     with session():
         from harvester.cli import job_views
 
@@ -98,12 +103,12 @@ def show_stats(*, watch: Watch = False, every: Every = 1.0) -> None:
 def show_stuck(
     *,
     seconds: Annotated[
-        float | None, typer.Option(min=0, help="Silence in seconds; HARVESTER_STUCK_SECONDS by default.")
+        float | None, typer.Option(min=0, help="Seconds without a heartbeat; HARVESTER_STUCK_SECONDS by default.")
     ] = None,
 ) -> None:
-    """List running jobs that nobody has heard of for too long.
+    """List running jobs whose worker has stopped responding.
 
-    Any worker or scheduler takes them from the worker that lost them; there is nothing to do by hand.
+    Workers and schedulers reassign such jobs by themselves.
     """
     with session() as config:
         from harvester.cli import job_views
@@ -115,42 +120,45 @@ def show_stuck(
 
 @command(app, "periodic", ("harvester jobs periodic", "harvester jobs periodic --json"), data=True)
 def show_periodic() -> None:
-    """List the work that comes due by the clock: its schedule, its next moment, its last moment and job."""
+    """List periodic jobs: schedule, next time, last time and last job."""
     with session():
-        from harvester.cli import periodic_views
+        from harvester.cli import job_views
 
-        jobs = periodic_views.all_periodic()
-        OUT.show({"jobs": jobs}, lambda: periodic_views.list_table(jobs))
+        jobs = job_views.all_periodic()
+        OUT.show({"jobs": jobs}, lambda: job_views.periodic_table(jobs))
 
 
 @command(app, "retry", ("harvester jobs retry 42", "harvester jobs retry 42 43 44"), data=True)
 def retry_jobs(job_ids: JobIds) -> None:
     """Run failed, cancelled or waiting jobs again, now, with all their attempts.
 
-    The ended job of a feed's run starts a new run of the feed as a new job; the old run stays as it is.
+    For the job of a feed run that has ended, a new job starts a new run of the feed; the old run does not change.
     """
     with session():
         from harvester.ops import jobs
 
         def retry(job_id: int) -> tuple[dict[str, Any], str]:
-            followed = jobs.retry(operator(), job_id)
-            if followed == job_id:
+            new_id = jobs.retry(operator(), job_id)
+            if new_id == job_id:
                 return {"state": "pending"}, f"Job {job_id} will run again."
-            said = f"Job {followed} starts a new run. Job {job_id} and its run stay as they are."
-            return {"state": "pending", "new_job_id": followed}, said
+            message = f"Job {new_id} starts a new run. Job {job_id} and its run do not change."
+            return {"state": "pending", "new_job_id": new_id}, message
 
         _each(job_ids, retry)
 
 
 @command(app, "cancel", ("harvester jobs cancel 42", "harvester jobs cancel 42 43"), data=True)
 def cancel_jobs(job_ids: JobIds) -> None:
-    """Stop jobs: at once while they wait, at their next check while they run."""
+    """Cancel jobs: waiting ones at once, running ones at their next check."""
     with session():
+        from harvester.engine.states import JobState
         from harvester.ops import jobs
 
         def cancel(job_id: int) -> tuple[dict[str, Any], str]:
             state = jobs.cancel(operator(), job_id)
-            return {"state": state}, f"Job {job_id} was asked to stop; it is {state}."
+            if state == JobState.CANCELLED:
+                return {"state": state}, f"Job {job_id} is cancelled."
+            return {"state": state}, f"Cancellation of job {job_id} was requested; it is still {state}."
 
         _each(job_ids, cancel)
 
@@ -168,45 +176,31 @@ def enqueue_job(
     kind: Annotated[str, typer.Argument(help="A registered kind of job.")],
     *,
     args: Annotated[str, typer.Option(help="Arguments as a JSON object; ids only, never a secret.")] = "{}",
-    queue: Annotated[str | None, typer.Option(help="Instead of the kind's own queue.")] = None,
+    queue: Annotated[str | None, typer.Option(help="Queue; that of the kind by default.")] = None,
     lane: Annotated[str | None, typer.Option(help="Jobs of one lane run one after the other.")] = None,
-    dedupe_key: Annotated[str | None, typer.Option(help="At most one open job has it.")] = None,
-    priority: Annotated[int | None, typer.Option(help="Higher goes first; the kind's own by default.")] = None,
+    dedupe_key: Annotated[str | None, typer.Option(help="Unique among open jobs.")] = None,
+    priority: Annotated[int | None, typer.Option(help="Higher runs first; that of the kind by default.")] = None,
     delay: Annotated[float, typer.Option(min=0, help="Seconds before it may run.")] = 0.0,
-    max_attempts: Annotated[int | None, typer.Option(min=1, help="Instead of the kind's own number.")] = None,
+    max_attempts: Annotated[int | None, typer.Option(min=1, help="Attempts; those of the kind by default.")] = None,
 ) -> None:
-    """Put in a job by hand, to try something out or to mend something."""
-    values = _json_object(args)
+    """Enqueue a job by hand, for a test or a repair."""
+    try:
+        values = json.loads(args)
+    except ValueError as problem:
+        raise InvalidInput(f"--args is not JSON: {problem}.") from None
+    if not isinstance(values, dict):
+        raise InvalidInput("--args must be a JSON object with the arguments by name.")
     with session():
         from harvester.ops import jobs
 
         options = {"queue": queue, "lane": lane, "dedupe_key": dedupe_key, "priority": priority, "delay": delay}
         made = jobs.enqueue(operator(), kind, values, **options, max_attempts=max_attempts)
-        told = (
-            f"Job {made.job_id} was enqueued." if made.created else f"Job {made.job_id} is open with that key already."
+        message = (
+            f"Job {made.job_id} was enqueued."
+            if made.created
+            else f"Nothing was enqueued: job {made.job_id} with that key is still open."
         )
-        OUT.show({"id": made.job_id, "created": made.created}, lambda: told)
-
-
-def _states(given: list[str]) -> list[str]:
-    from harvester.engine.states import JobState
-
-    wanted = [part.strip().lower() for text in given for part in text.split(",") if part.strip()]
-    known = [state.value for state in JobState]
-    for state in wanted:
-        if state not in known:
-            raise InvalidInput(f"There is no state {state!r}; the states are {', '.join(known)}.")
-    return wanted
-
-
-def _json_object(text: str) -> dict[str, Any]:
-    try:
-        value = json.loads(text)
-    except ValueError as problem:
-        raise InvalidInput(f"--args is not JSON: {problem}.") from None
-    if not isinstance(value, dict):
-        raise InvalidInput("--args must be a JSON object with the arguments by name.")
-    return value
+        OUT.show({"id": made.job_id, "created": made.created}, lambda: message)
 
 
 def _show(
@@ -217,31 +211,40 @@ def _show(
     watch: bool,
     every: float,
 ) -> None:
-    if watch:
-        from harvester.cli.watch import watch as keep_looking
-
-        keep_looking(look, as_data, render, every)
+    """Show something once, or with `watch` until Ctrl-C; as JSON, that is one document per line."""
+    if not watch:
+        found = look()
+        OUT.show(as_data(found), lambda: render(found))
         return
-    found = look()
-    OUT.show(as_data(found), lambda: render(found))
+    from rich.live import Live
+
+    with contextlib.suppress(KeyboardInterrupt):
+        if OUT.as_json:
+            while True:
+                OUT.print_json(as_data(look()))
+                time.sleep(every)
+        with Live(render(look()), console=OUT.screen, auto_refresh=False) as live:
+            while True:
+                time.sleep(every)
+                live.update(render(look()), refresh=True)
 
 
 def _each(job_ids: list[int], act: Callable[[int], tuple[dict[str, Any], str]]) -> None:
-    """Do it to every job; what fails does not stop the others, and the first failure gives the exit code."""
+    """Change every job. A failure does not stop the others; the first failure gives the exit code."""
     done: list[dict[str, Any]] = []
-    said: list[str] = []
+    messages: list[str] = []
     failures: list[tuple[int, Failure]] = []
     for job_id in dict.fromkeys(job_ids):
         try:
-            changed, words = act(job_id)
+            changed, message = act(job_id)
             done.append({"id": job_id, **changed})
-            said.append(words)
+            messages.append(message)
         except HarvesterError as error:
             failures.append((job_id, failure_of(error)))
     if OUT.as_json:
         OUT.print_json({"jobs": done, "failures": [{"id": job_id, **bad.as_dict()} for job_id, bad in failures]})
-    for words in said:
-        OUT.say(words)
+    for message in messages:
+        OUT.say(message)
     for _, failure in failures if not OUT.as_json else []:
         OUT.fail(failure)
     if failures:

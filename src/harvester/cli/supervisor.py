@@ -1,4 +1,4 @@
-"""Keeps child processes running, restarts those that end, and stops all of them in order."""
+"""The supervisor of child processes: it restarts those that end, and stops all of them in order."""
 
 import os
 import signal
@@ -17,18 +17,18 @@ from harvester.kernel.errors import HarvesterError
 
 log = structlog.get_logger(__name__)
 
-#: Seconds before a child that ended is started again: doubling from the first to the last.
+#: Before a child that ended is restarted: doubling from the first to the last.
 FIRST_WAIT_SECONDS, LAST_WAIT_SECONDS = 1.0, 60.0
-#: A child that ran this long was well; its next end counts as the first again.
+#: A child that ran this long counts as healthy: the wait after its next end is the first again.
 WELL_SECONDS = 60.0
-#: Between two looks when nothing happens; a child that ends is noticed at once.
+#: Between checks; a child that ends wakes the supervisor at once.
 LOOK_SECONDS = 2.0
-#: What a child may take beyond the grace time of its jobs before it is killed.
+#: Time to stop in addition to the grace time of a child's jobs, before it is killed.
 BEYOND_GRACE_SECONDS = 15.0
 
 
 def wait_after(failures: int) -> float:
-    """Seconds before a child is started again that has ended this often in a row."""
+    """Return the seconds before the restart of a child that ended this many times in a row."""
     return min(FIRST_WAIT_SECONDS * 2.0 ** (failures - 1), LAST_WAIT_SECONDS)
 
 
@@ -37,10 +37,10 @@ class Child:
     """One process to keep running.
 
     Attributes:
-        name: as people see it.
-        arguments: what follows `harvester`.
-        env: changes to the environment.
-        log_file: where its output goes; where the supervisor's own goes, unless set.
+        name: for people.
+        arguments: of the `harvester` command.
+        env: added to the environment.
+        log_file: gets its output; without one it goes where the supervisor's goes.
     """
 
     name: str
@@ -57,7 +57,7 @@ class Child:
         return self.process.pid if self.process else None
 
     def start(self) -> None:
-        """In a session of its own: Ctrl-C in a terminal reaches the supervisor alone."""
+        """Start it in its own session, so that Ctrl-C in a terminal reaches only the supervisor."""
         with self.log_file.open("ab") if self.log_file else nullcontext() as log_file:
             self.process = subprocess.Popen(
                 [sys.executable, "-P", "-m", "harvester", *self.arguments, "--parent", str(os.getpid())],
@@ -71,12 +71,12 @@ class Child:
         log.info("PROCESS_STARTED", process=self.name, pid=self.pid)
 
     def send(self, number: signal.Signals) -> None:
-        """Nothing happens to a child that has ended: Popen knows, so no stranger with its pid is met."""
+        """Send a signal. Popen sends none to a child that has ended, so another process with its pid is safe."""
         if self.process is not None:
             self.process.send_signal(number)
 
     def ended(self) -> bool:
-        """Whether it has just ended; if so, when it starts again is decided."""
+        """Return whether it has just ended, and then set the time of its restart."""
         if self.process is None or self.process.poll() is None:
             return False
         now = time.monotonic()
@@ -91,13 +91,13 @@ class Child:
 
 
 class Supervisor:
-    """Starts children in order and keeps them running until a stop is asked for."""
+    """Starts children in order and keeps them running until a stop is requested."""
 
     def __init__(self, children: Sequence[Child], stop: StopRequest, *, grace_seconds: float) -> None:
         self.children = list(children)
         self._stop = stop
         self._patience = grace_seconds + BEYOND_GRACE_SECONDS
-        # Without a handler a child's end would wake nobody.
+        # Without a handler, the end of a child would not wake the supervisor.
         signal.signal(signal.SIGCHLD, lambda *_: None)
 
     def start(self) -> None:
@@ -105,7 +105,7 @@ class Supervisor:
             child.start()
 
     def run(self, tend: Callable[[], None]) -> None:
-        """Until a stop is asked for; `tend` is called now and then."""
+        """Keep the children running until a stop is requested, and call `tend` about every LOOK_SECONDS."""
         while not self._stop.asked:
             self._stop.wait(self.look_after())
             try:
@@ -114,7 +114,7 @@ class Supervisor:
                 log.warning("TENDING_FAILED", error=str(error))
 
     def look_after(self) -> float:
-        """Start what is due again; answers the seconds until the next look."""
+        """Restart the children that are due, and return the seconds until the next check."""
         waits = [LOOK_SECONDS]
         for child in self.children:
             child.ended()
@@ -125,22 +125,18 @@ class Supervisor:
         return min(waits)
 
     def stop(self) -> None:
-        """Ask all to stop, in the reverse order of their start; kill what does not within the grace time."""
+        """Stop all children in reverse order, and kill those that do not stop within the grace time."""
         for child in reversed(self.children):
             child.send(signal.SIGTERM)
         deadline = time.monotonic() + self._patience
         for child in reversed(self.children):
-            self._await_end(child, deadline)
-
-    @staticmethod
-    def _await_end(child: Child, deadline: float) -> None:
-        if child.process is None:
-            return
-        try:
-            child.process.wait(max(deadline - time.monotonic(), 0))
-        except subprocess.TimeoutExpired:
-            log.warning("PROCESS_KILLED", process=child.name, pid=child.pid)
-            child.process.kill()
-            child.process.wait()
-        log.info("PROCESS_STOPPED", process=child.name, status=child.process.returncode)
-        child.process = None
+            if child.process is None:
+                continue
+            try:
+                child.process.wait(max(deadline - time.monotonic(), 0))
+            except subprocess.TimeoutExpired:
+                log.warning("PROCESS_KILLED", process=child.name, pid=child.pid)
+                child.process.kill()
+                child.process.wait()
+            log.info("PROCESS_STOPPED", process=child.name, status=child.process.returncode)
+            child.process = None

@@ -1,4 +1,4 @@
-"""`harvester up`: portal, workers and scheduler as children of one process that also holds the database."""
+"""`harvester up`: portal, workers and scheduler as child processes of one that also holds the database."""
 
 import http.client
 import os
@@ -13,9 +13,9 @@ from harvester.cli.signals import StopRequest
 from harvester.cli.supervisor import Child, Supervisor
 from harvester.kernel.config import Config
 
-#: How often the portal is asked whether it answers, until it does.
+#: Between requests to the portal until it responds.
 LOOK_SECONDS = 0.2
-#: Seconds one such question may take.
+#: Timeout of such a request.
 ANSWER_SECONDS = 2
 
 
@@ -24,7 +24,9 @@ def run_all(stop: StopRequest, *, workers: int, threads: int | None) -> None:
     listen = free_address(config.listen)
     require_redis(config)
     with session(Tables.MIGRATED, service=True):
-        has_people = _anybody()
+        from harvester.ops.models import User
+
+        has_users = User.objects.filter(is_active=True).exists()
         close_connections()
         children = [web_child(listen), *worker_children(config, workers, threads), scheduler_child()]
         supervisor = Supervisor(children, stop, grace_seconds=config.grace_seconds)
@@ -32,22 +34,22 @@ def run_all(stop: StopRequest, *, workers: int, threads: int | None) -> None:
             if not stop.asked:
                 supervisor.start()
             if wait_for_portal(supervisor, stop, listen):
-                _welcome(config, listen, workers, has_people=has_people)
+                _welcome(config, listen, workers, has_users=has_users)
             supervisor.run(lambda: tend(config))
         finally:
             OUT.say("Stopping ...")
             supervisor.stop()
-    OUT.say("Everything has stopped.")
+    OUT.say("All processes have stopped.")
 
 
 def tend(config: Config) -> None:
-    """A database server that the kernel killed for want of memory is one of the things that `up` restarts."""
+    """Restart the embedded database if it died, for example because the kernel killed it for its memory."""
     if config.embedded:
         revive_database(config)
 
 
 def free_address(listen: str) -> str:
-    """Make sure that the portal's address can be had before anything is started; port 0 becomes a free one."""
+    """Return the address with port 0 replaced by a free port. Raise if it cannot be used, before anything starts."""
     with bind(listen) as taken:
         return f"{listen.rpartition(':')[0]}:{taken.getsockname()[1]}"
 
@@ -60,9 +62,9 @@ def worker_children(config: Config, workers: int, threads: int | None, *more: st
     arguments = ["worker", *(["--threads", str(threads)] if threads else []), *more]
     children = []
     for number in range(1, workers + 1):
-        # Two workers must not go by one name, which WORKER_ID alone would give them.
-        named = ["--name", f"{config.worker_id}-{number}"] if config.worker_id else []
-        children.append(Child(name=f"worker {number}", arguments=[*arguments, *named]))
+        # WORKER_ID alone would give all workers the same name.
+        name = ["--name", f"{config.worker_id}-{number}"] if config.worker_id else []
+        children.append(Child(name=f"worker {number}", arguments=[*arguments, *name]))
     return children
 
 
@@ -71,7 +73,7 @@ def scheduler_child() -> Child:
 
 
 def wait_for_portal(supervisor: Supervisor, stop: StopRequest, listen: str, seconds: float = float("inf")) -> bool:
-    """Look after the children until the portal answers; False when a stop or the end of the time came first."""
+    """Supervise the children until the portal responds. Return False after a stop or a timeout."""
     deadline = time.monotonic() + seconds
     while not stop.asked and time.monotonic() < deadline:
         if answers(listen):
@@ -81,33 +83,27 @@ def wait_for_portal(supervisor: Supervisor, stop: StopRequest, listen: str, seco
 
 
 def answers(listen: str) -> bool:
-    """Whether anything that speaks HTTP answers; what it says depends on allowed hosts and the like."""
+    """Return whether an HTTP server responds; its status does not matter, because allowed hosts may reject us."""
     host, _, port = local_address(listen).rpartition(":")
-    asked = http.client.HTTPConnection(host.strip("[]"), int(port), timeout=ANSWER_SECONDS)
+    connection = http.client.HTTPConnection(host.strip("[]"), int(port), timeout=ANSWER_SECONDS)
     try:
-        asked.request("GET", "/healthz")
-        asked.getresponse()
+        connection.request("GET", "/healthz")
+        connection.getresponse()
     except (OSError, http.client.HTTPException):
         return False
     finally:
-        asked.close()
+        connection.close()
     return True
 
 
 def local_address(listen: str) -> str:
-    """The address under which this machine reaches what it listens on."""
+    """Return the address at which this machine reaches the server."""
     host, _, port = listen.rpartition(":")
-    every = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}  # noqa: S104 - looked at, not bound
-    return f"{every.get(host, host)}:{port}"
+    any_host = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}  # noqa: S104 - compared, not bound
+    return f"{any_host.get(host, host)}:{port}"
 
 
-def _anybody() -> bool:
-    from harvester.ops.models import User
-
-    return User.objects.filter(is_active=True).exists()
-
-
-def _welcome(config: Config, listen: str, workers: int, *, has_people: bool) -> None:
+def _welcome(config: Config, listen: str, workers: int, *, has_users: bool) -> None:
     database = f"embedded, in {config.home}" if config.embedded else "HARVESTER_DATABASE_URL"
     rows = [
         ("portal", f"http://{local_address(listen)}/"),
@@ -115,9 +111,6 @@ def _welcome(config: Config, listen: str, workers: int, *, has_people: bool) -> 
         ("workers", workers),
         ("supervisor", os.getpid()),
     ]
-    advice = (
-        None if has_people else Text("Nobody can log in yet. In another terminal: harvester user add NAME --role admin")
-    )
-    OUT.say(
-        stacked(Text("Harvester is up.", style="bold green"), pairs(rows), advice, Text("Ctrl-C stops everything."))
-    )
+    advice = None if has_users else Text("Nobody can log in yet. To add a user: harvester user add NAME --role admin")
+    heading = Text("Harvester is running.", style="bold green")
+    OUT.say(stacked(heading, pairs(rows), advice, Text("Press Ctrl-C to stop it.")))
