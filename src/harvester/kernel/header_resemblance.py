@@ -32,11 +32,15 @@ _OTHER_THINGS = """
 _OTHER_PRICES = """
     shipping delivery postage unitpric priceunit priceper perunit range minprice maxprice minimum maximum pricing
     installment subscription loyalty wholesale dealer date pricetype pricelabel tax vat deposit drop percent
+    grundpreis versand liefer livraison
 """
+#: Networks know columns by English names; a shop's own column may have one of its language.
+_CURRENCY_WORDS = "currency w\u00e4hrung waehrung devise monnaie moneda moeda valuta divisa waluta"
+_PRICE_WORDS = "price msrp rrp preis prix precio prezzo prijs"
 _OTHER_STOCKS = "date minimum maximum minqty maxqty pack store pickup restock sellongoogle photo perunit unit"
 _KINDS = (
-    _Kind("currency", ("currency",), ("shipping", "tax")),
-    _Kind("price", ("price", "msrp", "rrp"), tuple(_OTHER_PRICES.split())),
+    _Kind("currency", tuple(_CURRENCY_WORDS.split()), ("shipping", "tax")),
+    _Kind("price", tuple(_PRICE_WORDS.split()), tuple(_OTHER_PRICES.split())),
     _Kind("stock", ("stock", "availab", "inventory", "quantity", "qty"), tuple(_OTHER_STOCKS.split())),
     _Kind(
         "ID",
