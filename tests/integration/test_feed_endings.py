@@ -12,6 +12,8 @@ from tests.support.api import BASE, Application
 from tests.support.catalog import now
 from tests.support.commands_inside import harvester
 from tests.support.feed_world import OLGA, CallsBack, World, allow_loopback
+from tests.support.feeds import feed as written
+from tests.support.feeds import row
 from tests.support.jobs import change
 from tests.support.outcomes import wait_until_ended
 from tests.support.portal import person
@@ -132,6 +134,23 @@ def test_the_next_attempt_shows_what_the_job_alone_knew(world, monkeypatch):
     assert seen == [("DATABASE_UNAVAILABLE", 2)]
     run = Run.objects.get(job_id=job)
     assert (run.outcome, run.error_code) == ("PROMOTED", None)
+
+
+def test_the_last_error_counts_although_the_job_alone_knows_it(world, monkeypatch):
+    """Two attempts found a file that was cut, and during the third the database was away."""
+    whole = world.file.read_bytes()
+    world.put_bytes(whole[:-30])
+    job = world.ask()
+    for _ in range(2):
+        assert world.attempt(job).error_type == "TRUNCATED"
+    world.put_bytes(whole)
+    ends_its_session(monkeypatch)
+    stays_away(monkeypatch)
+    assert world.attempt(job).state == "failed"
+    assert Run.objects.get(job_id=job).error_code == "TRUNCATED"
+    look_after(world)
+    run = Run.objects.get(job_id=job)
+    assert (run.status, run.error_code) == ("FAILED", "DATABASE_UNAVAILABLE")
 
 
 def test_a_run_that_begins_locks_the_feed_before_its_runs(world, monkeypatch):
@@ -387,6 +406,24 @@ def test_the_file_of_a_failed_run_can_be_saved(world, tmp_path, content, code):
     shown = harvester("feed", "inspect", run.no)
     assert "What to do:" in shown.out
     assert f"harvester feed file {run.no}" in shown.out
+
+
+GOOD = written(*map(row, TEN)).encode()
+DAMAGED = {
+    "cut in a row": (GOOD[:-30], "TRUNCATED"),
+    "cut in its only row": (written(row(100)).encode()[:-1], "TRUNCATED"),
+    "cut in a character": (GOOD.decode().encode("utf-16")[:-1], "TRUNCATED"),
+    "cut gzip": (gzip.compress(GOOD)[:-20], "TRUNCATED_GZIP"),
+    "damaged gzip": (gzip.compress(GOOD)[:-8] + bytes(8), "BAD_GZIP"),
+}
+
+
+@pytest.mark.parametrize(("content", "code"), DAMAGED.values(), ids=DAMAGED)
+def test_the_error_of_a_failed_run_does_not_say_that_the_file_is_fetched_again(world, content, code):
+    world.put_bytes(content)
+    run = world.run()
+    assert (run.status, run.error_code, run.attempt) == ("FAILED", code, 3)
+    assert not re.search("(fetch|download|tri)ed (again|anew|once more)", run.error), "no attempt is left"
 
 
 def test_the_file_of_a_failed_run_is_kept_as_long_as_others(world):

@@ -261,6 +261,10 @@ def test_of_a_run_that_is_not_the_newest_only_prices_are_hidden(world):
     assert rows("SELECT product_id, seen_until FROM offers WHERE seen_until IS NOT NULL") == missing
     run = world.run()
     assert (run.outcome, gates_of(world, run)) == ("HELD", ["REPEATS_IGNORED"]), "the newest file has its price too"
+    world.reject(run)
+    world.put(row(100, Name="Wrong", Price="77.00"), *ALL[1:39])
+    run = world.run()
+    assert (run.artifact_hash, run.outcome) == (old.artifact_hash, "HELD"), "its file is judged like any other"
 
 
 def test_two_runs_are_ignored_one_after_the_other_and_undone_in_any_order(world):

@@ -135,9 +135,9 @@ def prove_whole(report: ParseReport, manifest_rows: int | None) -> None:
         )
     if report.left_out is not None and report.rows_read == 1:
         raise TruncatedFile(
-            "No line feed ends the only row of the file, so it may be cut. Nothing was changed. The file is fetched "
-            "again; if it is still the same at the next scheduled run, it is taken as it is; `harvester feed run FEED "
-            "--force` takes it at once."
+            "No line feed ends the only row of the file, so it may be cut. Nothing was changed. If it is "
+            "still the same at the next scheduled run, it is taken as it is; `harvester feed run FEED --force` takes "
+            "it at once."
         )
 
 

@@ -187,7 +187,7 @@ class RecordCutter:
         if (open_record or is_short) and not self._shape.may_be_cut:
             raise TruncatedFile(
                 f"The record that begins in line {self._line_of_last(records, open_record)} is not whole, and the file "
-                "ends there. Nothing of it is used; it is fetched anew."
+                "ends there. Nothing was changed."
             )
         if is_short:
             records = _without_last(records)

@@ -70,7 +70,7 @@ class Utf8Reader:
             yield decoder.decode(chunk).encode(errors="surrogatepass")
             chunk = self._next()
         if decoder.getstate()[0]:
-            raise TruncatedFile("The file ends in the middle of a character of UTF-16. It is fetched anew.")
+            raise TruncatedFile("The file ends in the middle of a character of UTF-16. Nothing was changed.")
 
     def _from_bytes(self, chunk: bytes) -> Iterator[bytes]:
         held = b""
