@@ -11,6 +11,7 @@ import pytest
 from django.apps import apps
 from django.core.management import call_command
 from django.db import connections, transaction
+from django.db.migrations.loader import MigrationLoader
 from tests.support.tables import rows
 
 from harvester.engine.connections import connect
@@ -225,6 +226,21 @@ def test_a_model_written_by_hand_has_the_columns_of_its_table(database, model):
     )
     declared = [(field.column, field.null) for field in model._meta.local_fields if field.column]
     assert sorted(declared) == sorted(columns)
+
+
+def test_migrations_know_the_fields_of_models_written_by_hand():
+    """`makemigrations` compares only the fields of models that Django manages."""
+    migrated = MigrationLoader(None).project_state().models
+    for model in (model for model in apps.get_models() if not model._meta.managed):
+        state = migrated[model._meta.app_label, model._meta.model_name]
+        declared = {field.name: shape(field) for field in model._meta.local_fields}
+        assert {name: shape(field) for name, field in state.fields.items()} == declared, model
+
+
+def shape(field):
+    refers_to = field.remote_field and field.remote_field.model
+    refers_to = refers_to if isinstance(refers_to, str) else refers_to and refers_to._meta.label
+    return type(field), field.null, field.primary_key, field.unique, refers_to and refers_to.lower()
 
 
 def test_every_state_is_on_the_diagram(database):

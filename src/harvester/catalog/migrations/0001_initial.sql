@@ -1,4 +1,5 @@
--- Control tables: few rows, UUIDv7 keys made in Python, foreign keys.
+-- The tables of the catalog. First the control tables: few rows, UUIDv7 keys made in Python, foreign keys.
+
 CREATE TABLE retailers (
     id         uuid PRIMARY KEY,
     name       text NOT NULL CHECK (name <> ''),
@@ -6,6 +7,9 @@ CREATE TABLE retailers (
     domain     text COLLATE "C" UNIQUE,
     created_at timestamptz NOT NULL DEFAULT clock_timestamp()
 );
+
+COMMENT ON TABLE retailers IS 'Companies that sell. Written by people, and by the import of shops.';
+COMMENT ON COLUMN retailers.domain IS 'The domain of the website; null: without a website.';
 
 CREATE TABLE sources (
     id                     uuid PRIMARY KEY,
@@ -21,12 +25,13 @@ CREATE TABLE sources (
     upc_trusted            boolean NOT NULL DEFAULT false,
     visibility             text COLLATE "C" NOT NULL DEFAULT 'ELIGIBLE'
                            CHECK (visibility IN ('ELIGIBLE', 'INELIGIBLE')),
-    -- Freshness. No expiry means never stale; that is for sources without a feed.
+    -- The clock of its offers.
     expiry_hours           smallint CONSTRAINT expiry_hours_range CHECK (expiry_hours BETWEEN 1 AND 168), -- mutant: expiry-hours
     max_hold_hours         smallint NOT NULL DEFAULT 168 CHECK (max_hold_hours BETWEEN 1 AND 720),
     frozen                 interval NOT NULL DEFAULT '0' CHECK (frozen >= '0'),
     held_run_no            bigint,
     held_since             timestamptz,
+    -- The last promoted run, which the next one is compared with.
     last_promoted_run_no   bigint,
     last_promoted_at       timestamptz,
     last_promoted_count    bigint,
@@ -34,7 +39,7 @@ CREATE TABLE sources (
     last_observed_at       timestamptz,
     content_hash_version   smallint NOT NULL DEFAULT 0,
     price_heartbeat_hours  smallint NOT NULL DEFAULT 24 CHECK (price_heartbeat_hours BETWEEN 1 AND 720),
-    -- Governance, for whoever fetches from this source.
+    -- For work that fetches from the source.
     enabled                boolean NOT NULL DEFAULT true,
     rate_per_minute        integer CHECK (rate_per_minute > 0),
     failure_streak         integer NOT NULL DEFAULT 0,
@@ -47,7 +52,25 @@ CREATE TABLE sources (
 CREATE INDEX sources_retailer ON sources (retailer_id);
 CREATE UNIQUE INDEX sources_one_primary_per_retailer ON sources (retailer_id) WHERE is_display_primary;
 
--- Provenance of everything that came in. `no` is what volume tables carry.
+COMMENT ON TABLE sources IS 'Ways in which the offers of a retailer reach us. People write the settings; promotion, holds and decisions write the clock and the last promoted run. Everything that changes offers locks the row of their source.';
+COMMENT ON COLUMN sources.kind IS 'DIRECT (the retailer itself), AFFILIATE_FEED or OTHER.';
+COMMENT ON COLUMN sources.is_display_primary IS 'Consumers see the offers of this source of the retailer; at most one.';
+COMMENT ON COLUMN sources.tracking_template IS 'Makes a tracked link of a product''s address.';
+COMMENT ON COLUMN sources.upc_trusted IS 'Its trade item numbers may link products.';
+COMMENT ON COLUMN sources.visibility IS 'INELIGIBLE: scraped prices do not count; others always do.';
+COMMENT ON COLUMN sources.expiry_hours IS 'Hours after it was last seen that an offer disappears; null: never.';
+COMMENT ON COLUMN sources.max_hold_hours IS 'The clock stands still for at most so long while a run is held.';
+COMMENT ON COLUMN sources.frozen IS 'How long the clock has stood still since the last promotion, without the current hold.';
+COMMENT ON COLUMN sources.held_run_no IS 'The run that waits for a decision.';
+COMMENT ON COLUMN sources.held_since IS 'When the clock stopped.';
+COMMENT ON COLUMN sources.last_promoted_at IS 'When its products were last seen: at its promotion, or when its file was still the same later.';
+COMMENT ON COLUMN sources.last_promoted_count IS 'How many products that run had.';
+COMMENT ON COLUMN sources.last_promoted_hash IS 'Hash of what that run read.';
+COMMENT ON COLUMN sources.last_observed_at IS 'The newest time that a price of the source has.';
+COMMENT ON COLUMN sources.content_hash_version IS 'Which rule computed the content hashes of its products.';
+COMMENT ON COLUMN sources.price_heartbeat_hours IS 'Unchanged prices are recorded again after so many hours.';
+COMMENT ON COLUMN sources.failure_streak IS 'Failed runs in a row.';
+
 CREATE TABLE runs (
     id              uuid PRIMARY KEY,
     no              bigint GENERATED ALWAYS AS IDENTITY UNIQUE,
@@ -70,30 +93,108 @@ CREATE TABLE runs (
     error           text,
     decided_at      timestamptz,
     decided_by      text,
-    decision_reason text,
+    decision_reason text CONSTRAINT decision_reason_length CHECK (char_length(decision_reason) <= 1000),
     ignored_at      timestamptz,
     ignored_by      text,
-    ignored_reason  text,
+    ignored_reason  text CONSTRAINT ignored_reason_length CHECK (char_length(ignored_reason) <= 1000),
+    refuses_file    boolean NOT NULL DEFAULT false,
     CONSTRAINT runs_finished_when_ended CHECK ((status = 'RUNNING') = (finished_at IS NULL))
 );
 CREATE INDEX runs_source ON runs (source_id, started_at);
 CREATE INDEX runs_started ON runs (started_at);
 CREATE UNIQUE INDEX runs_one_held_per_source ON runs (source_id) WHERE outcome = 'HELD'; -- mutant: one-held-run
 CREATE INDEX runs_ignored ON runs (no) WHERE ignored_at IS NOT NULL;
-
--- A run's trigger, its number and, once known, the hash of what it read never change: a retry must not mix two files.
-CREATE FUNCTION keep_run_identity() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    IF NEW.trigger IS DISTINCT FROM OLD.trigger OR NEW.source_id IS DISTINCT FROM OLD.source_id
-       OR NEW.kind IS DISTINCT FROM OLD.kind OR NEW.job_id IS DISTINCT FROM OLD.job_id
-       OR (OLD.artifact_hash IS NOT NULL AND NEW.artifact_hash IS DISTINCT FROM OLD.artifact_hash) THEN
-        RAISE EXCEPTION 'what a run is, and what it read, never change' USING ERRCODE = 'integrity_constraint_violation';
-    END IF;
-    RETURN NEW;
-END $$;
+-- Lists of runs are filtered by these and ordered by number.
+CREATE INDEX runs_by_status ON runs (status, no);
+CREATE INDEX runs_by_outcome ON runs (outcome, no);
 CREATE TRIGGER keep_run_identity BEFORE UPDATE ON runs FOR EACH ROW EXECUTE FUNCTION keep_run_identity();
 
--- Volume tables: keys begin with source_id, no foreign keys, so that they can be sharded by source and filled fast.
+COMMENT ON TABLE runs IS 'One row per run: where everything that came in has come from.';
+COMMENT ON COLUMN runs.no IS 'Counts up; people call runs by it, and volume tables refer to it.';
+COMMENT ON COLUMN runs.trigger IS 'Why it began; never changes.';
+COMMENT ON COLUMN runs.outcome IS 'What became of a run that succeeded: PROMOTED, SKIPPED, or HELD and then APPROVED, REJECTED or OVERTAKEN.';
+COMMENT ON COLUMN runs.job_id IS 'The job that does it; never changes.';
+COMMENT ON COLUMN runs.lease IS 'The lease of the attempt that works on it.';
+COMMENT ON COLUMN runs.stage IS 'The step that it is at, or ended in.';
+COMMENT ON COLUMN runs.artifact_hash IS 'Hash of the file that it read; once set it never changes, so that a retry does not mix two files.';
+COMMENT ON COLUMN runs.observed_at IS 'The time that its prices have.';
+COMMENT ON COLUMN runs.error_code IS 'Why it failed, as a stable code.';
+COMMENT ON COLUMN runs.decided_by IS 'Who approved or rejected it.';
+COMMENT ON COLUMN runs.ignored_at IS 'Since when its prices do not count.';
+COMMENT ON COLUMN runs.refuses_file IS 'The run is ignored, and its file is refused when it comes again. Not part of change detection, which settings, upgrades and corrections clear.';
+
+-- The difference itself may have half a million rows, is deleted with the decision, and no page reads it.
+CREATE TABLE run_differences (
+    run_no  bigint PRIMARY KEY REFERENCES runs (no) ON DELETE CASCADE,
+    told    jsonb NOT NULL,
+    told_at timestamptz NOT NULL DEFAULT clock_timestamp()
+);
+
+COMMENT ON TABLE run_differences IS 'Summary of what a held run would change: counts, groups and samples. Stays as long as the run. Written when the run is held.';
+COMMENT ON COLUMN run_differences.told IS 'The summary.';
+COMMENT ON COLUMN run_differences.told_at IS 'When it was computed.';
+
+CREATE TABLE price_corrections (
+    id            uuid PRIMARY KEY,
+    scope         text COLLATE "C" NOT NULL CHECK (scope IN ('PRODUCT', 'RETAILER', 'SOURCE', 'RUN')),
+    retailer_id   uuid REFERENCES retailers,
+    source_id     uuid REFERENCES sources,
+    product_id    bigint,
+    run_no        bigint,
+    extent        text COLLATE "C" NOT NULL DEFAULT 'WINDOW' CHECK (extent IN ('OBSERVED', 'WINDOW')),
+    observed_from timestamptz,
+    observed_to   timestamptz,
+    action        text COLLATE "C" NOT NULL CHECK (action IN ('IGNORE', 'MULTIPLIER', 'SET')),
+    multiplier    numeric(12, 6) CHECK (multiplier > 0),
+    set_amount    numeric(14, 4) CHECK (set_amount > 0),
+    set_currency  text COLLATE "C",
+    reason        text NOT NULL CHECK (reason <> '')
+                  CONSTRAINT correction_reason_length CHECK (char_length(reason) <= 1000),
+    created_by    text NOT NULL,
+    created_at    timestamptz NOT NULL DEFAULT clock_timestamp(),
+    revoked_by    text,
+    revoked_at    timestamptz,
+    CONSTRAINT correction_names_its_scope CHECK (CASE scope
+        WHEN 'RETAILER' THEN num_nonnulls(source_id, product_id, run_no) = 0 AND retailer_id IS NOT NULL
+        WHEN 'SOURCE' THEN num_nonnulls(retailer_id, product_id, run_no) = 0 AND source_id IS NOT NULL
+        WHEN 'PRODUCT' THEN num_nonnulls(retailer_id, run_no) = 0 AND num_nonnulls(source_id, product_id) = 2
+        WHEN 'RUN' THEN num_nonnulls(retailer_id, product_id) = 0 AND num_nonnulls(source_id, run_no) = 2 END),
+    CONSTRAINT correction_window CHECK (observed_from < observed_to),
+    CONSTRAINT observed_has_no_window CHECK (extent = 'WINDOW' OR num_nonnulls(observed_from, observed_to) = 0),
+    CONSTRAINT correction_multiplies_by_something CHECK ((action = 'MULTIPLIER') = (multiplier IS NOT NULL)),
+    CONSTRAINT correction_sets_something
+        CHECK (num_nonnulls(set_amount, set_currency) = CASE action WHEN 'SET' THEN 2 ELSE 0 END),
+    CONSTRAINT correction_sets_one_product CHECK (action <> 'SET' OR scope = 'PRODUCT')
+);
+CREATE INDEX price_corrections_valid ON price_corrections (scope) WHERE revoked_at IS NULL;
+
+COMMENT ON TABLE price_corrections IS 'How prices are read, not what was observed. Written by people; never deleted, only revoked.';
+COMMENT ON COLUMN price_corrections.scope IS 'Which prices it is about: those of a product, a retailer, a source or a run.';
+COMMENT ON COLUMN price_corrections.extent IS 'OBSERVED: the prices shown when it was made, until the next different price of each product. WINDOW: every price between two moments, either of which may be open.';
+COMMENT ON COLUMN price_corrections.action IS 'IGNORE wins, then the newest SET; MULTIPLIER multiplies.';
+
+-- The prices that OBSERVED corrections are for. The facts carry no mark of a correction; the function
+-- correction_applies compares these rows with them.
+CREATE TABLE corrected_prices (
+    source_id     uuid NOT NULL,
+    product_id    bigint NOT NULL,
+    correction_id uuid NOT NULL,
+    run_type      text COLLATE "C" NOT NULL,
+    amount        numeric(14, 4) NOT NULL,
+    currency      text COLLATE "C" NOT NULL,
+    after_at      timestamptz NOT NULL,
+    anchored_at   timestamptz NOT NULL,
+    PRIMARY KEY (source_id, product_id, correction_id)
+);
+
+COMMENT ON TABLE corrected_prices IS 'The prices, as observed, that an OBSERVED correction was made for. Written with the correction.';
+COMMENT ON COLUMN corrected_prices.run_type IS 'Only prices of this kind of run continue or end it.';
+COMMENT ON COLUMN corrected_prices.after_at IS 'It applies to prices observed after this: the last different price before.';
+COMMENT ON COLUMN corrected_prices.anchored_at IS 'The price it was made for; the first different price behind it ends it.';
+
+-- Volume tables: their keys begin with source_id and they have no foreign keys, so that they can be sharded by source
+-- and filled fast.
+
 CREATE SEQUENCE source_products_id;
 CREATE TABLE source_products (
     source_id      uuid NOT NULL,
@@ -115,17 +216,25 @@ CREATE TABLE source_products (
     url_hash       text COLLATE "C",
     created_run_no bigint NOT NULL,
     updated_run_no bigint NOT NULL,
-    created_at     timestamptz NOT NULL,
-    updated_at     timestamptz NOT NULL,
+    -- Defaults, because reading two times for every new product took a sixth of its COPY.
+    created_at     timestamptz NOT NULL DEFAULT transaction_timestamp(),
+    updated_at     timestamptz NOT NULL DEFAULT transaction_timestamp(),
     PRIMARY KEY (source_id, id)
 ) WITH (fillfactor = 90);
 CREATE UNIQUE INDEX source_products_identity ON source_products (source_id, identity_type, identity_value)
     INCLUDE (id, content_hash);
 CREATE INDEX source_products_gtin ON source_products (gtin) WHERE gtin IS NOT NULL;
-CREATE INDEX source_products_url ON source_products (source_id, url_hash) WHERE identity_type < 4;
+-- SKUs and item ids of products with another identity. The index of identities has the others, and having them twice
+-- would make cold runs slower. There is no index of url_hash: nothing is found by it alone, and it took a tenth of them.
+CREATE INDEX source_products_sku ON source_products (source_id, sku) WHERE identity_type <> 3 AND sku IS NOT NULL;
+CREATE INDEX source_products_item_id ON source_products (source_id, item_id)
+    WHERE identity_type <> 1 AND item_id IS NOT NULL;
 
--- The current state of every product that was promoted and has a price. Derived: it must equal the slow rule over
--- prices, row for row. seen_until is null while the last promoted run saw the product.
+COMMENT ON TABLE source_products IS 'Products as a source describes them. Without an offer nobody sees them. Written by runs just before promotion (new ones) and by promotion.';
+COMMENT ON COLUMN source_products.identity_type IS 'What the source recognizes it by: 1 item id of the network, 2 product id, 3 SKU, 4 hash of its address.';
+COMMENT ON COLUMN source_products.content_hash IS 'Of all content, to see whether it changed.';
+COMMENT ON COLUMN source_products.url_hash IS 'Hash of the address without parameters that only track.';
+
 CREATE TABLE offers (
     source_id        uuid NOT NULL,
     product_id       bigint NOT NULL,
@@ -135,8 +244,7 @@ CREATE TABLE offers (
     in_stock         boolean NOT NULL,
     observed_at      timestamptz NOT NULL,
     run_no           bigint NOT NULL,
-    -- What the next run compares with: the newest price that was released, uncorrected. Without a signature the next
-    -- run writes, whatever it sees.
+    -- What the next run compares with.
     last_run_type    text COLLATE "C" NOT NULL,
     last_signature   uuid,
     last_amount      numeric(14, 4),
@@ -144,16 +252,30 @@ CREATE TABLE offers (
     last_priced_at   timestamptz,
     seen_until       timestamptz,
     absence_accepted boolean NOT NULL DEFAULT false,
-    tsv              tsvector NOT NULL,
     PRIMARY KEY (source_id, product_id)
 ) WITH (fillfactor = 80);
 CREATE INDEX offers_price ON offers (currency, amount, product_id);
-CREATE INDEX offers_tsv ON offers USING gin (tsv);
--- Newest products first. Their numbers never change, so this index costs updates nothing but what they pay anyway.
+-- Newest products first. Product numbers never change, so an update pays nothing extra for this index.
 CREATE INDEX offers_newest ON offers (product_id);
+-- Offers that the last promoted run did not have: few rows, counted on many pages. The column changes only when a
+-- product goes missing or comes back, so all other updates stay on their page.
+CREATE INDEX offers_missing ON offers (source_id, seen_until) WHERE seen_until IS NOT NULL;
+-- Room for a second version of every offer in the two indexes whose keys never change. A change of all prices needs it
+-- while the first version is still visible; with full pages each would be searched for dead versions and then split,
+-- which took an eighth of the promotion.
+ALTER INDEX offers_pkey SET (fillfactor = 50);
+ALTER INDEX offers_newest SET (fillfactor = 50);
 
--- When a product loses its last readable price its offer goes, and what was known of its presence stays here, so that
--- a price that may be read again does not make a product look seen that was missing.
+COMMENT ON TABLE offers IS 'The current price of every promoted product that has a readable price. Derived: it must equal the view current_prices. Written by promotion, and computed again after corrections and ignored runs.';
+COMMENT ON COLUMN offers.amount IS 'After corrections.';
+COMMENT ON COLUMN offers.observed_at IS 'When this price was observed.';
+COMMENT ON COLUMN offers.run_no IS 'The run that wrote this price.';
+COMMENT ON COLUMN offers.last_run_type IS 'Kind of run of the newest recorded price, uncorrected, which the next run compares with.';
+COMMENT ON COLUMN offers.last_signature IS 'Of that price; null: the next run records a price whatever it sees.';
+COMMENT ON COLUMN offers.last_priced_at IS 'When that price was observed.';
+COMMENT ON COLUMN offers.seen_until IS 'When a missing product was last seen; null: the last promoted run saw it.';
+COMMENT ON COLUMN offers.absence_accepted IS 'A person approved a run without it; no gate counts it as missing again.';
+
 CREATE TABLE hidden_offers (
     source_id            uuid NOT NULL,
     product_id           bigint NOT NULL,
@@ -164,7 +286,21 @@ CREATE TABLE hidden_offers (
     PRIMARY KEY (source_id, product_id)
 );
 
--- Released prices, appended by promotion only.
+COMMENT ON TABLE hidden_offers IS 'Presence of products whose last readable price is gone, so that a missing product does not look seen when a price can be read again. Written together with offers.';
+COMMENT ON COLUMN hidden_offers.last_promoted_run_no IS 'The source''s last promoted run when the offer was removed.';
+
+-- Next to the offers and not in them: prices change every day and words hardly ever, and a change of an indexed column
+-- is paid for in every index of its table. A product keeps its words while it has no offer.
+CREATE TABLE offer_words (
+    source_id  uuid NOT NULL,
+    product_id bigint NOT NULL,
+    words      tsvector NOT NULL,
+    PRIMARY KEY (source_id, product_id)
+);
+CREATE INDEX offer_words_text ON offer_words USING gin (words);
+
+COMMENT ON TABLE offer_words IS 'The words that a search finds an offer by, made by the function words_of. Written by promotion; of very many new products, by a job after it.';
+
 CREATE TABLE prices (
     source_id         uuid NOT NULL,
     source_product_id bigint NOT NULL,
@@ -186,8 +322,12 @@ CREATE TABLE prices_default PARTITION OF prices DEFAULT;
 CREATE TRIGGER refuse_truncate BEFORE TRUNCATE ON prices_default EXECUTE FUNCTION refuse_change();
 SELECT make_partitions('prices', 3);
 
--- The whole difference of a held run: what promotion would do with each product. A row may carry content and a price
--- at once; the lines of products that are missing are made up, below zero.
+COMMENT ON TABLE prices IS 'Prices that were promoted, as they were observed. Append-only; written by promotion.';
+COMMENT ON COLUMN prices.signature IS 'Of amounts, currency, stock and promotion; the price is recorded again when it changes.';
+COMMENT ON COLUMN prices.run_type IS 'The kind of the run.';
+COMMENT ON COLUMN prices.created_at IS 'When it was promoted.';
+
+-- A row may carry content and a price at once; the lines of missing products are made up, below zero.
 CREATE TABLE held_changes (
     source_id       uuid NOT NULL,
     run_no          bigint NOT NULL,
@@ -223,27 +363,10 @@ CREATE TABLE held_changes (
     PRIMARY KEY (source_id, run_no, line)
 );
 
--- What the newest promoted run replaced, so that a person can see what a title or an address was.
-CREATE TABLE replaced_contents (
-    source_id   uuid NOT NULL,
-    product_id  bigint NOT NULL,
-    run_no      bigint NOT NULL,
-    title       text NOT NULL,
-    url         text NOT NULL,
-    tracked_url text,
-    image_url   text,
-    brand       text,
-    category    text,
-    description text,
-    item_id     text COLLATE "C",
-    sku         text COLLATE "C",
-    gtin        text COLLATE "C",
-    mpn         text COLLATE "C",
-    url_hash    text COLLATE "C",
-    PRIMARY KEY (source_id, product_id)
-);
+COMMENT ON TABLE held_changes IS 'What promotion of a held run would do with each product. Written when the run is held, deleted with the decision.';
+COMMENT ON COLUMN held_changes.line IS 'Line of the file; below zero for products that are missing.';
 
--- Which products a run did not see, in arrays: half a million rows would cost more to delete than all of the rest.
+-- Arrays, because deleting half a million rows would cost more than all of the rest.
 CREATE TABLE run_absences (
     source_id   uuid NOT NULL,
     run_no      bigint NOT NULL,
@@ -252,34 +375,72 @@ CREATE TABLE run_absences (
     PRIMARY KEY (source_id, run_no, part)
 );
 
--- How prices are read, not what was observed: a correction hides or scales prices of a scope and a window.
-CREATE TABLE price_corrections (
-    id            uuid PRIMARY KEY,
-    scope         text COLLATE "C" NOT NULL CHECK (scope IN ('PRODUCT', 'RETAILER', 'SOURCE', 'RUN')),
-    retailer_id   uuid REFERENCES retailers,
-    source_id     uuid REFERENCES sources,
-    product_id    bigint,
-    run_no        bigint,
-    observed_from timestamptz,
-    observed_to   timestamptz,
-    action        text COLLATE "C" NOT NULL CHECK (action IN ('IGNORE', 'MULTIPLIER')),
-    multiplier    numeric(12, 6) CHECK (multiplier > 0),
-    reason        text NOT NULL CHECK (reason <> ''),
-    created_by    text NOT NULL,
-    created_at    timestamptz NOT NULL DEFAULT clock_timestamp(),
-    revoked_by    text,
-    revoked_at    timestamptz,
-    CONSTRAINT correction_names_its_scope CHECK (CASE scope
-        WHEN 'RETAILER' THEN num_nonnulls(source_id, product_id, run_no) = 0 AND retailer_id IS NOT NULL
-        WHEN 'SOURCE' THEN num_nonnulls(retailer_id, product_id, run_no) = 0 AND source_id IS NOT NULL
-        WHEN 'PRODUCT' THEN num_nonnulls(retailer_id, run_no) = 0 AND num_nonnulls(source_id, product_id) = 2
-        WHEN 'RUN' THEN num_nonnulls(retailer_id, product_id) = 0 AND num_nonnulls(source_id, run_no) = 2 END),
-    CONSTRAINT correction_multiplies_by_something CHECK ((action = 'MULTIPLIER') = (multiplier IS NOT NULL)),
-    CONSTRAINT correction_window CHECK (observed_from < observed_to)
-);
-CREATE INDEX price_corrections_valid ON price_corrections (scope) WHERE revoked_at IS NULL;
+COMMENT ON TABLE run_absences IS 'Which products of its source a promoted run did not see. Written by promotion.';
 
--- Canonical products, made by the resolver alone, and what they were recognised by.
+-- Before-images of the newest promoted run of each source, so that ignoring it restores content, presence and what the
+-- gates compare with. While that run is ignored, these tables hold its own state, which undoing puts back.
+
+CREATE TABLE replaced_contents (
+    source_id    uuid NOT NULL,
+    product_id   bigint NOT NULL,
+    run_no       bigint NOT NULL,
+    content_hash bigint NOT NULL,
+    title        text NOT NULL,
+    url          text NOT NULL,
+    tracked_url  text,
+    image_url    text,
+    brand        text,
+    category     text,
+    description  text,
+    item_id      text COLLATE "C",
+    sku          text COLLATE "C",
+    gtin         text COLLATE "C",
+    mpn          text COLLATE "C",
+    url_hash     text COLLATE "C",
+    PRIMARY KEY (source_id, product_id)
+);
+
+COMMENT ON TABLE replaced_contents IS 'Product content that the newest promoted run of a source replaced. Written by promotion.';
+
+CREATE TABLE replaced_presence (
+    source_id            uuid NOT NULL,
+    product_id           bigint NOT NULL,
+    run_no               bigint NOT NULL,
+    seen_until           timestamptz,
+    absence_accepted     boolean NOT NULL,
+    was_hidden           boolean NOT NULL,
+    last_promoted_run_no bigint,
+    last_promoted_at     timestamptz,
+    PRIMARY KEY (source_id, product_id)
+);
+
+COMMENT ON TABLE replaced_presence IS 'Presence that the newest promoted run of a source changed: what went missing and what came back. Written by promotion.';
+COMMENT ON COLUMN replaced_presence.was_hidden IS 'The product had no offer; its presence was in hidden_offers, with the last promoted run named there.';
+
+CREATE TABLE replaced_promotions (
+    source_id            uuid PRIMARY KEY,
+    run_no               bigint NOT NULL,
+    last_promoted_run_no bigint,
+    last_promoted_at     timestamptz,
+    last_promoted_count  bigint,
+    last_promoted_hash   text COLLATE "C"
+);
+
+COMMENT ON TABLE replaced_promotions IS 'The last promoted run of a source before the newest one. Written by promotion.';
+
+CREATE TABLE ignored_prices (
+    source_id  uuid NOT NULL,
+    run_no     bigint NOT NULL,
+    product_id bigint NOT NULL,
+    amount     numeric(14, 4) NOT NULL,
+    currency   text COLLATE "C" NOT NULL,
+    PRIMARY KEY (source_id, run_no, product_id)
+);
+
+COMMENT ON TABLE ignored_prices IS 'Prices that ignored runs had changed; a later run that brings most of them back is held. Written when a run is ignored.';
+
+-- Canonical products, and what they were recognized by.
+
 CREATE TABLE products (
     id          uuid PRIMARY KEY,
     gtin        text COLLATE "C" UNIQUE,
@@ -288,6 +449,10 @@ CREATE TABLE products (
     brand       text,
     created_at  timestamptz NOT NULL DEFAULT clock_timestamp()
 );
+
+COMMENT ON TABLE products IS 'Products across sources. Written by the resolver alone.';
+COMMENT ON COLUMN products.fingerprint IS 'Brand, title and pack together, exactly.';
+
 CREATE TABLE product_links (
     source_id         uuid NOT NULL,
     source_product_id bigint NOT NULL,
@@ -302,99 +467,12 @@ CREATE TABLE product_links (
 CREATE INDEX product_links_product ON product_links (product_id) WHERE product_id IS NOT NULL;
 CREATE INDEX product_links_review ON product_links (updated_at) WHERE status = 'NEEDS_REVIEW';
 
--- The clock of a source: it stands still while a run is held, for max_hold_hours at the most, and never jumps.
--- Reckoned without a time zone: a day of an interval has 23 or 25 hours in some zones on some days.
-CREATE FUNCTION effective_now(moment timestamptz, frozen interval, held_since timestamptz, max_hold_hours smallint)
-RETURNS timestamptz LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
-    SELECT (moment AT TIME ZONE 'UTC' - least(frozen + greatest(moment - held_since, interval '0'),
-                                              max_hold_hours * interval '1 hour')) AT TIME ZONE 'UTC'
-$$;
+COMMENT ON TABLE product_links IS 'Which canonical product each product of a source is. Written by the resolver, and by people who review.';
+COMMENT ON COLUMN product_links.match_type IS 'What it was recognized by; MANUAL: a person decided, and the resolver leaves it alone.';
+COMMENT ON COLUMN product_links.evidence IS 'The values that were compared.';
 
--- The one place that says what consumers see. An offer is active while its product was last seen no longer ago, by
--- its source's own clock, than the source's expiry; affiliate and other sources show only when they are the
--- retailer's display primary, a direct one also when the retailer has none.
-CREATE VIEW source_windows AS
-SELECT s.id AS source_id, s.retailer_id, s.kind, s.last_promoted_at, s.expiry_hours, s.visibility,
-       effective_now(statement_timestamp(), s.frozen, s.held_since, s.max_hold_hours) AS effective_now,
-       effective_now(statement_timestamp(), s.frozen, s.held_since, s.max_hold_hours)
-           - s.expiry_hours * interval '1 hour' AS active_since,
-       s.is_display_primary OR (s.kind = 'DIRECT' AND NOT EXISTS (
-           SELECT FROM sources o WHERE o.retailer_id = s.retailer_id AND o.is_display_primary)) AS is_shown
-FROM sources s;
-
-CREATE VIEW active_offers AS
-SELECT o.*, w.retailer_id, w.is_shown
-FROM offers o JOIN source_windows w ON w.source_id = o.source_id
-WHERE w.expiry_hours IS NULL OR coalesce(o.seen_until, w.last_promoted_at) >= w.active_since;
-
-CREATE VIEW visible_offers AS SELECT * FROM active_offers WHERE is_shown;
-
--- What the corrections that are valid now make of one price: a factor, or null if one of them says to ignore it.
-CREATE AGGREGATE numeric_product(numeric) (SFUNC = numeric_mul, STYPE = numeric, INITCOND = '1');
-CREATE FUNCTION correction_factor(source uuid, product bigint, run bigint, observed timestamptz)
-RETURNS numeric LANGUAGE sql STABLE PARALLEL SAFE AS $$
-    SELECT CASE WHEN coalesce(bool_or(c.action = 'IGNORE'), false) THEN NULL
-                ELSE numeric_product(coalesce(c.multiplier, 1)) END
-    FROM price_corrections c JOIN sources s ON s.id = source
-    WHERE c.revoked_at IS NULL
-      AND (c.observed_from IS NULL OR observed >= c.observed_from)
-      AND (c.observed_to IS NULL OR observed < c.observed_to)
-      AND CASE c.scope WHEN 'RETAILER' THEN c.retailer_id = s.retailer_id
-                       WHEN 'SOURCE' THEN c.source_id = source
-                       WHEN 'PRODUCT' THEN c.source_id = source AND c.product_id = product
-                       ELSE c.source_id = source AND c.run_no = run END
-$$;
--- A corrected amount has the decimals of the amount, two at the least.
-CREATE FUNCTION corrected(amount numeric, factor numeric) RETURNS numeric LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
-    SELECT round(amount * factor, greatest(scale(trim_scale(amount)), 2))
-$$;
-
--- By what an offer is found: words of its title and brand, and its category and source as words that no text has.
-CREATE FUNCTION offer_tokens(source uuid, title text, brand text, category text)
-RETURNS tsvector LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
-    SELECT to_tsvector('simple', title || ' ' || coalesce(brand, '')) || array_to_tsvector(array_remove(ARRAY[
-        'source:' || source, 'category:' || left(lower(category), 200), 'brand:' || left(lower(brand), 200)], NULL))
-$$;
-
--- Looks for one such word, whatever characters it has.
-CREATE FUNCTION word_query(word text) RETURNS tsquery LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
-    SELECT ('''' || replace(replace(word, '\', '\\'), '''', '''''') || '''')::tsquery
-$$;
-
--- The slow truth that offers must equal: of each product the newest price that may be read. Prices of ignored runs
--- and ignored prices do not count, scraped ones only where the source allows them.
-CREATE VIEW readable_prices AS
-SELECT p.source_id, p.source_product_id AS product_id, p.currency,
-       corrected(p.amount, f.factor) AS amount, corrected(p.original_amount, f.factor) AS original_amount,
-       p.promotion, p.in_stock, p.observed_at, p.run_no, p.run_type, p.amount AS raw_amount
-FROM prices p
-JOIN sources s ON s.id = p.source_id
--- Most sources have no correction, and to look for one price by price costs thirty times as much as all the rest.
-CROSS JOIN LATERAL (SELECT CASE WHEN EXISTS (
-    SELECT FROM price_corrections c
-    WHERE c.revoked_at IS NULL AND (c.source_id = s.id OR c.retailer_id = s.retailer_id))
-    THEN correction_factor(p.source_id, p.source_product_id, p.run_no, p.observed_at) ELSE 1 END AS factor) f
-WHERE f.factor IS NOT NULL
-  AND NOT EXISTS (SELECT FROM runs r WHERE r.no = p.run_no AND r.ignored_at IS NOT NULL)
-  AND (p.run_type <> 'SCRAPE' OR s.visibility = 'ELIGIBLE');
-
-CREATE VIEW current_prices AS
-SELECT DISTINCT ON (source_id, product_id) *
-FROM readable_prices ORDER BY source_id, product_id, observed_at DESC, run_no DESC;
-
--- The names that the specification of feeds uses. Nothing is written here: what is not in offers was never promoted.
-CREATE VIEW source_product_presence AS
-SELECT o.source_id, o.product_id AS source_product_id,
-       coalesce(o.seen_until, s.last_promoted_at) AS last_seen_at,
-       coalesce(o.seen_until, s.last_promoted_at) AS last_seen_success_at
-FROM offers o JOIN sources s ON s.id = o.source_id;
-
-CREATE VIEW source_product_seen AS
-SELECT s.last_promoted_run_no AS run_no, o.source_id, o.product_id AS source_product_id
-FROM offers o JOIN sources s ON s.id = o.source_id WHERE o.seen_until IS NULL;
-
--- Staging: what a run read, and what it would change. One set of tables for each slot, made once: tables that come
--- and go with every run bloat the system's catalog. They are not logged; a run that is interrupted begins anew.
+-- Staging: what a run read, and what it would change. One set of tables for each slot, made once: tables that come and
+-- go with every run bloat the system catalog. They are not logged; an interrupted run starts again.
 DO $$ BEGIN FOR slot IN 0..15 LOOP
     EXECUTE format('CREATE UNLOGGED TABLE staged_rows_%s (
         line            bigint NOT NULL,
@@ -443,21 +521,7 @@ DO $$ BEGIN FOR slot IN 0..15 LOOP
         mpn         text COLLATE "C",
         url_hash    text COLLATE "C"
     ) WITH (autovacuum_enabled = false)', slot);
+    EXECUTE format('COMMENT ON TABLE staged_rows_%s IS ''Keys, hashes and prices of the rows that the run in this slot read. Written while it reads.''', slot);
+    EXECUTE format('COMMENT ON TABLE staged_changes_%s IS ''What that run would change, product by product.''', slot);
+    EXECUTE format('COMMENT ON TABLE staged_contents_%s IS ''New content of the products that it would change.''', slot);
 END LOOP; END $$;
-
--- Only the owner may empty and analyse tables, and only of staging the application may ask for it.
-CREATE FUNCTION clear_staging(slot integer) RETURNS void LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, public SET lock_timeout = '1s' AS $$
-BEGIN
-    EXECUTE format('TRUNCATE staged_rows_%s, staged_changes_%s, staged_contents_%s', slot, slot, slot);
-EXCEPTION WHEN lock_not_available THEN
-    -- A dump or a report reads them; the next run that is alone gives the space back.
-    EXECUTE format('DELETE FROM staged_rows_%s', slot);
-    EXECUTE format('DELETE FROM staged_changes_%s', slot);
-    EXECUTE format('DELETE FROM staged_contents_%s', slot);
-END $$;
-CREATE FUNCTION analyse_staging(slot integer) RETURNS void LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, public AS $$
-BEGIN
-    EXECUTE format('ANALYZE staged_rows_%s, staged_changes_%s, staged_contents_%s', slot, slot, slot);
-END $$;

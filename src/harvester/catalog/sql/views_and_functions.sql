@@ -1,5 +1,5 @@
--- The views and functions of the catalog, as they are now. Read and change them here and nowhere else. Triggers are
--- made in migrations, with their tables; the functions that they call are here.
+-- The views and functions of the catalog, as they are now. Read and change them here only. Triggers are made in
+-- migrations, with their tables; the functions that they call are in functions.sql.
 --
 -- To change something, edit this file, add a migration that applies it, and remove that operation from the migration
 -- that applied the file before. An edit alone never reaches a database that exists; the earlier migration, on a new
@@ -13,18 +13,6 @@
 -- with the grants. What is removed from the file is dropped by the migration.
 --
 -- A statement comes after everything that it uses.
-
--- What a run is, its job and, once known, the hash of what it read never change: a retry must not mix two files.
--- mutant: artifact-hash-once
-CREATE OR REPLACE FUNCTION keep_run_identity() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    IF NEW.trigger IS DISTINCT FROM OLD.trigger OR NEW.source_id IS DISTINCT FROM OLD.source_id
-       OR NEW.kind IS DISTINCT FROM OLD.kind OR NEW.job_id IS DISTINCT FROM OLD.job_id
-       OR (OLD.artifact_hash IS NOT NULL AND NEW.artifact_hash IS DISTINCT FROM OLD.artifact_hash) THEN
-        RAISE EXCEPTION 'what a run is, and what it read, never change' USING ERRCODE = 'integrity_constraint_violation';
-    END IF;
-    RETURN NEW;
-END $$;
 
 -- The clock of a source: it stands still while a run is held, for at most max_hold_hours, and never jumps. Computed
 -- without a time zone, because a day of an interval has 23 or 25 hours in some zones on some days.
@@ -65,6 +53,8 @@ SELECT s.id AS source_id, s.retailer_id, s.kind, s.last_promoted_at, s.expiry_ho
        expires_at(s.last_promoted_at, s.expiry_hours, s.frozen, s.held_since, s.max_hold_hours) AS offers_expire_at
 FROM sources s;
 
+COMMENT ON VIEW source_windows IS 'The clock of each source, and whether consumers see its offers.';
+
 -- An offer is active while its product was last seen no longer ago, by the clock of its source, than the source's
 -- expiry. `seen_until` is null while the last promoted run saw the product.
 -- mutant: active-offers
@@ -73,7 +63,11 @@ SELECT o.*, w.retailer_id, w.is_shown
 FROM offers o JOIN source_windows w ON w.source_id = o.source_id
 WHERE w.expiry_hours IS NULL OR coalesce(o.seen_until, w.last_promoted_at) >= w.active_since;
 
+COMMENT ON VIEW active_offers IS 'Offers that have not expired, of every source.';
+
 CREATE OR REPLACE VIEW visible_offers AS SELECT * FROM active_offers WHERE is_shown;
+
+COMMENT ON VIEW visible_offers IS 'The offers that consumers see.';
 
 -- The names that the specification of feeds uses. Nothing is written here: what is not in offers was never promoted.
 CREATE OR REPLACE VIEW source_product_presence AS
@@ -82,9 +76,13 @@ SELECT o.source_id, o.product_id AS source_product_id,
        coalesce(o.seen_until, s.last_promoted_at) AS last_seen_success_at
 FROM offers o JOIN sources s ON s.id = o.source_id;
 
+COMMENT ON VIEW source_product_presence IS 'When each product was last seen, by the names of the specification of feeds.';
+
 CREATE OR REPLACE VIEW source_product_seen AS
 SELECT s.last_promoted_run_no AS run_no, o.source_id, o.product_id AS source_product_id
 FROM offers o JOIN sources s ON s.id = o.source_id WHERE o.seen_until IS NULL;
+
+COMMENT ON VIEW source_product_seen IS 'What the last promoted run of each source saw, by the names of the specification of feeds.';
 
 CREATE OR REPLACE AGGREGATE numeric_product(numeric) (SFUNC = numeric_mul, STYPE = numeric, INITCOND = '1');
 
@@ -92,13 +90,6 @@ CREATE OR REPLACE AGGREGATE numeric_product(numeric) (SFUNC = numeric_mul, STYPE
 CREATE OR REPLACE FUNCTION corrected(amount numeric, factor numeric)
 RETURNS numeric LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
     SELECT nullif(least(round(amount * factor, greatest(scale(trim_scale(amount)), 2)), 10000000000), 10000000000)
-$$;
-
--- The factor, or null if it makes the price zero or larger than an offer can hold. Nothing uses it since
--- read_price; it goes when the migrations are squashed.
-CREATE OR REPLACE FUNCTION usable_factor(amount numeric, factor numeric)
-RETURNS numeric LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
-    SELECT CASE WHEN corrected(amount, factor) > 0 THEN factor END
 $$;
 
 -- Whether a correction is about a price, revoked or not.
@@ -166,10 +157,14 @@ WHERE f.reading IS NOT NULL
   AND NOT EXISTS (SELECT FROM runs r WHERE r.no = p.run_no AND r.ignored_at IS NOT NULL)
   AND (p.run_type <> 'SCRAPE' OR s.visibility = 'ELIGIBLE');
 
+COMMENT ON VIEW readable_prices IS 'Every price that counts, after corrections.';
+
 -- What offers must equal, computed from scratch: of each product the newest price that may be read. Slow.
 CREATE OR REPLACE VIEW current_prices AS
 SELECT DISTINCT ON (source_id, product_id) *
 FROM readable_prices ORDER BY source_id, product_id, observed_at DESC, run_no DESC;
+
+COMMENT ON VIEW current_prices IS 'What offers must equal, computed from scratch: the newest readable price of each product. Slow.';
 
 -- What an offer is found by: words of its title and brand, and its category and brand as words that no text has.
 CREATE OR REPLACE FUNCTION words_of(title text, brand text, category text)

@@ -1,8 +1,10 @@
-"""The engine's tables, written as SQL in the file beside this one."""
+"""The engine's tables and the functions that tables of every app need, written as SQL."""
 
 from pathlib import Path
 
 from django.db import migrations, models
+
+FUNCTIONS = Path(__file__).parents[1] / "sql" / "functions.sql"
 
 
 class Migration(migrations.Migration):
@@ -19,27 +21,13 @@ class Migration(migrations.Migration):
                 ("dedupe_key", models.TextField(null=True)),
                 ("args", models.JSONField()),
                 ("priority", models.SmallIntegerField()),
-                (
-                    "state",
-                    models.TextField(
-                        choices=[
-                            ("pending", "pending"),
-                            ("running", "running"),
-                            ("retryable", "retryable"),
-                            ("succeeded", "succeeded"),
-                            ("failed", "failed"),
-                            ("cancelled", "cancelled"),
-                        ]
-                    ),
-                ),
+                ("state", models.TextField()),
                 ("run_at", models.DateTimeField()),
                 ("attempt", models.SmallIntegerField()),
                 ("max_attempts", models.SmallIntegerField()),
                 ("lease", models.UUIDField(null=True)),
                 ("worker", models.TextField(null=True)),
                 ("heartbeat_at", models.DateTimeField(null=True)),
-                ("writer_pid", models.IntegerField(null=True)),
-                ("writer_started", models.DateTimeField(null=True)),
                 ("cancel_requested_at", models.DateTimeField(null=True)),
                 ("progress", models.JSONField(null=True)),
                 ("result", models.JSONField(null=True)),
@@ -50,10 +38,7 @@ class Migration(migrations.Migration):
                 ("started_at", models.DateTimeField(null=True)),
                 ("finished_at", models.DateTimeField(null=True)),
             ],
-            options={
-                "db_table": "jobs",
-                "managed": False,
-            },
+            options={"db_table": "jobs", "managed": False},
         ),
         migrations.CreateModel(
             name="JobEvent",
@@ -66,10 +51,7 @@ class Migration(migrations.Migration):
                 ("worker", models.TextField(null=True)),
                 ("detail", models.TextField(null=True)),
             ],
-            options={
-                "db_table": "job_events",
-                "managed": False,
-            },
+            options={"db_table": "job_events", "managed": False},
         ),
         migrations.CreateModel(
             name="PeriodicJob",
@@ -81,13 +63,8 @@ class Migration(migrations.Migration):
                 ("last_at", models.DateTimeField(null=True)),
                 ("last_job_id", models.BigIntegerField(null=True)),
             ],
-            options={
-                "db_table": "periodic_jobs",
-                "managed": False,
-            },
+            options={"db_table": "periodic_jobs", "managed": False},
         ),
-        migrations.RunSQL(
-            Path(__file__).with_suffix(".sql").read_text(),
-            "DROP TABLE jobs, job_events, job_lanes, job_lane_wakeups, periodic_jobs",
-        ),
+        migrations.RunSQL(FUNCTIONS.read_text()),
+        migrations.RunSQL(Path(__file__).with_suffix(".sql").read_text()),
     ]

@@ -1,66 +1,7 @@
--- What makes a table append-only: this trigger refuses changes to everybody, and `harvester migrate` gives the
--- application's role no more than SELECT and INSERT on every table that carries it.
-CREATE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    RAISE EXCEPTION '% is append-only; % refused', TG_TABLE_NAME, TG_OP USING ERRCODE = 'insufficient_privilege';
-END $$;
+-- The tables of the engine. All statements that write them are in engine/sql.py.
 
--- Makes the monthly partitions of a table, from this month up to `ahead` months from now. The application's role
--- owns nothing, so this runs with its owner's rights; it can only ever add partitions to partitioned tables.
--- A month is attached, because CREATE TABLE ... PARTITION OF would wait for, and hold up, everybody who writes.
--- A month that already has rows in the default partition (nobody made it in time) stays there.
-CREATE FUNCTION make_partitions(parent regclass, ahead integer) RETURNS integer
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp SET lock_timeout = '2s' AS $$
-DECLARE
-    first date;
-    child text;
-    made integer := 0;
-    guarded boolean := EXISTS (SELECT FROM pg_trigger WHERE tgrelid = parent AND tgfoid = 'refuse_change'::regproc);
-BEGIN
-    IF NOT EXISTS (SELECT FROM pg_partitioned_table WHERE partrelid = parent) THEN
-        RAISE EXCEPTION '% is not partitioned', parent;
-    END IF;
-    FOR step IN 0..least(ahead, 24) LOOP
-        first := date_trunc('month', now() AT TIME ZONE 'UTC')::date + make_interval(months => step);
-        child := parent::text || to_char(first, '_YYYYMM');
-        CONTINUE WHEN to_regclass(child) IS NOT NULL;
-        BEGIN
-            EXECUTE format('CREATE TABLE %I (LIKE %s INCLUDING DEFAULTS INCLUDING CONSTRAINTS)', child, parent);
-            EXECUTE format('ALTER TABLE %s ATTACH PARTITION %I FOR VALUES FROM (%L) TO (%L)', parent, child,
-                           first::text || ' 00:00:00+00', (first + interval '1 month')::date::text || ' 00:00:00+00');
-        EXCEPTION WHEN check_violation THEN
-            CONTINUE;
-        END;
-        IF guarded THEN
-            EXECUTE format('CREATE TRIGGER refuse_truncate BEFORE TRUNCATE ON %I EXECUTE FUNCTION refuse_change()',
-                           child);
-        END IF;
-        made := made + 1;
-    END LOOP;
-    RETURN made;
-END $$;
-
--- Drops the months of job_events that ended before a moment, and of no other table. That needs a moment in which
--- nobody writes; whoever comes meanwhile waits behind it, so it gives up soon.
-CREATE FUNCTION drop_old_job_events(before timestamptz) RETURNS integer
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp SET lock_timeout = '2s' AS $$
-DECLARE
-    child text;
-    dropped integer := 0;
-BEGIN
-    FOR child IN
-        SELECT c.relname FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
-        WHERE i.inhparent = 'job_events'::regclass AND c.relname ~ '^job_events_\d{6}$'
-          AND (to_date(right(c.relname, 6), 'YYYYMM') + interval '1 month') AT TIME ZONE 'UTC' <= before
-    LOOP
-        EXECUTE format('DROP TABLE %I', child);
-        dropped := dropped + 1;
-    END LOOP;
-    RETURN dropped;
-END $$;
-
--- One row per job. The fill factor leaves room on the page so that a heartbeat, which touches no index, stays
--- where it is (HOT). Dead rows pile up as fast as work is done, so autovacuum comes early.
+-- The fill factor leaves room on each page, so that a heartbeat, which touches no index, stays on its page (HOT). Rows
+-- die as fast as work is done, so autovacuum comes early.
 CREATE TABLE jobs (
     id                  bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     kind                text COLLATE "C" NOT NULL,
@@ -76,8 +17,6 @@ CREATE TABLE jobs (
     lease               uuid,
     worker              text,
     heartbeat_at        timestamptz,
-    writer_pid          integer,
-    writer_started      timestamptz,
     cancel_requested_at timestamptz,
     progress            jsonb,
     result              jsonb,
@@ -103,7 +42,7 @@ CREATE INDEX jobs_lane_ready ON jobs (queue, lane, priority DESC, run_at, id)
 -- this index: the planner would find a lane's next job by sorting all of its jobs.
 CREATE INDEX jobs_lane_next ON jobs ((queue || chr(10) || lane), run_at)
     WHERE lane IS NOT NULL AND state IN ('pending', 'retryable');
--- Few rows at any time: how full a lane is, and who has not been heard of.
+-- Few rows at any time: how full a lane is, and whose heartbeats have stopped.
 CREATE INDEX jobs_running ON jobs (queue, lane) WHERE state = 'running';
 CREATE UNIQUE INDEX jobs_dedupe ON jobs (dedupe_key)
     WHERE dedupe_key IS NOT NULL AND state IN ('pending', 'running', 'retryable');
@@ -111,8 +50,26 @@ CREATE UNIQUE INDEX jobs_dedupe ON jobs (dedupe_key)
 CREATE INDEX jobs_finished ON jobs (finished_at, state, queue) WHERE finished_at IS NOT NULL;
 CREATE INDEX jobs_failed ON jobs (id) WHERE state = 'failed';
 
--- One row per transition, appended only; whole months are dropped.
--- (PostgreSQL 16 knows no identity columns on partitioned tables, hence the sequence.)
+COMMENT ON TABLE jobs IS 'One row per job: work that survives a crash of the worker that does it.';
+COMMENT ON COLUMN jobs.kind IS 'Which handler runs it.';
+COMMENT ON COLUMN jobs.queue IS 'Workers claim from the queues that they were started for.';
+COMMENT ON COLUMN jobs.lane IS 'Jobs of one queue and lane share a concurrency.';
+COMMENT ON COLUMN jobs.dedupe_key IS 'At most one open job (pending, running, retryable) has it.';
+COMMENT ON COLUMN jobs.args IS 'The arguments of the handler.';
+COMMENT ON COLUMN jobs.priority IS 'Higher ones are claimed first.';
+COMMENT ON COLUMN jobs.state IS 'pending, running, retryable, succeeded, failed or cancelled.';
+COMMENT ON COLUMN jobs.run_at IS 'Not claimed before.';
+COMMENT ON COLUMN jobs.attempt IS 'Counted when the job is claimed.';
+COMMENT ON COLUMN jobs.lease IS 'Made by each claim; a worker whose lease is no longer here has lost the job.';
+COMMENT ON COLUMN jobs.worker IS 'Who claimed it last.';
+COMMENT ON COLUMN jobs.heartbeat_at IS 'When the worker last reported that it is alive.';
+COMMENT ON COLUMN jobs.cancel_requested_at IS 'When somebody asked a running job to stop.';
+COMMENT ON COLUMN jobs.progress IS 'How far it is: done, total, note.';
+COMMENT ON COLUMN jobs.result IS 'What the handler returned.';
+COMMENT ON COLUMN jobs.error_type IS 'Type or code of the error of the last attempt.';
+COMMENT ON COLUMN jobs.error IS 'Message of the error of the last attempt, redacted.';
+
+-- PostgreSQL 16 has no identity columns on partitioned tables, so the number comes from a sequence.
 CREATE SEQUENCE job_events_id;
 CREATE TABLE job_events (
     id      bigint NOT NULL DEFAULT nextval('job_events_id'),
@@ -127,14 +84,16 @@ CREATE INDEX job_events_job ON job_events (job_id);
 CREATE TRIGGER refuse_change BEFORE UPDATE OR DELETE ON job_events
     FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER refuse_truncate BEFORE TRUNCATE ON job_events EXECUTE FUNCTION refuse_change();
--- Nothing is ever refused for want of a partition: what no month takes, this one does.
+-- A row for which there is no month goes here, so that no write fails because a partition is missing.
 CREATE TABLE job_events_default PARTITION OF job_events DEFAULT;
 CREATE TRIGGER refuse_truncate BEFORE TRUNCATE ON job_events_default EXECUTE FUNCTION refuse_change();
 SELECT make_partitions('job_events', 3);
 
--- A lane: jobs that share a key share a concurrency. wake_at is when a claimer should look at it next;
--- 'infinity' means that nothing waits, or that it is full and an ending will wake it. priority is that of its most
--- urgent waiting job, so that a claimer with few free slots looks at the right lanes.
+COMMENT ON TABLE job_events IS 'Every change of state of every job. Append-only; whole months are dropped when they are old.';
+COMMENT ON COLUMN job_events.state IS 'The state that the job came into.';
+COMMENT ON COLUMN job_events.attempt IS 'The attempt of the job then.';
+COMMENT ON COLUMN job_events.detail IS 'Why, for people.';
+
 CREATE TABLE job_lanes (
     queue       text COLLATE "C" NOT NULL,
     lane        text COLLATE "C" NOT NULL,
@@ -143,11 +102,17 @@ CREATE TABLE job_lanes (
     priority    smallint NOT NULL DEFAULT -32768,
     PRIMARY KEY (queue, lane)
 ) WITH (fillfactor = 50);
+-- With the priority, a claimer with few free slots looks at the right lanes.
 CREATE INDEX job_lanes_due ON job_lanes (priority DESC, wake_at) WHERE wake_at < 'infinity';
 CREATE INDEX job_lanes_next ON job_lanes (wake_at) WHERE wake_at < 'infinity';
 
--- Whoever makes a lane worth a look appends here and locks nothing; only claimers touch job_lanes. That is why
--- two enqueuers with the same lanes in opposite order cannot deadlock.
+COMMENT ON TABLE job_lanes IS 'Lanes: jobs that share a key share a concurrency. Only claimers lock its rows.';
+COMMENT ON COLUMN job_lanes.concurrency IS 'How many jobs of the lane may run at once.';
+COMMENT ON COLUMN job_lanes.wake_at IS 'When a claimer should look at it next; infinity while nothing waits or the lane is full.';
+COMMENT ON COLUMN job_lanes.priority IS 'That of its most urgent waiting job.';
+
+-- Sessions that give a lane work append here and lock nothing; only claimers touch job_lanes. That is why two sessions
+-- that enqueue into the same lanes in opposite order cannot deadlock.
 CREATE TABLE job_lane_wakeups (
     id          bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     queue       text COLLATE "C" NOT NULL,
@@ -155,6 +120,9 @@ CREATE TABLE job_lane_wakeups (
     wake_at     timestamptz NOT NULL,
     concurrency integer CHECK (concurrency > 0)
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
+
+COMMENT ON TABLE job_lane_wakeups IS 'Lanes that claimers should look at again. Claimers merge its rows into job_lanes and delete them.';
+COMMENT ON COLUMN job_lane_wakeups.concurrency IS 'The new concurrency of the lane, if it was changed.';
 
 CREATE TABLE periodic_jobs (
     name        text COLLATE "C" PRIMARY KEY,
@@ -164,3 +132,7 @@ CREATE TABLE periodic_jobs (
     last_at     timestamptz,
     last_job_id bigint
 );
+
+COMMENT ON TABLE periodic_jobs IS 'Jobs that the scheduler enqueues by the clock. Written by the scheduler.';
+COMMENT ON COLUMN periodic_jobs.cron IS 'Five fields: minute, hour, day, month, weekday; in UTC.';
+COMMENT ON COLUMN periodic_jobs.last_job_id IS 'The job that it enqueued last.';

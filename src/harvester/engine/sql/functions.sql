@@ -1,5 +1,8 @@
--- The functions of the engine, as they are now. Read and change them here and nowhere else; the head of
--- catalog/sql/views_and_functions.sql says how.
+-- The functions of the engine that tables and triggers need, as they are now. Read and change them here only.
+--
+-- 0001_initial applies this file before there is any table, so everything here is plpgsql with arguments of built-in
+-- types. To change something, edit this file and add a migration that applies it again; a database that exists does not
+-- run 0001_initial again. tests/integration/test_views_and_functions.py names that migration.
 
 -- What makes a table append-only: its trigger calls this, which refuses changes to everybody, and `harvester migrate`
 -- gives the application's role no more than SELECT and INSERT on every table that has the trigger.
