@@ -1,4 +1,4 @@
-"""Takes the pictures of the README, of the demo as anybody sees it: `make pictures`."""
+"""`make pictures`: take the pictures of the README from the demo."""
 
 import re
 import signal
@@ -9,7 +9,7 @@ from playwright.sync_api import Page
 from tests.support.browser import chromium, window
 from tests.support.command import empty_home, running
 
-#: Picture -> where it is taken, by whoever follows the README, and what must be on it.
+#: Picture -> address of the page, and what must be on it.
 TOUR = {
     "dashboard": ("/", "#needs"),
     "feeds": ("/feeds/", "#results tbody tr"),

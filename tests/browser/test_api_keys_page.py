@@ -1,4 +1,4 @@
-"""API keys in a real browser: made, seen once, revoked after being asked."""
+"""API keys in a real browser: created, shown once, revoked after a question."""
 
 import pytest
 from playwright.sync_api import expect
@@ -19,11 +19,11 @@ def test_an_admin_makes_a_key_and_revokes_it(admin):
     expect(page.get_by_role("heading", name="Copy this key now")).to_be_visible()
     token = page.locator("#api-key").inner_text()
     assert api_keys.of_token(token).name == "price site"
-    page.get_by_role("link", name="I have copied it").click()
+    page.get_by_role("link", name="Done").click()
     assert token not in page.content()
     page.get_by_role("button", name="Revoke").click()
     page.get_by_role("dialog").get_by_role("button", name="Revoke").click()
-    expect(page.get_by_text("is refused from the next request on")).to_be_visible()
+    expect(page.get_by_text("are refused from now on")).to_be_visible()
     assert api_keys.of_token(token).state == "revoked"
     expect(page.get_by_role("button", name="Revoke")).to_have_count(0)
 

@@ -1,4 +1,4 @@
-"""The catalog in a real browser: from a word to an offer, its history, and a correction made and revoked."""
+"""The catalog in a real browser: search, price history, and a correction created and revoked."""
 
 import pytest
 from playwright.sync_api import expect
@@ -34,12 +34,12 @@ def test_an_offer_is_found_and_its_price_corrected_and_set_right_again(operator,
     ]  # fmt: skip
     marks = page.evaluate("() => Chart.getChart('price-chart').scales.x.ticks.map((tick) => tick.label)")
     assert 3 <= len(marks) == len(set(marks)), marks
-    page.get_by_role("link", name="Correct its prices").click()
-    page.get_by_label("What is done with them").select_option("MULTIPLIER")
+    page.get_by_role("link", name="Correct prices").click()
+    page.get_by_label("Action").select_option("MULTIPLIER")
     expect(page.get_by_label("Run number")).to_be_hidden()
     page.get_by_label("Multiplier").fill("0.5")
     page.get_by_label("Reason").fill("Twice as much as on the page")
-    page.get_by_role("button", name="Show what it would do").click()
+    page.get_by_role("button", name="Preview").click()
     expect(page.locator("#preview tbody tr")).to_contain_text("9.95")
     page.get_by_role("button", name="Correct 1 offer").click()
     expect(page.get_by_role("status").filter(has_text="in force")).to_be_visible()
@@ -54,10 +54,10 @@ def test_an_offer_is_found_and_its_price_corrected_and_set_right_again(operator,
     assert verbs(object_type="correction") == ["CORRECTION_CREATED", "CORRECTION_REVOKED"]
 
 
-def test_a_changed_form_has_to_be_looked_at_again(operator, hammer):
+def test_a_changed_form_needs_a_new_preview(operator, hammer):
     page = operator.page
     operator.go("/corrections/add/?scope=SOURCE&source=Shop feed&reason=wrong&extent=WINDOW")
-    page.get_by_role("button", name="Show what it would do").click()
+    page.get_by_role("button", name="Preview").click()
     expect(page.locator("#preview")).to_contain_text("no offer")
     page.get_by_label("Reason").fill("something else")
     expect(page.locator("#preview")).to_have_count(0)

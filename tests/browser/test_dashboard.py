@@ -43,15 +43,15 @@ def test_it_refreshes_itself_without_a_reload(viewer):
 
 def test_it_says_when_it_can_no_longer_refresh(viewer):
     viewer.expected += ["ERR_INTERNET_DISCONNECTED", "htmx:"]
-    told = viewer.page.get_by_text("This page no longer updates itself")
-    expect(told).to_be_hidden()
+    notice = viewer.page.get_by_text("This page is not updating")
+    expect(notice).to_be_hidden()
     viewer.page.context.set_offline(True)
-    expect(told).to_be_visible(timeout=20_000)
+    expect(notice).to_be_visible(timeout=20_000)
     viewer.page.context.set_offline(False)
-    expect(told).to_be_hidden(timeout=20_000)
+    expect(notice).to_be_hidden(timeout=20_000)
 
 
-def test_it_is_calm_until_something_needs_somebody(viewer):
+def test_all_is_clear_until_something_needs_attention(viewer):
     calm = viewer.page.get_by_role("heading", name="All clear")
     expect(calm).to_be_visible()
     with transaction.atomic():
@@ -64,7 +64,7 @@ def test_it_is_calm_until_something_needs_somebody(viewer):
     viewer.page.wait_for_url(f"**/alerts/{number}/")
 
 
-def test_a_run_at_work_moves_without_a_reload(viewer):
+def test_the_progress_of_a_run_moves_without_a_reload(viewer):
     feed = make_feed("Kestrel")
     job_id = job("running", progress='{"done": 10, "total": 40, "note": "parsed 10 rows"}')
     make_run(feed, status="RUNNING", outcome=None, job_id=job_id, stage="parse")

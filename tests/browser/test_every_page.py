@@ -238,7 +238,7 @@ def test_everything_is_reached_by_keyboard(operator):
     expect(operator.page.get_by_role("dialog").get_by_role("button", name="Retry")).to_be_focused()
 
 
-def test_times_tell_the_exact_moment_on_hover(viewer):
+def test_times_show_the_exact_moment_on_hover(viewer):
     job("succeeded")
     viewer.go("/jobs/")
     moment = viewer.page.locator("time[title$=' UTC']").first

@@ -1,4 +1,4 @@
-"""Jobs, as people look at them and act on them."""
+"""Jobs in a real browser."""
 
 import threading
 
@@ -40,7 +40,7 @@ def test_the_list_is_filtered_by_hand(viewer):
     expect(rows(viewer)).to_contain_text(f"#{failed}")
     viewer.page.locator("summary", has_text="Kind").click()
     viewer.page.get_by_role("link", name="test.noop", exact=True).click()
-    expect(viewer.page.get_by_text("Nothing matches.")).to_be_visible()
+    expect(viewer.page.get_by_text("No matches.")).to_be_visible()
     viewer.page.get_by_role("link", name="Clear all").click()
     expect(rows(viewer)).to_have_count(2)
 
@@ -95,7 +95,7 @@ def test_an_operator_retries_a_failed_job_after_confirming(operator):
     assert state_of(job_id) == "failed"
     operator.page.get_by_role("button", name="Retry").click()
     operator.page.get_by_role("dialog").get_by_role("button", name="Retry").click()
-    expect(operator.page.get_by_role("status").filter(has_text="runs again")).to_be_visible()
+    expect(operator.page.get_by_role("status").filter(has_text="queued again")).to_be_visible()
     assert state_of(job_id) == "pending"
     assert verbs(object_type="job") == ["JOB_RETRIED"]
 

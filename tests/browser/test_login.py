@@ -1,4 +1,4 @@
-"""Coming in, as a person does it."""
+"""Login in a real browser."""
 
 import pytest
 from playwright.sync_api import expect
@@ -22,12 +22,12 @@ def test_a_person_logs_in_and_out(visit):
     visit.page.wait_for_url(f"{visit.base}/login/")
 
 
-def test_a_wrong_password_is_told_and_five_lock_out(visit):
+def test_a_wrong_password_is_refused_and_five_lock_out(visit):
     visit.expected.append("429")
     person("vera", Role.VIEWER)
     for _ in range(4):
         visit.log_in("vera", "wrong")
-        expect(visit.page.get_by_role("alert")).to_contain_text("do not belong together")
+        expect(visit.page.get_by_role("alert")).to_contain_text("Wrong username or password.")
     visit.log_in("vera", "wrong")
     expect(visit.page.get_by_role("heading", name="Too many failed logins")).to_be_visible()
     expect(visit.page.get_by_text("Try again in 15 min")).to_be_visible()

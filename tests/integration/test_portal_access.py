@@ -1,4 +1,4 @@
-"""Coming in, going out, being kept out, and what the audit trail keeps of it."""
+"""Login, logout, limits of logins, and their events in the audit trail."""
 
 import json
 import os
@@ -30,8 +30,8 @@ def quick_passwords(settings):
 
 @pytest.fixture
 def slow_paces(monkeypatch):
-    """The limits as they are, but nothing is granted anew while a test runs, however slow the machine is."""
-    for name in ("TRIES_OF_ADDRESS", "ROWS_OF_ADDRESS", "ROWS_OF_ALL"):
+    """The real limits, but without new grants while a test runs, however slow the machine is."""
+    for name in ("ATTEMPTS_PER_ADDRESS", "EVENTS_PER_ADDRESS", "EVENTS_IN_ALL"):
         pace = getattr(access, name)
         monkeypatch.setattr(access, name, replace(pace, seconds=pace.seconds * 1000))
 
@@ -73,7 +73,7 @@ def test_a_failed_login_is_audited_without_its_password(client):
     vera = person("vera", Role.VIEWER)
     answer = log_in(client, password="canary-7f3a")
     assert answer.status_code == 200
-    assert "do not belong together" in answer.content.decode()
+    assert "Wrong username or password." in answer.content.decode()
     assert "canary-7f3a" not in answer.content.decode()
     event = AuditEvent.objects.get()
     assert (event.verb, event.actor_kind, event.object_id) == ("USER_LOGIN_FAILED", "system", str(vera.pk))
@@ -133,7 +133,7 @@ def test_the_trail_keeps_one_row_of_each_kind_for_an_address_and_not_every_guess
 def test_guesses_from_everywhere_do_not_fill_the_trail(slow_paces):
     for number in range(70):
         log_in(Client(REMOTE_ADDR=f"192.0.2.{number}"), username="nobody", password="wrong")
-    assert len(verbs()) == access.ROWS_OF_ALL.burst
+    assert len(verbs()) == access.EVENTS_IN_ALL.burst
 
 
 def test_an_address_may_try_only_so_many_names(client, slow_paces):
@@ -292,7 +292,7 @@ def test_the_current_password_is_not_to_be_guessed_in_a_session_that_somebody_le
     form = {"old": "wrong", "new": "another walk by the sea", "again": "another walk by the sea"}
     for _ in range(5):
         assert "not your current" in client.post("/account/password/", form).content.decode()
-    assert "too many tries" in client.post("/account/password/", {**form, "old": PASSWORD}).content.decode()
+    assert "Too many attempts" in client.post("/account/password/", {**form, "old": PASSWORD}).content.decode()
     assert verbs(verb="USER_PASSWORD_CHANGED") == []
 
 
@@ -307,8 +307,8 @@ def test_https_makes_cookies_secure_and_sends_hsts():
         "import json, sys; from harvester import settings as s; print(json.dumps([vars(s)[n] for n in sys.argv[1:]]))"
     )
     environment = {**os.environ, "HARVESTER_HTTPS": "true", "PYTHONPATH": str(ROOT / "src")}
-    told = subprocess.run(
+    printed = subprocess.run(
         [sys.executable, "-c", program, *asked.split()], env=environment, capture_output=True, text=True, check=True
     ).stdout
     expected = [True, True, "__Host-harvester_session", 31_536_000, ["HTTP_X_FORWARDED_PROTO", "https"]]
-    assert json.loads(told) == expected
+    assert json.loads(printed) == expected

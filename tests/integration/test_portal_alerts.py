@@ -74,30 +74,30 @@ def test_filters_choose_by_state_severity_and_kind(viewer, query, expected):
     assert titles(viewer, query) == expected
 
 
-def test_a_page_tells_everything_about_an_alert(viewer, monkeypatch):
+def test_a_page_shows_everything_about_an_alert(viewer, monkeypatch):
     feed = make_feed("Kestrel")
     monkeypatch.setitem(links.PAGES, "feed", "admin:ops_auditevent_changelist")
     number = alert(7, detail={"feed_id": str(feed.id), "run_no": 12})
     alert(7, detail={"feed_id": str(feed.id), "run_no": 12})
     shown = words(viewer, f"/alerts/{number}/")
-    for told in (
+    for text in (
         "Shop 7: run 12 is held",
         "37 of 40 products are missing. Approve or reject",
-        "seen 2 times",
+        " 2 times",
         "Feed Kestrel",
         "Run 12",
         "no channel is set up",
     ):
-        assert told in shown
+        assert text in shown
     assert re.search(rf"Open since {MOMENTS_AGO}", shown)
 
 
-def test_the_end_and_a_failed_delivery_are_told(viewer):
+def test_the_resolution_and_a_failed_delivery_are_shown(viewer):
     number = alert()
     resolve_alert("RUN_HELD:feed:1", "Run 13 was promoted in its place.")
     fetch("UPDATE alerts SET delivery_error = 'SLACK_REFUSED: no such channel' WHERE id = %s", number)
     shown = words(viewer, f"/alerts/{number}/")
-    assert "How it ended Run 13 was promoted in its place." in shown
+    assert "Resolution Run 13 was promoted in its place." in shown
     assert "Not delivered yet: SLACK_REFUSED: no such channel" in shown
 
 

@@ -63,7 +63,7 @@ def test_an_admin_revokes_a_key_once(admin):
     key = stored_key()
     assert "Revoke" in words(admin.get(f"/api-keys/{key.pk}/"))
     answer = admin.post(f"/api-keys/{key.pk}/revoke/", follow=True)
-    assert "is refused from the next request on" in words(answer)
+    assert "is revoked. Requests with this key are refused from now on." in words(answer)
     assert "revoked by ada before" in words(admin.post(f"/api-keys/{key.pk}/revoke/", follow=True))
     assert verbs(object_type="api_key") == ["API_KEY_REVOKED"]
 
@@ -76,7 +76,7 @@ def test_others_see_keys_and_no_way_to_change_them(client, role):
     assert "Revoke" not in words(client.get(f"/api-keys/{key.pk}/"))
 
 
-def test_the_page_of_a_key_tells_what_it_did(admin, client):
+def test_the_page_of_a_key_shows_its_activity(admin, client):
     from django.db import transaction
 
     from harvester.ops import audit

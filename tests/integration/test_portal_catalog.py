@@ -1,4 +1,4 @@
-"""The catalog's pages: they show what is, refuse what cannot be, and escape what strangers wrote."""
+"""The catalog's pages: what they show, refuse and escape."""
 
 import re
 
@@ -47,10 +47,10 @@ def text(answer):
     return answer.content.decode()
 
 
-def test_an_offer_is_found_and_its_page_tells_all(client, shop, hammer):
+def test_an_offer_is_found_and_its_page_shows_everything(client, shop, hammer):
     page = text(client.get("/offers/", {"q": "hammer", "currency": "usd", "max": "20", "state": "VISIBLE"}))
     assert f"/offers/{shop.pk}/{hammer}/" in page
-    assert "Nothing matches" in text(client.get("/offers/", {"q": "hammer", "stock": "no"}))
+    assert "No matches" in text(client.get("/offers/", {"q": "hammer", "stock": "no"}))
     page = text(client.get(f"/offers/{shop.pk}/{hammer}/"))
     for words in ("Red hammer", "Consumers see it.", "19.90", "25.00", "H-1", "https://shop.example/", "Priced"):
         assert words in page, words
@@ -85,7 +85,7 @@ def test_every_page_escapes_what_strangers_wrote(client, shop):
 def test_a_search_that_cannot_be_answered_says_why_and_keeps_what_was_typed(client):
     for given, words in [
         ({"sort": "price", "q": "kept"}, "give one currency"),
-        ({"min": "ten", "currency": "USD", "q": "kept"}, "is no amount"),
+        ({"min": "ten", "currency": "USD", "q": "kept"}, "is not an amount"),
         ({"source": "nowhere", "q": "kept"}, "There is no source nowhere"),
         ({"after": "x"}, "begin at the first page"),
         ({"q": "!!! \x00"}, "text:"),
@@ -131,7 +131,7 @@ def test_the_primary_is_switched_after_a_look_at_what_changes(client, shop, hamm
     direct = catalog.source(shop.retailer, kind="DIRECT", name="The website")
     catalog.offer(direct)
     page = text(client.get(f"/sources/{direct.pk}/primary/"))
-    assert page.index("Will vanish") < page.index("Red hammer") < page.index("Will appear") < page.index("thing ")
+    assert page.index("Disappears") < page.index("Red hammer") < page.index("Appears") < page.index("thing ")
     client.post(f"/sources/{direct.pk}/primary/", {"primary": "True"})
     client.post(f"/sources/{direct.pk}/primary/", {"primary": "True"})
     assert list(Source.objects.filter(is_display_primary=True)) == [direct]
@@ -155,7 +155,7 @@ def test_another_kind_is_saved_after_a_look_at_what_appears_and_vanishes(client)
     address = f"/sources/{source.pk}/edit/"
     page = text(client.post(address, edited(source, kind="DIRECT")))
     assert "Nothing is saved yet" in page
-    assert "Will appear in search" in page[: page.index("<li>thing ")]
+    assert "Appears in search" in page[: page.index("<li>thing ")]
     [seen] = re.findall(r'name="seen" value="([^"]+)"', page)
     catalog.offer(source)
     again = text(client.post(address, edited(source, kind="DIRECT", seen=seen)))
@@ -167,7 +167,7 @@ def test_another_kind_is_saved_after_a_look_at_what_appears_and_vanishes(client)
     source.refresh_from_db()
     assert source.kind == "DIRECT"
     page = text(client.post(address, edited(source, kind="OTHER")))
-    assert page.index("Will vanish from search") < page.index("<li>thing ") < page.index("Will appear in search")
+    assert page.index("Disappears from search") < page.index("<li>thing ") < page.index("Appears in search")
     assert client.post(address, edited(source, name="The website")).status_code == 302, "nothing changes for consumers"
 
 
@@ -216,8 +216,8 @@ def test_the_form_shows_the_product_its_price_and_its_source_by_name(client, sho
 @pytest.mark.parametrize(
     ("extent", "history", "words"),
     [
-        ("OBSERVED", "1 recorded price changes, from", "It ends for each product with its next different price"),
-        ("WINDOW", "2 recorded prices change, from", "if the partner sends 1.99 USD then, consumers see 0.20."),
+        ("OBSERVED", "1 recorded price changes, starting", "It ends for each product with its next different price"),
+        ("WINDOW", "2 recorded prices change, starting", "if the partner sends 1.99 USD then, consumers see 0.20."),
     ],
 )
 def test_the_preview_says_what_follows_later(client, extent, history, words):
@@ -291,17 +291,17 @@ def test_the_queue_is_worked_off_one_by_one(client, shop):
     assert verbs(object_type="offer") == ["PRODUCT_CREATED", "PRODUCT_LINKED", "PRODUCT_SKIPPED", "PRODUCT_REOPENED"]
 
 
-def test_whoever_begins_in_the_middle_of_the_queue_goes_on_from_there_and_finds_the_way_back(client, shop):
+def test_the_review_queue_continues_from_any_offer_and_leads_back(client, shop):
     numbers = [catalog.product(shop, title=f"<Nameless> {n}") for n in range(4)]
     for number in numbers:
         catalog.insert("product_links", source_id=shop.pk, source_product_id=number, status="NEEDS_REVIEW")
     first, _, third, fourth = (f"/review/{shop.pk}/{number}/" for number in numbers)
     assert client.post(f"{third}skip/", {"reason": "a gift card"}).headers["Location"] == fourth
-    assert f'<a href="{third}">&lt;Nameless&gt; 2</a> is skipped' in client.get(fourth).content.decode()
+    assert f'<a href="{third}">&lt;Nameless&gt; 2</a> was skipped' in client.get(fourth).content.decode()
     assert client.post(f"{fourth}skip/", {"reason": "a gift card"}).headers["Location"] == first
     decided = client.get(third).content.decode()
-    assert f'href="{first}">Next that waits' in decided
-    assert "Link it to a product" not in decided
+    assert f'href="{first}">Next in queue' in decided
+    assert "Link to a product" not in decided
 
 
 def test_no_page_asks_the_database_more_than_thirty_times(client, shop, hammer, django_assert_max_num_queries):

@@ -42,8 +42,8 @@ def test_the_list_shows_the_newest_first(viewer):
 
 
 def test_an_empty_list_says_what_to_do(viewer):
-    assert "No jobs yet. <code>harvester demo</code> makes some." in viewer.get("/jobs/").content.decode()
-    assert "Nothing matches." in viewer.get("/jobs/?state=failed").content.decode()
+    assert "No jobs yet. Run <code>harvester demo</code> to create some." in viewer.get("/jobs/").content.decode()
+    assert "No matches." in viewer.get("/jobs/?state=failed").content.decode()
 
 
 @pytest.mark.parametrize("state", ["pending", "running", "retryable", "succeeded", "failed", "cancelled"])
@@ -197,7 +197,7 @@ def test_recent_jobs_are_the_twenty_newest(viewer):
     assert listed(viewer.get("/jobs/recent/")) == ids[:-21:-1]
 
 
-def test_stuck_jobs_are_those_without_a_sign_of_life(viewer):
+def test_stuck_jobs_are_those_without_a_heartbeat(viewer):
     job("running", silent=10)
     silent = job("running", silent=301, worker="worker-gone")
     answer = viewer.get("/jobs/stuck/")
@@ -206,7 +206,7 @@ def test_stuck_jobs_are_those_without_a_sign_of_life(viewer):
 
 
 def test_no_stuck_job_is_said_in_words(viewer):
-    assert "No job is stuck." in text(viewer.get("/jobs/stuck/"))
+    assert "No stuck jobs." in text(viewer.get("/jobs/stuck/"))
 
 
 def test_events_are_listed_and_filtered_by_job(viewer):
@@ -219,7 +219,7 @@ def test_events_are_listed_and_filtered_by_job(viewer):
     assert viewer.get("/job-events/?job_id=x").status_code == 200
 
 
-def test_the_page_of_a_job_tells_everything(viewer):
+def test_the_page_of_a_job_shows_everything(viewer):
     job_id = job(
         "failed",
         kind="test.note",
@@ -280,7 +280,7 @@ def test_a_retry_drives_the_job_again_and_is_audited_once(operator):
     job_id = job("failed")
     answer = operator.post(f"/jobs/{job_id}/retry/", follow=True)
     assert state_of(job_id) == "pending"
-    assert f"Job {job_id} runs again" in text(answer)
+    assert f"Job {job_id} is queued again" in text(answer)
     assert verbs(object_type="job") == ["JOB_RETRIED"]
     event = AuditEvent.objects.get(verb="JOB_RETRIED")
     assert (event.actor_name, event.object_id) == ("otto", str(job_id))
@@ -290,7 +290,7 @@ def test_a_retry_drives_the_job_again_and_is_audited_once(operator):
 def test_a_cancel_ends_a_waiting_job_and_asks_a_running_one(operator):
     waiting, running = job(), job("running")
     assert f"Job {waiting} is cancelled" in text(operator.post(f"/jobs/{waiting}/cancel/", follow=True))
-    assert f"Job {running} is asked to stop" in text(operator.post(f"/jobs/{running}/cancel/", follow=True))
+    assert f"Job {running} was asked to stop" in text(operator.post(f"/jobs/{running}/cancel/", follow=True))
     assert (state_of(waiting), state_of(running)) == ("cancelled", "running")
     assert verbs(object_type="job") == ["JOB_CANCELLED", "JOB_CANCELLED"]
 
@@ -320,6 +320,6 @@ def test_a_forged_post_of_a_viewer_is_refused(viewer):
     job_id = job("failed")
     answer = viewer.post(f"/jobs/{job_id}/retry/")
     assert answer.status_code == 403
-    assert "You may not do this" in answer.content.decode()
+    assert "Not allowed" in answer.content.decode()
     assert state_of(job_id) == "failed"
     assert verbs(object_type="job") == []

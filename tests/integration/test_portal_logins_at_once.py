@@ -1,4 +1,4 @@
-"""Many logins at once: passwords are checked one at a time, and everything else goes on beside it."""
+"""Many logins at once: passwords are checked one at a time, and other pages still respond."""
 
 import threading
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.usefixtures("database")
 
 
 class Checks:
-    """Password checks that take until they are told to end."""
+    """Password checks that last until the test ends them."""
 
     def __init__(self) -> None:
         self.end = threading.Event()
@@ -45,7 +45,7 @@ def checks(settings, monkeypatch) -> Iterator[Checks]:
 
     monkeypatch.setattr(QuickHasher, "encode", encode)
     monkeypatch.setattr(access, "_places", threading.BoundedSemaphore(4))
-    monkeypatch.setattr(access, "TURN_SECONDS", 120.0)
+    monkeypatch.setattr(access, "CHECK_WAIT_SECONDS", 120.0)
     yield slow
     slow.end.set()
 
@@ -55,7 +55,7 @@ def log_in(number: int) -> int:
     return client.post("/login/", {"username": "vera", "password": PASSWORD}).status_code
 
 
-def test_passwords_are_checked_one_at_a_time_and_who_would_wait_behind_many_is_told_so(checks):
+def test_passwords_are_checked_one_at_a_time_and_too_many_logins_at_once_are_refused(checks):
     answers: list[int] = []
 
     def try_it(number: int) -> None:
@@ -69,7 +69,7 @@ def test_passwords_are_checked_one_at_a_time_and_who_would_wait_behind_many_is_t
         thread.start()
     try:
         wait_for(lambda: checks.now == 1 and access._places._value == 0, "four logins are under way")
-        # In this thread: nothing waits for a password that somebody else has checked.
+        # In this thread: other requests do not wait for password checks.
         assert [log_in(number) for number in range(10, 20)] == [503] * 10
         assert Client().get("/login/").status_code == 200
         assert checks.all == 1

@@ -1,4 +1,4 @@
-"""Every address, asked by everybody, in every way: the answers are written here, and nothing may be missing."""
+"""Every address, requested by every role with every method. No address may be missing here."""
 
 import pytest
 from django.db.models.functions import Now
@@ -170,7 +170,7 @@ def concrete(address, people):
 
 
 def of_the_catalog():
-    """A product that waits for review, and a correction; nothing of it is in the audit trail."""
+    """A product in the review queue, and a correction; neither is in the audit trail."""
     source = catalog.source()
     product = catalog.product(source)
     catalog.insert("product_links", source_id=source.pk, source_product_id=product, status="NEEDS_REVIEW")
@@ -187,7 +187,7 @@ def of_the_catalog():
 
 @pytest.mark.parametrize("address", MATRIX)
 def test_each_role_gets_the_answer_that_the_matrix_says(address, people):
-    told = {}
+    found = {}
     for method in MATRIX[address]:
         answers = []
         for role in ROLES:
@@ -195,8 +195,8 @@ def test_each_role_gets_the_answer_that_the_matrix_says(address, people):
             if role:
                 client.force_login(people[role])
             answers.append(client.generic(method, concrete(address, people)).status_code)
-        told[method] = tuple(answers)
-    assert told == MATRIX[address]
+        found[method] = tuple(answers)
+    assert found == MATRIX[address]
 
 
 @pytest.mark.parametrize("address", [a for a in MATRIX if "POST" in MATRIX[a] and MATRIX[a]["POST"][3] in (200, 302)])
@@ -206,6 +206,6 @@ def test_a_write_without_its_token_is_refused(address, people):
     client.force_login(people[Role.ADMIN])
     answer = client.post(concrete(address, people))
     assert answer.status_code == 403
-    assert "This page is too old" in answer.content.decode()
+    assert "This page has expired" in answer.content.decode()
     assert not AuditEvent.objects.filter(verb__in=["JOB_RETRIED", "JOB_CANCELLED", "USER_CREATED"]).exists()
     assert AuditEvent.objects.count() - before == 2

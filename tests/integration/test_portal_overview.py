@@ -1,4 +1,4 @@
-"""The dashboard's upper half: what needs somebody, what is going on, how the month has been."""
+"""The upper half of the dashboard: what needs attention, running runs, the last 30 days."""
 
 import json
 import re
@@ -53,7 +53,7 @@ def held(feed: Feed, **source) -> None:
     Source.objects.filter(pk=feed.source_id).update(**values)
 
 
-def test_nothing_needs_anybody_while_all_is_well(viewer):
+def test_nothing_needs_attention_while_all_is_well(viewer):
     enabled()
     assert attention.needs() == []
     shown = words(viewer)
@@ -62,8 +62,8 @@ def test_nothing_needs_anybody_while_all_is_well(viewer):
     assert "No runs in progress." in shown
 
 
-def test_without_a_feed_the_page_says_so(viewer):
-    assert "There is no feed yet." in words(viewer)
+def test_the_page_says_that_there_are_no_feeds(viewer):
+    assert "No feeds yet." in words(viewer)
 
 
 def test_a_held_run_shows_why_and_when_its_offers_disappear(viewer):
@@ -104,7 +104,7 @@ def test_the_most_urgent_held_run_comes_first():
     ("status", "kind"),
     [("DISABLED", NeedKind.DISABLED), ("ENABLED", NeedKind.FAILING), ("PAUSED", NeedKind.FAILING)],
 )
-def test_a_feed_whose_runs_fail_tells_its_last_error(viewer, status, kind):
+def test_a_feed_whose_runs_fail_shows_its_last_error(viewer, status, kind):
     feed = enabled(consecutive_failures=2)
     Feed.objects.filter(pk=feed.pk).update(status=status)
     make_run(feed, days=1, status="FAILED", outcome=None, error="An older reason.")
@@ -113,7 +113,7 @@ def test_a_feed_whose_runs_fail_tells_its_last_error(viewer, status, kind):
     assert f"{kind.value.capitalize()} Shop The server did not answer. failed" in words(viewer)
 
 
-def test_a_feed_is_late_when_nobody_begins_its_run():
+def test_a_feed_is_late_when_its_run_does_not_start():
     past = timezone.now() - timedelta(minutes=attention.LATE_MINUTES)
     enabled("Late", next_run_at=past - timedelta(minutes=1))
     enabled("Soon", next_run_at=past + timedelta(minutes=1))
@@ -198,14 +198,14 @@ def words_of(client, path: str) -> str:
     return " ".join(re.sub(r"<[^>]+>", " ", client.get(path).content.decode()).split())
 
 
-def test_a_host_key_that_nobody_approved_is_told_by_its_fingerprint(viewer):
+def test_a_host_key_that_is_not_approved_is_shown_by_its_fingerprint(viewer):
     enabled("Approved", seen_host_key=KEY, host_keys=f"{KEY}\n")
     enabled("Waiting", seen_host_key=KEY, consecutive_failures=1)
     assert needed() == {NeedKind.HOST_KEY: ["Waiting"]}
     assert "nobody has approved: SHA256:" in words(viewer)
 
 
-def test_a_host_key_that_changed_is_told_as_such_and_a_feed_that_it_stopped_too(viewer):
+def test_a_changed_host_key_is_shown_as_such_and_so_is_a_feed_that_it_disabled(viewer):
     changed = enabled("Changed", seen_host_key=KEY, host_keys=f"{KEY[:-4]}AAAA\n", consecutive_failures=3)
     assert "another host key than the approved one" in words(viewer)
     assert "The feed is disabled." not in words(viewer)
@@ -223,7 +223,7 @@ def test_of_many_needs_some_are_named_and_all_are_counted(viewer):
     assert f"Needs attention {attention.NAMED + 3}" in shown
 
 
-def test_the_rest_is_found_in_a_filtered_list(viewer):
+def test_the_other_needs_are_found_in_a_filtered_list(viewer):
     for number in range(attention.NAMED + 1):
         feed = enabled(f"Shop {number}", consecutive_failures=3)
         Feed.objects.filter(pk=feed.pk).update(status="DISABLED")
@@ -233,7 +233,7 @@ def test_the_rest_is_found_in_a_filtered_list(viewer):
     assert all(f"Shop {number}" in page for number in range(attention.NAMED + 1))
 
 
-def test_each_line_leads_to_where_something_can_be_done(viewer):
+def test_each_row_links_to_the_page_where_people_can_act(viewer):
     failing, late = (
         enabled("Failing", consecutive_failures=1),
         enabled("Late", next_run_at=timezone.now() - timedelta(1)),
@@ -245,7 +245,7 @@ def test_each_line_leads_to_where_something_can_be_done(viewer):
     assert f'href="/feeds/{late.pk}/"' in page
 
 
-def test_alerts_are_named_unless_a_line_tells_the_same(viewer):
+def test_alerts_are_named_unless_a_row_shows_the_same(viewer):
     raise_alert("RUN_HELD", "RUN_HELD:feed:1", "Shop: run 12 is held", "Decide.")
     number = raise_alert("OFFERS_DIFFER", "offers:1", "Offers are wrong", "Look.\nMore.", severity="critical")
     cache.clear()
@@ -255,7 +255,7 @@ def test_alerts_are_named_unless_a_line_tells_the_same(viewer):
     assert "Shop: run 12 is held" not in page
 
 
-def test_runs_at_work_show_their_progress(viewer):
+def test_running_runs_show_their_progress(viewer):
     feed = enabled()
     job_id = job("running", progress='{"done": 30, "total": 40, "note": "parsed 30 rows"}')
     run = make_run(feed, status="RUNNING", outcome=None, job_id=job_id, stage="parse")
@@ -301,7 +301,7 @@ def test_offers_are_visible_from_a_promotion_to_the_next_or_until_they_expire():
     assert visible == [0, 100, 90, 90, 0, 0, 0, 0, 30, 30, 0]
 
 
-def test_days_that_are_over_are_kept_and_those_that_may_change_are_reckoned_anew():
+def test_past_days_are_stored_and_recent_days_are_computed_again():
     feed = enabled()
     old, young = make_run(feed, days=20), make_run(feed, days=2)
     figures(old, prices_written=1)

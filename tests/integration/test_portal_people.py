@@ -44,7 +44,7 @@ def done() -> list[str]:
 
 def test_an_admin_adds_a_user_who_may_then_log_in(admin):
     answer = admin.post("/users/add/", NEW, follow=True)
-    assert "nina may log in now." in words(answer)
+    assert "nina was added and can log in now." in words(answer)
     assert done() == ["USER_CREATED"]
     assert "user nina role: operator" in words(admin.get("/audit/?verb=USER_CREATED"))
     assert LogEntry.objects.count() == 0
@@ -66,7 +66,7 @@ def test_an_admin_adds_a_user_who_may_then_log_in(admin):
         ({"email": "nowhere"}, "valid email"),
     ],
 )
-def test_a_user_that_cannot_be_is_not_made(admin, change, said):
+def test_an_invalid_user_is_not_added(admin, change, said):
     answer = admin.post("/users/add/", {**NEW, **change})
     assert said in words(answer)
     assert NEW["password"] not in answer.content.decode()
@@ -78,7 +78,7 @@ def test_a_user_that_cannot_be_is_not_made(admin, change, said):
     ("change", "field"),
     [({"username": "Ada"}, "username"), ({"username": "two words"}, "username"), ({"password": "short"}, "password")],
 )
-def test_what_cannot_be_is_told_at_its_field(admin, change, field):
+def test_an_invalid_value_is_reported_at_its_field(admin, change, field):
     form = admin.post("/users/add/", NEW | change).context["form"]
     assert list(form.errors) == [field]
 
@@ -91,7 +91,7 @@ def test_a_role_is_changed_by_one_verb(admin):
     assert AuditEvent.objects.get(verb="USER_ROLE_CHANGED").detail == {"from": "viewer", "to": "operator"}
 
 
-def test_the_same_role_again_is_no_write(admin):
+def test_the_same_role_again_writes_nothing(admin):
     vera = person("vera", Role.VIEWER)
     assert "vera is a viewer already." in words(admin.post(f"/users/{vera.pk}/role/", {"role": "viewer"}, follow=True))
     assert done() == []
@@ -103,11 +103,11 @@ def test_a_role_that_does_not_exist_is_refused(admin):
     assert done() == []
 
 
-def test_a_user_is_kept_out_and_let_in_again(admin):
+def test_a_user_is_deactivated_and_activated_again(admin):
     vera = person("vera", Role.VIEWER)
-    assert "kept out" in words(admin.post(f"/users/{vera.pk}/active/", {"active": "false"}, follow=True))
+    assert "can no longer log in" in words(admin.post(f"/users/{vera.pk}/active/", {"active": "false"}, follow=True))
     assert not User.objects.get(pk=vera.pk).is_active
-    assert "may log in again" in words(admin.post(f"/users/{vera.pk}/active/", {"active": "true"}, follow=True))
+    assert "can log in again" in words(admin.post(f"/users/{vera.pk}/active/", {"active": "true"}, follow=True))
     assert done() == ["USER_DEACTIVATED", "USER_ACTIVATED"]
 
 
@@ -116,12 +116,12 @@ def test_a_new_password_by_an_admin_ends_all_sessions_of_that_user(admin):
     elsewhere = Client()
     elsewhere.force_login(vera)
     answer = admin.post(f"/users/{vera.pk}/password/", {"password": NEW["password"]}, follow=True)
-    assert "all their sessions have ended" in words(answer)
+    assert "all their sessions were ended" in words(answer)
     assert elsewhere.get("/jobs/").status_code == 302
     assert done() == ["USER_PASSWORD_CHANGED"]
 
 
-def test_a_bad_password_by_an_admin_is_told_and_changes_nothing(admin):
+def test_a_bad_password_by_an_admin_is_refused_and_changes_nothing(admin):
     vera = person("vera", Role.VIEWER)
     assert "too short" in words(admin.post(f"/users/{vera.pk}/password/", {"password": "x"}, follow=True))
     assert User.objects.get(pk=vera.pk).check_password(PASSWORD)
@@ -154,7 +154,7 @@ def test_users_are_found_by_name(admin):
     person("vera", Role.VIEWER)
     found = words(admin.get("/users/?q=ver"))
     assert "vera" in found
-    assert "Nothing matches." in words(admin.get("/users/?q=nobody"))
+    assert "No matches." in words(admin.get("/users/?q=nobody"))
 
 
 def test_the_audit_trail_shows_who_did_what_to_which(admin):
@@ -226,7 +226,7 @@ def test_periodic_jobs_are_listed(admin):
 
     from harvester.engine.models import PeriodicJob
 
-    assert "No periodic job is known yet" in words(admin.get("/periodic-jobs/"))
+    assert "No periodic jobs yet" in words(admin.get("/periodic-jobs/"))
     PeriodicJob.objects.create(name="daily clean-up", kind="ops.clean_up", cron="17 3 * * *", next_at=timezone.now())
     assert "17 3 * * *" in words(admin.get("/periodic-jobs/"))
 

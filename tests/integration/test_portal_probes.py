@@ -1,4 +1,4 @@
-"""What machines ask: /healthz, /readyz, /metrics."""
+"""Health checks and metrics: /healthz, /readyz, /metrics."""
 
 from dataclasses import replace
 
@@ -55,10 +55,10 @@ def test_not_ready_without_a_database_and_silent_about_where_it_is(client, monke
     monkeypatch.setattr(probes, "connection", Away())
     answer = client.get("/readyz")
     assert answer.status_code == 503
-    assert answer.json() == {"status": "not ready", "reason": "The database does not answer."}
+    assert answer.json() == {"status": "not ready", "reason": "The database does not respond."}
 
 
-def test_metrics_tell_of_queues_and_states(client, db):
+def test_metrics_report_queues_and_states(client, db):
     job(queue="feeds")
     answer = client.get("/metrics")
     assert answer.headers["Content-Type"].startswith("text/plain")
@@ -112,4 +112,4 @@ def test_metrics_without_a_database_are_unavailable(client, db, monkeypatch):
 
     monkeypatch.setattr(metrics, "exposition", refuse)
     answer = client.get("/metrics")
-    assert (answer.status_code, answer.content) == (503, b"The database does not answer.\n")
+    assert (answer.status_code, answer.content) == (503, b"The database does not respond.\n")

@@ -1,9 +1,9 @@
-"""Who comes in: what the audit trail keeps of it, and what keeps strangers from trying passwords all day.
+"""Limits of logins, and their entries in the audit trail.
 
-Three limits stand before a password is checked. Five failures lock a name out from the address they came from (axes).
-Every address may try so many names at once and few later; a person who logged in from there before is not held up by
-what others try. And passwords are checked one at a time, because each check keeps a processor busy for a good part of a
-second: requests to the API and to other pages go on beside it.
+Three limits apply before a password is checked. Five failures lock a username for the address that they came from
+(axes). Each address has a limited number of attempts; users who logged in from there before are exempt. And passwords
+are checked one at a time, because each check keeps a processor busy for a good part of a second, and other pages and
+the API need it too.
 """
 
 import threading
@@ -31,21 +31,21 @@ from harvester.ops.models import AuditEvent, User
 
 log = structlog.get_logger(__name__)
 
-#: A username has no more characters; what is longer was never one.
+#: Characters of a username.
 LONGEST_USERNAME = 150
-#: Logins that may be tried from one address: thirty at once, then two a minute. An office shares one.
-TRIES_OF_ADDRESS = Pace(count=30, seconds=15 * 60, burst=30)
-#: How long a person who logged in from an address is known there.
-KNOWN_FOR = timedelta(days=30)
-#: Rows of the audit trail about failed logins: one for each address and kind in this time, and so many altogether.
-#: Nothing is ever deleted from the trail, and strangers must not fill it.
-ROWS_OF_ADDRESS = Pace(count=1, seconds=15 * 60)
-ROWS_OF_ALL = Pace(count=60, seconds=3600, burst=60)
-#: Seconds a login waits for its turn to have its password checked.
-TURN_SECONDS = 3.0
+#: Login attempts from one address: thirty at once, then two a minute. An office shares one address.
+ATTEMPTS_PER_ADDRESS = Pace(count=30, seconds=15 * 60, burst=30)
+#: How long a login exempts its user from the limit of its address.
+EXEMPT_FOR = timedelta(days=30)
+#: Audit events about failed logins: one for each address and kind in this time, and a limited number in all. Nothing
+#: is ever deleted from the audit trail, and strangers must not fill it.
+EVENTS_PER_ADDRESS = Pace(count=1, seconds=15 * 60)
+EVENTS_IN_ALL = Pace(count=60, seconds=3600, burst=60)
+#: Seconds that a login waits for its password check.
+CHECK_WAIT_SECONDS = 3.0
 
-_turn = threading.Lock()
-# Half of the threads at most wait for their turn; the others are for everything else.
+_check = threading.Lock()
+# At most half of the threads wait for a password check; the others serve everything else.
 _places = threading.BoundedSemaphore(max(1, settings.CONFIG.web_threads // 2))
 
 
@@ -57,59 +57,59 @@ def listen() -> None:
 
 
 def tried_username(request: HttpRequest, credentials: dict[str, Any] | None = None) -> str:
-    """The name that somebody typed, short enough to be kept."""
-    return _storable((credentials or {}).get("username") or request.POST.get("username"))
+    """Return the username of a login attempt, short enough to be stored."""
+    username = str((credentials or {}).get("username") or request.POST.get("username") or "")
+    return username.replace("\x00", "\ufffd")[:LONGEST_USERNAME]
 
 
 def locked_out(request: HttpRequest, _response: HttpResponse, _credentials: dict[str, Any] | None) -> HttpResponse:
-    """The page after too many failures."""
-    from harvester.portal.errors import too_many_tries
+    """Return the page after too many failures."""
+    from harvester.portal.errors import too_many_failures
 
-    return too_many_tries(request)
+    return too_many_failures(request)
 
 
 def seconds_to_wait(request: HttpRequest) -> float | None:
-    """How long nobody may log in from this address, or None if this login may be tried now.
+    """Return how long this address has to wait, or None if this login may be tried now.
 
-    The answer depends on the name only for people who logged in from here before; for every name the same is asked of
-    the database.
+    Only users who logged in from this address before are exempt. Every name takes the same queries, so that their
+    time does not reveal which names exist.
     """
-    grant = limits.take(f"login:{client_network(request)}", TRIES_OF_ADDRESS)
-    if grant.granted or _known_here(request, tried_username(request)):
+    network, username = client_network(request), tried_username(request)
+    grant = limits.take(f"login:{network}", ATTEMPTS_PER_ADDRESS)
+    if grant.granted:
         return None
-    _note(request, "USER_LOGIN_THROTTLED", tried_username(request))
+    user_id = User.objects.filter(username=username).values_list("pk", flat=True).first() or uuid4()
+    since = timezone.now() - EXEMPT_FOR
+    logins = AuditEvent.objects.filter(actor_id=str(user_id), verb="USER_LOGGED_IN", at__gte=since)
+    if any(network_of(address) == network for address in logins.values_list("detail__from", flat=True).distinct()):
+        return None
+    _record_failure(request, "USER_LOGIN_THROTTLED", username)
     return grant.wait
 
 
 @contextmanager
-def turn_to_check() -> Iterator[bool]:
-    """Wait for the turn to have a password checked; false if too many others wait already."""
+def password_check_slot() -> Iterator[bool]:
+    """Wait for the slot of the one password check; false if it takes too long or too many others are waiting."""
     if not _places.acquire(blocking=False):
         yield False
         return
     try:
-        if not _turn.acquire(timeout=TURN_SECONDS):
+        if not _check.acquire(timeout=CHECK_WAIT_SECONDS):
             yield False
             return
         try:
             yield True
         finally:
-            _turn.release()
+            _check.release()
     finally:
         _places.release()
-
-
-def _known_here(request: HttpRequest, username: str) -> bool:
-    user_id = User.objects.filter(username=username).values_list("pk", flat=True).first() or uuid4()
-    logins = AuditEvent.objects.filter(actor_id=str(user_id), verb="USER_LOGGED_IN", at__gte=timezone.now() - KNOWN_FOR)
-    here = client_network(request)
-    return any(network_of(address) == here for address in logins.values_list("detail__from", flat=True).distinct())
 
 
 def _logged_in(sender: Any, request: HttpRequest, user: User, **_: Any) -> None:  # noqa: ARG001 - the signal's shape
     with transaction.atomic():
         audit.record(user.actor, "USER_LOGGED_IN", "user", user.pk, detail={"from": client_address(request)})
-        # Nothing else looks after them, and this is the moment when they become more.
+        # Nothing else deletes expired sessions, and only logins add new ones.
         Session.objects.filter(expire_date__lt=timezone.now()).delete()
 
 
@@ -122,26 +122,22 @@ def _logged_out(sender: Any, request: HttpRequest, user: User | None, **_: Any) 
 
 def _login_failed(sender: Any, credentials: dict[str, Any], request: HttpRequest | None = None, **_: Any) -> None:  # noqa: ARG001
     if request is not None and not getattr(request, "axes_locked_out", False):
-        _note(request, "USER_LOGIN_FAILED", _storable(credentials.get("username")))
+        _record_failure(request, "USER_LOGIN_FAILED", tried_username(request, credentials))
 
 
 def _locked_out(sender: Any, request: HttpRequest, username: str, **_: Any) -> None:  # noqa: ARG001
-    _note(request, "USER_LOGIN_THROTTLED", username)
+    _record_failure(request, "USER_LOGIN_THROTTLED", username)
 
 
-def _note(request: HttpRequest, verb: str, username: str) -> None:
-    """Log a failure, and keep the first one of an address in the trail for a while.
+def _record_failure(request: HttpRequest, verb: str, username: str) -> None:
+    """Log a failure, and record the first one of an address in the audit trail.
 
-    The name is kept only if somebody has it: people type passwords into the wrong field.
+    The user is named only if they exist: people type passwords into the wrong field.
     """
     address = client_address(request)
     user_id = User.objects.filter(username=username).values_list("pk", flat=True).first()
     log.warning(verb, user_id=str(user_id) if user_id else None, client=address)
     name = f"login-row:{verb}:{client_network(request)}"
-    if limits.take(name, ROWS_OF_ADDRESS).granted and limits.take("login-row", ROWS_OF_ALL).granted:
+    if limits.take(name, EVENTS_PER_ADDRESS).granted and limits.take("login-row", EVENTS_IN_ALL).granted:
         with transaction.atomic():
             audit.record(system("login"), verb, "login", user_id or "(unknown)", detail={"from": address})
-
-
-def _storable(username: object) -> str:
-    return str(username or "").replace("\x00", "\ufffd")[:LONGEST_USERNAME]

@@ -1,4 +1,4 @@
-"""Which lists the portal has. Django finds this module by its name."""
+"""The portal's lists. Django finds this module by its name."""
 
 from harvester.catalog.models import PriceCorrection, Retailer, Run, Source
 from harvester.engine.models import Job, JobEvent, PeriodicJob
@@ -13,8 +13,7 @@ from harvester.portal.catalog.retailers import RetailerAdmin
 from harvester.portal.catalog.review import ReviewPages
 from harvester.portal.catalog.sources import SourceAdmin
 from harvester.portal.feeds.lists import FeedAdmin
-from harvester.portal.jobs.lists import JobAdmin, JobEventAdmin
-from harvester.portal.periodic import PeriodicJobAdmin
+from harvester.portal.jobs import JobAdmin, JobEventAdmin, PeriodicJobAdmin
 from harvester.portal.runs.lists import RunAdmin
 from harvester.portal.site import site
 from harvester.portal.users import UserAdmin

@@ -1,12 +1,11 @@
-"""Alerts: what people should know, open ones first. They end by themselves, when what they tell of is over."""
+"""Alerts, open ones first. An alert is resolved automatically when its cause ends."""
 
 from collections.abc import Iterable
-from typing import Any
 
 from django.contrib.admin import display
 from django.db.models import BooleanField, ExpressionWrapper, Q, QuerySet
-from django.http import Http404, HttpRequest, HttpResponse
-from django.template.response import TemplateResponse
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404
 from django.urls import URLPattern, reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -50,7 +49,6 @@ class KindPill(ChoicePill):
     field = "kind"
 
     def values(self) -> Iterable[tuple[str, str]]:
-        """Whatever somebody was told of and is still kept."""
         kinds = Alert.objects.order_by("kind").values_list("kind", flat=True).distinct()
         return [(kind, verb(kind)) for kind in kinds]
 
@@ -74,22 +72,19 @@ class AlertAdmin(PortalAdmin):
         return [self.url("<row:alert_id>/", require_safe(self.show), "change")]
 
     def show(self, request: HttpRequest, alert_id: int) -> HttpResponse:
-        alert = Alert.objects.filter(pk=alert_id).first()
-        if alert is None:
-            raise Http404
+        alert = get_object_or_404(Alert, pk=alert_id)
         context = {
-            **self.admin_site.each_context(request),
             "title": "Alerts",
             "alert": alert,
             "kind": verb(alert.kind),
-            "things": _things(alert),
+            "subjects": _subjects(alert),
             "opening": _delivery(alert, OPENED),
             "ending": _delivery(alert, RESOLVED),
             "detail": pretty(alert.detail),
         }
-        return TemplateResponse(request, "portal/alert.html", context)
+        return self.render(request, "portal/alert.html", context)
 
-    @display(description="What")
+    @display(description="Alert")
     def what(self, alert: Alert) -> SafeString:
         where = reverse("admin:ops_alert_change", args=[alert.pk])
         return format_html('<a class="hv-lead" href="{}"><span class="hv-kind">{}</span></a>', where, alert.title)
@@ -100,9 +95,9 @@ class AlertAdmin(PortalAdmin):
 
     @display(description="About")
     def about(self, alert: Alert) -> SafeString:
-        """The most exact of the things that it names."""
-        things = dict(_things(alert, by_name=False))
-        return things.get("Run") or things.get("Feed") or things.get("Source") or NOTHING
+        """Return the most specific subject."""
+        subjects = dict(_subjects(alert, by_name=False))
+        return subjects.get("Run") or subjects.get("Feed") or subjects.get("Source") or NOTHING
 
     @display(description="Since")
     def since(self, alert: Alert) -> SafeString:
@@ -123,23 +118,21 @@ class AlertAdmin(PortalAdmin):
         return format_html('{} <span class="hv-note">{}</span>', badge(RESOLVED), when(alert.resolved_at))
 
 
-def _things(alert: Alert, *, by_name: bool = True) -> list[tuple[str, SafeString]]:
-    """What the alert is about: kind and link of each thing that its details name."""
+def _subjects(alert: Alert, *, by_name: bool = True) -> list[tuple[str, SafeString]]:
+    """Return kind and link of everything that the alert is about."""
     found = []
     for kind, key in alert_details.things(alert).items():
-        name = kind.capitalize()
-        found.append((name, link(kind, key, text=_name(kind, key) if by_name or kind == "run" else name)))
+        text = kind.capitalize()
+        if by_name or kind == "run":
+            text = {"feed": name_of, "run": "Run {}".format}.get(kind, str)(key)
+        found.append((kind.capitalize(), link(kind, key, text=text)))
     return found
 
 
-def _name(kind: str, key: Any) -> str:
-    return {"feed": name_of, "run": "Run {}".format}.get(kind, str)(key)
-
-
 def _delivery(alert: Alert, phase: str) -> SafeString:
-    """What became of the message about the alert's beginning or its end."""
-    told = alert_details.message(alert, phase)
-    if told.told_at:
-        return format_html("{} {}", told.words, when(told.told_at))
-    kind = "hv-field-error" if told.delivery is alert_details.Delivery.NOT_DELIVERED else "hv-note"
-    return format_html('<span class="{}">{}</span>', kind, told.words)
+    """Return what happened to the message about the alert's beginning or end."""
+    message = alert_details.message(alert, phase)
+    if message.told_at:
+        return format_html("{} {}", message.words, when(message.told_at))
+    kind = "hv-field-error" if message.delivery is alert_details.Delivery.NOT_DELIVERED else "hv-note"
+    return format_html('<span class="{}">{}</span>', kind, message.words)

@@ -1,4 +1,4 @@
-"""API keys: everybody may look, admins make and revoke. The key itself is on one page, once."""
+"""API keys: every user may look, admins create and revoke them. The key itself is shown once."""
 
 from datetime import timedelta
 from typing import Any
@@ -6,14 +6,13 @@ from uuid import UUID
 
 from django import forms
 from django.contrib.admin import display
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
-from django.shortcuts import redirect
-from django.template.response import TemplateResponse
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
 from django.urls import URLPattern, reverse
 from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_POST, require_safe
 
 from harvester.kernel.errors import Conflict, InvalidInput
 from harvester.ops import api_keys
@@ -22,29 +21,30 @@ from harvester.ops.scopes import Scope
 from harvester.portal.display import NOTHING, when
 from harvester.portal.forms import Choice, Text
 from harvester.portal.model_admin import PortalAdmin
-from harvester.portal.requests import attempt, may, require
+from harvester.portal.requests import attempt, form_view, may, require
 
+#: Audit events on the page of a key.
 LATEST = 10
 _BADGES = {"valid": "succeeded", "expired": "retryable", "revoked": "cancelled"}
-_ENDS = [("", "Never"), ("30", "In 30 days"), ("90", "In 90 days"), ("365", "In a year")]
+_EXPIRY = [("", "Never"), ("30", "In 30 days"), ("90", "In 90 days"), ("365", "In a year")]
 
 
 class NewKeyForm(forms.Form):
     name = forms.CharField(
         max_length=api_keys.LONGEST_NAME,
         widget=Text({"autofocus": True, "autocomplete": "off"}),
-        help_text="The application that uses it, such as “price site”.",
+        help_text="The application that uses the key, such as “price site”.",
     )
     scopes = forms.MultipleChoiceField(
         label="Permissions",
         choices=[(scope.value, scope.value) for scope in Scope],
         widget=forms.CheckboxSelectMultiple(),
     )
-    days = forms.ChoiceField(label="Expires", choices=_ENDS, required=False, widget=Choice())
+    days = forms.ChoiceField(label="Expires", choices=_EXPIRY, required=False, widget=Choice())
 
     @property
     def scope_rows(self) -> list[tuple[Any, str]]:
-        """Each box with what its scope is for."""
+        """Return each checkbox with the meaning of its scope."""
         return [(box, Scope(str(box.data["value"])).meaning) for box in self["scopes"]]
 
 
@@ -53,18 +53,15 @@ class ApiKeyAdmin(PortalAdmin):
     title = "API keys"
     page_keys = ("-created_at", "-id")
     empty = "No API keys yet."
-    list_display = ("key", "state", "scopes_text", "last_used", "made", "ends")
+    add_label = "Create key"
+    list_display = ("key", "state", "scopes_text", "last_used", "created", "expires")
     list_display_links = None
     search_fields = ("name__icontains", "prefix")
-    search_help_text = "Search by name or beginning of the key"
-
-    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponseBase:
-        add = reverse("admin:ops_apikey_add") if may(request, Role.ADMIN) else None
-        return super().changelist_view(request, {"add_url": add, "add_words": "Create key", **(extra_context or {})})
+    search_help_text = "Search by name or start of the key"
 
     def page_urls(self) -> list[URLPattern]:
         return [
-            self.url("add/", require_http_methods(["GET", "HEAD", "POST"])(self.add), "add"),
+            self.url("add/", form_view(self.add), "add"),
             self.url("<uuid:key_id>/", require_safe(self.show), "change"),
             self.url("<uuid:key_id>/revoke/", require_POST(self.revoke), "revoke"),
         ]
@@ -80,31 +77,31 @@ class ApiKeyAdmin(PortalAdmin):
             except (Conflict, InvalidInput) as problem:
                 form.add_error("name" if str(problem).startswith("name: ") else None, str(problem))
             else:
-                # In the answer to the form, and not after a redirect: nothing may keep it for the next page.
-                return self._page(request, "portal/api_key_made.html", key.name, key=key, token=token)
-        return self._page(request, "portal/api_key_add.html", "Create API key", form=form)
+                # In the response to the form and not after a redirect: the token must not be stored for the next page.
+                context = {"title": key.name, "key": key, "token": token}
+                return self.render(request, "portal/api_key_created.html", context)
+        return self.render(request, "portal/api_key_add.html", {"title": "Create API key", "form": form})
 
     def show(self, request: HttpRequest, key_id: UUID) -> HttpResponse:
-        key = ApiKey.objects.filter(pk=key_id).first()
-        if key is None:
-            raise Http404
-        events = AuditEvent.objects.filter(actor_id=str(key.pk)).order_by("-at", "-id")[:LATEST]
-        may_revoke = may(request, Role.ADMIN) and key.revoked_at is None
-        context = {"key": key, "state": self.state(key), "scopes": [Scope(name) for name in key.scopes]}
-        return self._page(request, "portal/api_key.html", key.name, **context, events=events, may_revoke=may_revoke)
+        key = get_object_or_404(ApiKey, pk=key_id)
+        context = {
+            "title": key.name,
+            "key": key,
+            "state": self.state(key),
+            "scopes": [Scope(name) for name in key.scopes],
+            "events": AuditEvent.objects.filter(actor_id=str(key.pk)).order_by("-at", "-id")[:LATEST],
+            "may_revoke": may(request, Role.ADMIN) and key.revoked_at is None,
+        }
+        return self.render(request, "portal/api_key.html", context)
 
     def revoke(self, request: HttpRequest, key_id: UUID) -> HttpResponse:
         actor = require(request, Role.ADMIN)
 
         def verb() -> str:
-            return f"The key {api_keys.revoke(actor, key_id).name} is refused from the next request on."
+            return f"{api_keys.revoke(actor, key_id).name} is revoked. Requests with this key are refused from now on."
 
         attempt(request, verb)
         return redirect("admin:ops_apikey_change", key_id)
-
-    def _page(self, request: HttpRequest, template: str, title: str, **context: Any) -> HttpResponse:
-        shell = {**self.admin_site.each_context(request), "title": title}
-        return TemplateResponse(request, template, {**shell, **context})
 
     @display(description="Key")
     def key(self, key: ApiKey) -> SafeString:
@@ -129,9 +126,9 @@ class ApiKeyAdmin(PortalAdmin):
         return when(key.last_used_at)
 
     @display(description="Created")
-    def made(self, key: ApiKey) -> SafeString:
+    def created(self, key: ApiKey) -> SafeString:
         return when(key.created_at)
 
     @display(description="Expires")
-    def ends(self, key: ApiKey) -> SafeString:
+    def expires(self, key: ApiKey) -> SafeString:
         return when(key.revoked_at or key.expires_at) if key.revoked_at or key.expires_at else NOTHING

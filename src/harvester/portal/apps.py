@@ -1,4 +1,4 @@
-"""Registers the portal with Django."""
+"""Register the portal with Django."""
 
 import logging
 
@@ -13,5 +13,5 @@ class PortalConfig(AppConfig):
         from harvester.portal import access
 
         access.listen()
-        # Who came in and who did not is told by `access`; axes would say it again, with whatever was typed as a name.
+        # `access` logs failed logins; axes would repeat them, with the typed text as a name.
         logging.getLogger("axes").setLevel(logging.ERROR)

@@ -1,4 +1,4 @@
-"""The audit trail: who did what, newest first."""
+"""The audit trail, newest event first."""
 
 import re
 from collections.abc import Iterable
@@ -6,8 +6,8 @@ from typing import Any
 
 from django.contrib.admin import display
 from django.db.models import QuerySet
-from django.http import Http404, HttpRequest, HttpResponse
-from django.template.response import TemplateResponse
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404
 from django.urls import URLPattern, reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -23,21 +23,21 @@ from harvester.portal.listing import KeysetChangeList
 from harvester.portal.model_admin import PortalAdmin
 from harvester.portal.pills import Field, text_field
 
-#: The beginning of an id tells it apart well enough in a list.
+#: The first eight characters identify a UUID well enough in a list.
 UUID_TAIL = re.compile(r"(?<=\A[0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\Z")
 
 
 class ActorPill(TextPill):
     title = "Actor"
     field = "actor"
-    hint = "name or id"
+    hint = "name or ID"
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[AuditEvent]) -> QuerySet[AuditEvent]:  # noqa: ARG002
         return narrowed(queryset, actor=self.get(self.field))
 
 
 class VerbPill(ChoicePill):
-    title = "What"
+    title = "Event"
     field = "verb"
 
     def values(self) -> Iterable[tuple[str, str]]:
@@ -50,7 +50,7 @@ class ObjectPill(FormPill):
 
     def fields(self) -> Iterable[Field]:
         kind, number = (self.get(name) for name in self.parameters)
-        return [text_field("Type", "object_type", kind, "job, user"), text_field("Id", "object_id", number)]
+        return [text_field("Type", "object_type", kind, "job, user"), text_field("ID", "object_id", number)]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[AuditEvent]) -> QuerySet[AuditEvent]:  # noqa: ARG002
         return narrowed(queryset, object_type=self.get("object_type"), object_id=self.get("object_id"))
@@ -62,18 +62,17 @@ class WhenPill(DaysPill):
 
 
 class AuditChangeList(KeysetChangeList):
-    """A page of events with the names of the things that they are about."""
+    """A page of events with the names of their objects."""
 
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
         events: list[Any] = list(self.result_list)
-        things = [thing for event in events for thing in _things(event)]
-        names = names_of(things)
+        names = names_of([named for event in events for named in _objects(event)])
         for event in events:
             event.names = names
 
 
-def _things(event: AuditEvent) -> list[tuple[str, str]]:
+def _objects(event: AuditEvent) -> list[tuple[str, str]]:
     return [(event.object_type, event.object_id), *things_in(event.detail)]
 
 
@@ -81,7 +80,7 @@ class AuditEventAdmin(PortalAdmin):
     mount = "audit"
     title = "Audit trail"
     page_keys = ORDER
-    empty = "Nobody has done anything yet."
+    empty = "No events yet."
     list_display = ("moment", "who", "what", "object", "how")
     list_display_links = None
     list_filter = (ActorPill, VerbPill, ObjectPill, WhenPill)
@@ -93,29 +92,26 @@ class AuditEventAdmin(PortalAdmin):
         return [self.url("<row:event_id>/", require_safe(self.show), "change")]
 
     def show(self, request: HttpRequest, event_id: int) -> HttpResponse:
-        event: Any = AuditEvent.objects.filter(pk=event_id).first()
-        if event is None:
-            raise Http404
-        event.names = names_of(_things(event))
+        event: Any = get_object_or_404(AuditEvent, pk=event_id)
+        event.names = names_of(_objects(event))
         context = {
-            **self.admin_site.each_context(request),
             "title": "Audit trail",
             "event": event,
             "what": verb(event.verb),
-            "thing": self.object(event),
+            "object": self.object(event),
             "detail": pretty(event.detail),
         }
-        return TemplateResponse(request, "portal/audit_event.html", context)
+        return self.render(request, "portal/audit_event.html", context)
 
     @display(description="When")
     def moment(self, event: AuditEvent) -> SafeString:
         return when(event.at)
 
-    @display(description="Who")
+    @display(description="Actor")
     def who(self, event: AuditEvent) -> SafeString:
         return format_html('<span class="hv-actor hv-actor-{}">{}</span>', event.actor_kind, event.actor_name)
 
-    @display(description="What")
+    @display(description="Event")
     def what(self, event: AuditEvent) -> SafeString:
         link = reverse("admin:ops_auditevent_change", args=[event.pk])
         return format_html('<a class="hv-job" href="{}"><span class="hv-kind">{}</span></a>', link, verb(event.verb))

@@ -1,4 +1,4 @@
-"""Values as people read them."""
+"""Values as text and HTML for people."""
 
 import json
 from datetime import datetime
@@ -17,7 +17,7 @@ NOTHING = SafeString('<span class="hv-none" aria-label="none">–</span>')  # no
 MINUTE, HOUR, DAY = 60, 3600, 86_400
 
 
-#: Words of feeds, runs and alerts -> the state of a job whose colour they share.
+#: State of a feed, run, alert or offer -> the state of a job that has the same color.
 TONES = {
     "enabled": "succeeded",
     "disabled": "failed",
@@ -60,10 +60,10 @@ TONES = {
 
 @lru_cache
 def badge(word: str) -> SafeString:
-    """The state of a job, a feed, a run or an alert, by word and colour."""
+    """Return a state in words and color."""
     name = word.lower()
-    tone, words = escape(TONES.get(name, name)), escape(name.replace("_", " ").capitalize())
-    return SafeString(f'<span class="hv-badge hv-{tone}">{words}</span>')
+    tone, text = escape(TONES.get(name, name)), escape(name.replace("_", " ").capitalize())
+    return SafeString(f'<span class="hv-badge hv-{tone}">{text}</span>')
 
 
 def number(count: int) -> SafeString:
@@ -71,21 +71,21 @@ def number(count: int) -> SafeString:
 
 
 def worker(name: str | None) -> SafeString:
-    """Workers are named after their hosts, and some hosts have long names."""
+    """Return the name of a worker, which may be as long as its host's."""
     return format_html('<span class="hv-worker" title="{0}">{0}</span>', name) if name else NOTHING
 
 
 def when(moment: datetime | None) -> SafeString:
-    """How long ago, or how soon; the exact moment on hover. The page's script keeps the words true."""
+    """Return how long ago or how soon, with the exact time on hover. portal.js keeps it up to date."""
     if moment is None:
         return NOTHING
     exact = moment.isoformat(timespec="milliseconds")
-    words = distance((moment - timezone.now()).total_seconds())
-    return SafeString(f'<time datetime="{exact}" title="{moment:%Y-%m-%d %H:%M:%S} UTC" data-relative>{words}</time>')
+    text = distance((moment - timezone.now()).total_seconds())
+    return SafeString(f'<time datetime="{exact}" title="{moment:%Y-%m-%d %H:%M:%S} UTC" data-relative>{text}</time>')
 
 
 def distance(seconds: float) -> str:
-    """Seconds from now in words; negative ones are past. `relativeTime` in portal.js says the same."""
+    """Return seconds from now in words; negative ones are past. `relativeTime` in portal.js does the same."""
     size = duration(abs(seconds))
     if abs(seconds) < 1:
         return "just now"
@@ -93,7 +93,7 @@ def distance(seconds: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """A length of time in the largest unit of which there are two: 47 hours are no day."""
+    """Return a duration in the largest unit of which it has two, so that 47 hours are not a day."""
     for unit, name in ((DAY, "d"), (HOUR, "h"), (MINUTE, "min")):
         if seconds >= 2 * unit:
             return f"{int(seconds // unit)} {name}"
@@ -101,7 +101,7 @@ def duration(seconds: float) -> str:
 
 
 def span(seconds: float) -> str:
-    """A measured length of time, precise where it is short."""
+    """Return a measured duration, more precise if it is short."""
     if seconds < 1:
         return f"{seconds * 1000:.0f} ms"
     if seconds < MINUTE:
@@ -112,35 +112,30 @@ def span(seconds: float) -> str:
 
 
 def verb(name: str) -> str:
-    """USER_LOGGED_IN reads: User logged in."""
+    """Return USER_LOGGED_IN as: User logged in."""
     return name.replace("_", " ").capitalize()
 
 
 def pretty(value: Any) -> str:
-    """JSON for people."""
+    """Return a value as indented JSON."""
     return json.dumps(value, indent=2, ensure_ascii=False, sort_keys=True, default=str)
 
 
 def progress(job: Job) -> SafeString:
-    """How far an open job is: a bar where the end is known, the number otherwise. What has ended is nowhere."""
+    """Return the progress of an open job: a bar if the total is known, the number or the note otherwise."""
     if job.state in ENDED:
         return NOTHING
-    said = job.progress if isinstance(job.progress, dict) else None
-    if not said or not isinstance(said.get("done"), int | float):
+    known = job.progress if isinstance(job.progress, dict) else None
+    if not known or not isinstance(known.get("done"), int | float):
         return NOTHING
-    done, total, note = said["done"], said.get("total"), str(said.get("note") or "")
-    if not isinstance(total, int | float) or total <= 0:
-        return _without_end(done, note)
-    percent = max(0, min(100, round(100 * done / total)))
-    return format_html(
-        '<span class="hv-progress" title="{} of {} {}">'
-        '<progress max="100" value="{}" aria-label="Progress">{}%</progress><span class="hv-num">{}%</span></span>',
-        *(_plain(done), _plain(total), note, percent, percent, percent),
-    )
-
-
-def _without_end(done: float, note: str) -> SafeString:
-    """A stage that counts nothing says only what it is."""
+    done, total, note = known["done"], known.get("total"), str(known.get("note") or "")
+    if isinstance(total, int | float) and total > 0:
+        percent = max(0, min(100, round(100 * done / total)))
+        return format_html(
+            '<span class="hv-progress" title="{} of {} {}">'
+            '<progress max="100" value="{}" aria-label="Progress">{}%</progress><span class="hv-num">{}%</span></span>',
+            *(_plain(done), _plain(total), note, percent, percent, percent),
+        )
     if not done and note:
         return format_html('<span class="hv-progress">{}</span>', note)
     return format_html('<span class="hv-progress"><span class="hv-num">{}</span> {}</span>', _plain(done), note)

@@ -1,4 +1,4 @@
-"""Error pages. They say what to do next, and nothing of what went wrong inside."""
+"""Error pages. They say what to do next and reveal no internals."""
 
 from http import HTTPStatus
 from math import ceil
@@ -11,7 +11,7 @@ from harvester.portal.display import duration
 
 
 def _page(status: HTTPStatus, title: str, text: str, *, retry_after: int | None = None) -> HttpResponse:
-    """Rendered without a request: no session, no user, no database is asked."""
+    """Render a page without a request, and so without session, user and database."""
     content = get_template("portal/error.html").render({"status": status.value, "title": title, "text": text})
     response = HttpResponse(content, status=status)
     if retry_after is not None:
@@ -20,18 +20,18 @@ def _page(status: HTTPStatus, title: str, text: str, *, retry_after: int | None 
 
 
 def bad_request(_request: HttpRequest, exception: Exception | None = None) -> HttpResponse:  # noqa: ARG001
-    return _page(HTTPStatus.BAD_REQUEST, "This request is not valid", "Go back and try it another way.")
+    return _page(HTTPStatus.BAD_REQUEST, "This request is not valid", "Nothing was changed. Go back and try again.")
 
 
 def forbidden(_request: HttpRequest, exception: Exception | None = None) -> HttpResponse:  # noqa: ARG001
-    text = "Your role does not allow this. An admin can change it; it takes effect at once."
-    return _page(HTTPStatus.FORBIDDEN, "You may not do this", text)
+    text = "Your role does not allow this. An admin can change your role."
+    return _page(HTTPStatus.FORBIDDEN, "Not allowed", text)
 
 
 def forged(_request: HttpRequest, reason: str = "") -> HttpResponse:  # noqa: ARG001
-    """The form did not come from a page of ours, or its page was older than the login."""
-    text = "The form was no longer valid, so nothing was changed. Go back, reload the page and try again."
-    return _page(HTTPStatus.FORBIDDEN, "This page is too old", text)
+    """Return the page after a forged form, or one from before the login."""
+    text = "The form is no longer valid. Nothing was changed. Go back, reload the page and try again."
+    return _page(HTTPStatus.FORBIDDEN, "This page has expired", text)
 
 
 def not_found(_request: HttpRequest, exception: Exception | None = None) -> HttpResponse:  # noqa: ARG001
@@ -40,31 +40,29 @@ def not_found(_request: HttpRequest, exception: Exception | None = None) -> Http
 
 
 def broken(_request: HttpRequest) -> HttpResponse:
-    text = "An unexpected error occurred. Changes are saved completely or not at all; check before you try again. "
-    text += "The portal's log has the details."
+    text = "Changes are saved completely or not at all; check before you try again. The portal's log has the details."
     return _page(HTTPStatus.INTERNAL_SERVER_ERROR, "Something went wrong", text)
 
 
-def too_many_tries(_request: HttpRequest) -> HttpResponse:
+def too_many_failures(_request: HttpRequest) -> HttpResponse:
     seconds = int(settings.AXES_COOLOFF_TIME.total_seconds())
     text = (
-        f"There were {settings.AXES_FAILURE_LIMIT} failed logins with this name from here. "
+        f"{settings.AXES_FAILURE_LIMIT} logins with this username failed from your address. "
         f"Try again in {duration(seconds)}."
     )
     return _page(HTTPStatus.TOO_MANY_REQUESTS, "Too many failed logins", text, retry_after=seconds)
 
 
-def too_many_from_here(_request: HttpRequest, wait: float = 60.0) -> HttpResponse:
-    """Too many names were tried from one address."""
+def too_many_attempts(_request: HttpRequest, wait: float) -> HttpResponse:
     seconds = max(1, ceil(wait))
     text = (
-        "Too many logins were tried from your network, so this password was not checked. People who logged in from "
-        f"here in the last 30 days still can. Otherwise try again in {duration(seconds)}."
+        "Too many logins from your network. Your password was not checked. Users who logged in from here in the last "
+        f"30 days still can. Otherwise try again in {duration(seconds)}."
     )
     return _page(HTTPStatus.TOO_MANY_REQUESTS, "Too many logins", text, retry_after=seconds)
 
 
 def logins_busy(_request: HttpRequest) -> HttpResponse:
-    """More passwords wait to be checked than the portal checks beside its other work."""
-    text = "Many people are logging in at this moment, so your password was not checked. Try again in a few seconds."
+    """Return the page if too many passwords are waiting to be checked."""
+    text = "Many users are logging in now. Your password was not checked. Try again in a few seconds."
     return _page(HTTPStatus.SERVICE_UNAVAILABLE, "Too many logins at once", text, retry_after=3)

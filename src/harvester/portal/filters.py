@@ -1,6 +1,6 @@
-"""Filters of lists: a pill each, which opens to choices, to a text field or to two days."""
+"""Filters of lists: pills that open to choices, a text field or two days."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -12,9 +12,9 @@ from django.utils.safestring import SafeString
 from harvester.portal.listing import AFTER, BEFORE
 from harvester.portal.pills import Choice, Field, choice_pill, form_pill, text_field
 
-#: A changed filter begins at the first page.
+#: A changed filter starts at the first page.
 PAGE = [AFTER, BEFORE]
-#: Beyond it there is no next day to compare with.
+#: Python has no day after its last one.
 LAST_YEAR = 9999
 
 
@@ -41,16 +41,16 @@ class Pill(ListFilter):
         return list(self.parameters)
 
     def get(self, name: str) -> str:
-        """What was asked for, without NUL, which no text of the database can hold."""
+        """Return the value of a parameter without NUL, which the database cannot store."""
         return str(self.used_parameters.get(name) or "").replace("\x00", "").strip()
 
     @property
     def summary(self) -> str:
-        """What is chosen, for the pill itself."""
+        """Return the chosen values, shown on the pill."""
         return " ".join(filter(None, (self.get(name) for name in self.parameters)))
 
     def clear(self, changelist: Any) -> str:
-        """The address that drops this filter."""
+        """Return the address without this filter."""
         return str(changelist.get_query_string(remove=[*self.parameters, *PAGE]))
 
     def drawn(self, changelist: Any) -> SafeString:
@@ -64,8 +64,8 @@ class FormPill(Pill):
         raise NotImplementedError
 
     def drawn(self, changelist: Any) -> SafeString:
-        gone = [*self.parameters, *PAGE]
-        kept = {name: value for name, value in changelist.params.items() if name not in gone}
+        dropped = [*self.parameters, *PAGE]
+        kept = {name: value for name, value in changelist.params.items() if name not in dropped}
         return form_pill(str(self.title), self.summary, self.clear(changelist), kept, self.fields())
 
 
@@ -82,7 +82,7 @@ class ChoicePill(Pill):
         cls.parameters = (cls.field,)
 
     def values(self) -> Iterable[tuple[str, str]]:
-        """Value and words of each choice."""
+        """Return value and label of each choice."""
         raise NotImplementedError
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:  # noqa: ARG002
@@ -90,19 +90,18 @@ class ChoicePill(Pill):
         return queryset.filter(**{self.field: chosen}) if chosen else queryset
 
     def drawn(self, changelist: Any) -> SafeString:
-        return choice_pill(str(self.title), self.summary, self.clear(changelist), self._choices(changelist))
-
-    def _choices(self, changelist: Any) -> Iterator[Choice]:
         chosen, offered = self.get(self.field), list(self.values())
         if chosen and chosen not in dict(offered):
             offered.append((chosen, chosen))
-        for value, words in offered:
-            link = changelist.get_query_string({self.field: value}, remove=PAGE)
-            yield Choice(link, words, value == chosen)
+        choices = [
+            Choice(changelist.get_query_string({self.field: value}, remove=PAGE), label, value == chosen)
+            for value, label in offered
+        ]
+        return choice_pill(str(self.title), self.summary, self.clear(changelist), choices)
 
 
 class TextPill(FormPill):
-    """A text that a field must be equal to."""
+    """A text that a field must equal."""
 
     field: str
     hint = ""
@@ -119,7 +118,7 @@ class TextPill(FormPill):
 
 
 class DaysPill(FormPill):
-    """From one day to another, both included, in UTC."""
+    """From one day to another, inclusive, in UTC."""
 
     field: str
     parameters = ("from", "to")
@@ -131,7 +130,7 @@ class DaysPill(FormPill):
 
     def fields(self) -> Iterable[Field]:
         labels = {"from": "From (UTC)", "to": "To (UTC)"}
-        return [Field(words, {"type": "date", "name": name, "value": self.get(name)}) for name, words in labels.items()]
+        return [Field(label, {"type": "date", "name": name, "value": self.get(name)}) for name, label in labels.items()]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:  # noqa: ARG002
         first, last = _day(self.get("from")), _day(self.get("to"))
@@ -143,7 +142,7 @@ class DaysPill(FormPill):
 
 
 def _day(text: str) -> datetime | None:
-    """What is no day filters nothing."""
+    """Return a day, or nothing for any other text, which then does not filter."""
     try:
         day = datetime.strptime(text, "%Y-%m-%d").replace(tzinfo=UTC)
     except ValueError:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from django.http import HttpRequest, HttpResponse
 
-#: The portal uses none of these; naming them keeps an injected script from asking for them.
+#: The portal uses none of these, and an injected script must not either.
 PERMISSIONS = ", ".join(
     f"{feature}=()"
     for feature in ("accelerometer", "camera", "display-capture", "geolocation", "microphone", "payment", "usb")
@@ -13,7 +13,7 @@ STATIC = "/static/"
 
 
 def remaining_headers(get_response: Callable[[HttpRequest], HttpResponse]) -> Callable[[HttpRequest], HttpResponse]:
-    """Permissions-Policy everywhere; pages, which show who is logged in and what went wrong, are never stored."""
+    """Middleware that adds Permissions-Policy everywhere, and keeps pages out of caches."""
 
     def answer(request: HttpRequest) -> HttpResponse:
         response = get_response(request)

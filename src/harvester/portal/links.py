@@ -1,4 +1,4 @@
-"""Where the page of a thing is, by the name that the audit trail, alerts and other pages give it."""
+"""Addresses of pages by the kind of object, as the audit trail and alerts name it."""
 
 from functools import cache
 from html import escape
@@ -8,7 +8,7 @@ from uuid import UUID
 from django.urls import NoReverseMatch, reverse
 from django.utils.safestring import SafeString
 
-#: What a thing is called -> the name of its page's address.
+#: Kind of object -> the name of its page's address.
 PAGES = {
     "alert": "admin:ops_alert_change",
     "api_key": "admin:ops_apikey_change",
@@ -25,8 +25,12 @@ PAGES = {
 }
 
 
+#: An address works the same for all numbers and all UUIDs, so that one example shows the pattern.
+_SAMPLES: dict[type, Any] = {int: 918_273_645, UUID: UUID(int=918_273_645)}
+
+
 def address(kind: str, *ids: Any) -> str | None:
-    """The address of a thing's page; None where it has none. A key of several parts may be one text with slashes."""
+    """Return the address of an object's page, if it has one. A key of several parts may be one text with slashes."""
     kinds = tuple(type(value) for value in ids)
     if not _SAMPLES.keys() >= set(kinds):
         return _reversed(kind, [part for value in ids for part in str(value).split("/")])
@@ -34,13 +38,9 @@ def address(kind: str, *ids: Any) -> str | None:
     return pattern and pattern.format(*ids)
 
 
-#: Of a number and of an id every value has a page, so one address tells what all others look like.
-_SAMPLES: dict[type, Any] = {int: 918_273_645, UUID: UUID(int=918_273_645)}
-
-
 @cache
 def _pattern(kind: str, kinds: tuple[type, ...]) -> str | None:
-    """An address with braces for the ids: a page has dozens, and to reverse each was a quarter of its time."""
+    """Return an address with braces for the ids. Reversing dozens of addresses took a quarter of a page's time."""
     found = _reversed(kind, [_SAMPLES[of] for of in kinds])
     for of in kinds:
         found = found and found.replace(f"/{_SAMPLES[of]}/", "/{}/", 1)
@@ -55,8 +55,8 @@ def _reversed(kind: str, ids: list[Any]) -> str | None:
 
 
 def link(kind: str, *ids: Any, text: str) -> SafeString:
-    """The text as a link to the thing's page, or the bare text where it has none."""
-    where, words = address(kind, *ids), escape(str(text))
+    """Return the text as a link to the object's page, or the text alone if it has none."""
+    where, label = address(kind, *ids), escape(str(text))
     if where is None:
-        return SafeString(f'<span class="hv-object" title="{words}">{words}</span>')
-    return SafeString(f'<a class="hv-object" href="{escape(where)}" title="{words}">{words}</a>')
+        return SafeString(f'<span class="hv-object" title="{label}">{label}</span>')
+    return SafeString(f'<a class="hv-object" href="{escape(where)}" title="{label}">{label}</a>')

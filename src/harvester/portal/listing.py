@@ -1,4 +1,4 @@
-"""Lists that stay fast however long they are: paged by the last row's key, never counted, never skipped through."""
+"""Lists that stay fast at any length: paged by the last row's key, without counts and offsets."""
 
 from collections.abc import Sequence
 from functools import reduce
@@ -12,7 +12,7 @@ from django.http import HttpRequest
 from unfold.views import ChangeList
 
 AFTER, BEFORE = "after", "before"
-#: Between the values of a cursor; no timestamp or number has it, and a text with it may only be the first.
+#: Between the values of a cursor. No timestamp or number contains it; a text, which might, must come first.
 SEPARATOR = "~"
 
 
@@ -20,10 +20,10 @@ class KeysetChangeList(ChangeList):
     """One page of a list, and the cursors of its neighbours."""
 
     def get_filters_params(self, params: dict[str, Any] | None = None) -> dict[str, Any]:
-        """Only what the pills ask for.
+        """Return the filters of the pills only.
 
-        Django takes any column of the model, and so would tell the hash of a password letter by letter to whoever may
-        see the list.
+        Django accepts any column of the model, and so would reveal the hash of a password letter by letter to anyone
+        who may see the list.
         """
         asked = {name for pill in self.list_filter for name in pill.parameters}
         found = super().get_filters_params(params)
@@ -49,8 +49,10 @@ class KeysetChangeList(ChangeList):
         self.is_first_page = not (self.params.get(AFTER) or back)
 
     def _read(self, cursor: str | None, *, backwards: bool) -> tuple[list[Model], bool]:
-        """The page behind (or, backwards, before) the cursor, and whether there is more of it."""
-        keys = [_reverse(key) for key in self.keys] if backwards else list(self.keys)
+        """Return the page after (or, backwards, before) the cursor, and whether there is more."""
+        keys = list(self.keys)
+        if backwards:
+            keys = [key[1:] if key.startswith("-") else f"-{key}" for key in keys]
         rows: QuerySet[Model] = self.queryset.order_by(*keys)
         if cursor:
             rows = rows.filter(_beyond(keys, self._values(cursor)))
@@ -59,18 +61,17 @@ class KeysetChangeList(ChangeList):
         return (page[::-1] if backwards else page), len(found) > len(page)
 
     def _values(self, cursor: str) -> list[Any]:
-        # Only the first value can be a text that has the separator in it.
+        # Only the first value can be a text that contains the separator.
         parts = cursor.replace("\x00", "").rsplit(SEPARATOR, len(self.keys) - 1)
-        fields = [self._field(key.lstrip("-")) for key in self.keys]
+        annotated = self.queryset.query.annotations
+        fields = [
+            annotated[key].output_field if key in annotated else get_fields_from_path(self.model, key)[-1]
+            for key in (key.lstrip("-") for key in self.keys)
+        ]
         try:
             return [field.to_python(part) for field, part in zip(fields, parts, strict=True)]
         except (ValidationError, ValueError) as problem:
             raise IncorrectLookupParameters(problem) from problem
-
-    def _field(self, key: str) -> Any:
-        """A column of the model or of a related one, or one that the list reckons."""
-        reckoned = self.queryset.query.annotations.get(key)
-        return reckoned.output_field if reckoned is not None else get_fields_from_path(self.model, key)[-1]
 
     def _link(self, direction: str, row: Model) -> str:
         values = [reduce(getattr, key.lstrip("-").split("__"), row) for key in self.keys]
@@ -78,17 +79,13 @@ class KeysetChangeList(ChangeList):
         return self.get_query_string({direction: cursor}, remove=[AFTER, BEFORE])
 
 
-def _reverse(key: str) -> str:
-    return key[1:] if key.startswith("-") else f"-{key}"
-
-
 def _beyond(keys: Sequence[str], values: Sequence[Any]) -> Q:
-    """Rows that come after these values in the order of the keys."""
+    """Return the condition for rows after these values in the order of the keys."""
     reach = Q()
     for place, (key, value) in enumerate(zip(keys, values, strict=True)):
         same = {name.lstrip("-"): known for name, known in zip(keys[:place], values[:place], strict=True)}
         reach |= Q(**same, **{f"{key.lstrip('-')}__{_comparison(key)}": value})
-    # Implied by the rest, but only this form lets the database start inside an index.
+    # Implied by the rest, but without it the database does not start inside an index.
     return Q(**{f"{keys[0].lstrip('-')}__{_comparison(keys[0])}e": values[0]}) & reach
 
 

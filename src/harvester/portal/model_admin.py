@@ -1,12 +1,13 @@
-"""What every list and page of a model in the portal shares."""
+"""The base of every list and page of a model in the portal."""
 
 from collections.abc import Callable, Sequence
 from functools import update_wrapper
 from typing import Any
 
 from django.db.models import Model
-from django.http import HttpRequest, HttpResponseBase
-from django.urls import URLPattern, path
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path, reverse
 from django.views.decorators.http import require_safe
 from unfold.admin import ModelAdmin
 
@@ -16,23 +17,27 @@ from harvester.portal.requests import is_fragment, may
 
 
 class PortalAdmin(ModelAdmin):
-    """Read-only for everybody who is logged in. Writes are verbs behind pages of their own, never a model form.
+    """Read-only for every logged-in user. Writes are verbs behind their own pages, never a model form.
 
     Attributes:
-        mount: path under which the list lies.
+        mount: path of the list.
         title: heading of the list.
         page_keys: order of the list; must end in something unique.
-        empty: what an empty list says, unless a filter emptied it.
+        empty: text of an empty list without filters.
         live_seconds: how often the list's first page refreshes itself; 0 for never.
         numbers: columns of numbers, which are aligned to the right.
+        add_label: the button that leads to the page named add; none without it.
+        add_role: the role that sees this button.
     """
 
     mount: str
     title: str
     page_keys: Sequence[str]
-    empty: str = "There is nothing here yet."
+    empty: str
     live_seconds = 0
     numbers: Sequence[str] = ()
+    add_label = ""
+    add_role = Role.ADMIN
 
     actions = None
     list_per_page = 25
@@ -56,7 +61,7 @@ class PortalAdmin(ModelAdmin):
         return False
 
     def log_addition(self, *_: Any) -> None:
-        """The audit trail is the one history; Django's own is not written."""
+        """Do nothing: the audit trail is the only history."""
 
     log_change = log_deletions = log_addition
 
@@ -64,15 +69,18 @@ class PortalAdmin(ModelAdmin):
         return [self.url("", require_safe(self.changelist_view), "changelist"), *self.page_urls()]
 
     def page_urls(self) -> list[URLPattern]:
-        """The pages beside the list."""
+        """Return the pages in addition to the list."""
         return []
 
     def url(self, route: str, view: Callable[..., Any], name: str) -> URLPattern:
         def wrapper(*args: Any, **kwargs: Any) -> Any:
             return self.admin_site.admin_view(view)(*args, **kwargs)
 
-        opts = self.model._meta  # noqa: SLF001 - Django's documented name for it
-        return path(route, update_wrapper(wrapper, view), name=f"{opts.app_label}_{opts.model_name}_{name}")
+        return path(route, update_wrapper(wrapper, view), name=f"{self.opts.app_label}_{self.opts.model_name}_{name}")
+
+    def render(self, request: HttpRequest, template: str, context: dict[str, Any]) -> HttpResponse:
+        shell = {} if is_fragment(request) else self.admin_site.each_context(request)
+        return TemplateResponse(request, template, {**shell, **context})
 
     def get_page_keys(self, request: HttpRequest) -> Sequence[str]:  # noqa: ARG002
         return self.page_keys
@@ -81,8 +89,10 @@ class PortalAdmin(ModelAdmin):
         return KeysetChangeList
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponseBase:
-        extra = {"title": self.title, "empty": self.empty, **(extra_context or {})}
-        response = super().changelist_view(request, extra)
+        extra: dict[str, Any] = {"title": self.title, "empty": self.empty, "add_label": self.add_label}
+        if self.add_label and may(request, self.add_role):
+            extra["add_url"] = reverse(f"admin:{self.opts.app_label}_{self.opts.model_name}_add")
+        response = super().changelist_view(request, {**extra, **(extra_context or {})})
         if is_fragment(request) and hasattr(response, "template_name"):
             response.template_name = "portal/list_results.html"
         return response

@@ -1,4 +1,4 @@
-"""The menu, and the tabs that belong together."""
+"""The menu, and the tabs of jobs and feeds."""
 
 from functools import cache
 from typing import Any, Final
@@ -8,8 +8,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.safestring import SafeString
 
-#: Headings, and under each of them title, icon and address of an item. Only what operators need; everybody who is
-#: logged in may look at all of it.
+#: Headings, each with its items: title, icon and address. Every logged-in user may look at all of them.
 _MENU: Final = (
     (
         "",
@@ -38,14 +37,10 @@ _MENU: Final = (
 
 
 def menu(request: HttpRequest) -> SafeString:
-    """The menu, with the item of this page marked."""
-    names = [name for _, *items in _MENU for _, _, name in items]
-    return _drawn(next((name for name in names if _is_at(request.path, name)), ""))
-
-
-def _is_at(path: str, name: str) -> bool:
-    """An item is marked on its page and on those below it."""
-    return path == _link(name) if name == "index" else path.startswith(_link(name))
+    """Return the menu, with the item marked that this page is on or below."""
+    names = [name for _, *items in _MENU for _, _, name in items if name != "index"]
+    found = next((name for name in names if request.path.startswith(_link(name))), "")
+    return _menu_html(found or ("index" if request.path == _link("index") else ""))
 
 
 @cache
@@ -54,24 +49,19 @@ def _link(name: str) -> str:
 
 
 @cache
-def _drawn(active: str) -> SafeString:
-    """It stands on every page and is the same on all pages below one item."""
-    return SafeString("".join(_group(active, title, items) for title, *items in _MENU))
-
-
-def _group(active: str, title: str, items: list[tuple[str, str, str]]) -> str:
-    heading = f"<h2>{title}</h2>" if title else ""
-    return f"{heading}<ul>{''.join(_item(active, *item) for item in items)}</ul>"
-
-
-def _item(active: str, title: str, icon: str, name: str) -> str:
-    mark = ' class="hv-active" aria-current="page"' if name == active else ""
-    symbol = f'<span class="material-symbols-outlined" aria-hidden="true">{icon}</span>'
-    return f'<li><a href="{_link(name)}"{mark}>{symbol}{title}</a></li>'
+def _menu_html(active: str) -> SafeString:
+    parts = []
+    for title, *items in _MENU:
+        parts.append(f"<h2>{title}</h2><ul>" if title else "<ul>")
+        for label, icon, name in items:
+            mark = ' class="hv-active" aria-current="page"' if name == active else ""
+            symbol = f'<span class="material-symbols-outlined" aria-hidden="true">{icon}</span>'
+            parts.append(f'<li><a href="{_link(name)}"{mark}>{symbol}{label}</a></li>')
+        parts.append("</ul>")
+    return SafeString("".join(parts))
 
 
 def job_tabs(request: HttpRequest) -> list[dict[str, Any]]:
-    """The ways to look at jobs."""
     tabs = (
         ("All jobs", "admin:engine_job_changelist"),
         ("Recent", "admin:engine_job_recent"),
@@ -82,7 +72,6 @@ def job_tabs(request: HttpRequest) -> list[dict[str, Any]]:
 
 
 def feed_tabs(request: HttpRequest, feed_id: UUID) -> list[dict[str, Any]]:
-    """The ways to look at a feed."""
     tabs = (
         ("Configuration", "admin:feeds_feed_change"),
         ("Runs", "admin:feeds_feed_runs"),

@@ -1,4 +1,4 @@
-"""Pages of something that is no model: a list and pages of its rows that read functions fill."""
+"""Pages of objects that Django's admin cannot list, such as those whose key has several columns."""
 
 from collections.abc import Callable
 from functools import update_wrapper
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
 
 class Pages:
-    """Some pages under one address.
+    """Pages below one path.
 
     Attributes:
-        mount: path under which they lie.
-        name: beginning of the names of their addresses, such as catalog_offer.
+        mount: this path.
+        name: start of the names of their addresses, such as catalog_offer.
     """
 
     mount: str
@@ -30,12 +30,12 @@ class Pages:
         raise NotImplementedError
 
     def url(self, route: str, view: Callable[..., Any], name: str) -> URLPattern:
-        """An address behind the login."""
+        """Return an address behind the login."""
 
         def wrapper(*args: Any, **kwargs: Any) -> Any:
             return self.site.admin_view(view)(*args, **kwargs)
 
         return path(route, update_wrapper(wrapper, view), name=f"{self.name}_{name}")
 
-    def render(self, request: HttpRequest, template: str, context: dict[str, Any], status: int = 200) -> HttpResponse:
-        return TemplateResponse(request, template, {**self.site.each_context(request), **context}, status=status)
+    def render(self, request: HttpRequest, template: str, context: dict[str, Any]) -> HttpResponse:
+        return TemplateResponse(request, template, {**self.site.each_context(request), **context})

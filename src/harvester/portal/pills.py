@@ -1,6 +1,6 @@
-"""How a filter stands above a list: a pill that opens to choices or to a small form.
+"""The HTML of filters above a list: pills that open to choices or to a small form.
 
-Drawn here and not by templates: a list has half a dozen of them, and they took as long as all its rows.
+Not in templates, where half a dozen pills took as long as all the rows.
 """
 
 from collections.abc import Iterable, Mapping
@@ -16,18 +16,16 @@ _PLAIN = {"autocapitalize": "none", "spellcheck": "false"}
 
 
 class Choice(NamedTuple):
-    """One choice: where it leads, what it says, and whether it is the present one."""
-
     link: str
-    words: str
+    label: str
     is_chosen: bool
 
 
 class Field(NamedTuple):
-    """One field of a small form: its label, and the attributes of its input."""
+    """A field of a small form, with the attributes of its input."""
 
     label: str
-    about: Mapping[str, Any]
+    attrs: Mapping[str, Any]
 
 
 def text_field(label: str, name: str, value: str, hint: str = "") -> Field:
@@ -37,24 +35,26 @@ def text_field(label: str, name: str, value: str, hint: str = "") -> Field:
 def choice_pill(title: str, summary: str, clear: str, choices: Iterable[Choice]) -> SafeString:
     offered = [Choice(clear, "All", not summary), *choices]
     links = "".join(
-        f'<a href="{escape(choice.link)}"{_current(choice)}>{escape(str(choice.words))}</a>' for choice in offered
+        f"<a{attributes({'href': choice.link, 'aria-current': 'true' if choice.is_chosen else None})}>"
+        f"{escape(str(choice.label))}</a>"
+        for choice in offered
     )
     return _pill(title, summary, f'<div class="hv-menu">{links}</div>')
 
 
 def form_pill(title: str, summary: str, clear: str, kept: Mapping[str, str], fields: Iterable[Field]) -> SafeString:
-    """A form that keeps the other filters."""
+    """Return a pill with a form that keeps the other filters."""
     hidden = "".join(f"<input{attributes({'type': 'hidden', 'name': n, 'value': v})}>" for n, v in kept.items())
     inputs = "".join(
-        f"<label>{escape(field.label)}<input{attributes({'class': 'hv-input', **field.about})}></label>"
+        f"<label>{escape(field.label)}<input{attributes({'class': 'hv-input', **field.attrs})}></label>"
         for field in fields
     )
-    gone = f'<a class="hv-button" href="{escape(clear)}">Clear</a>' if summary else ""
+    clear_link = f'<a class="hv-button" href="{escape(clear)}">Clear</a>' if summary else ""
     return _pill(
         title,
         summary,
         f'<form class="hv-menu hv-pill-form" method="get">{hidden}{inputs}<div class="hv-buttons">'
-        f'<button type="submit" class="hv-button hv-primary">Apply</button>{gone}</div></form>',
+        f'<button type="submit" class="hv-button hv-primary">Apply</button>{clear_link}</div></form>',
     )
 
 
@@ -64,7 +64,3 @@ def _pill(title: str, summary: str, menu: str) -> SafeString:
         f'<details class="hv-popover hv-pill{" hv-on" if summary else ""}" data-popover name="filters">'
         f"<summary>{escape(title)}{shown}{_MORE}</summary>{menu}</details>"
     )
-
-
-def _current(choice: Choice) -> str:
-    return ' aria-current="true"' if choice.is_chosen else ""

@@ -1,4 +1,4 @@
-"""What machines ask: alive, ready, how much. No session, no login, no host name needed."""
+"""Health checks and metrics for machines, without session, login and host name."""
 
 import ipaddress
 from collections.abc import Callable
@@ -17,65 +17,58 @@ from harvester.ops.database import pending_migrations
 log = structlog.get_logger(__name__)
 
 View = Callable[[HttpRequest], HttpResponse]
-DATABASE_AWAY = (DatabaseError, InterfaceError)
-#: Which installation answers, for `harvester doctor`.
+DATABASE_ERRORS = (DatabaseError, InterfaceError)
+#: Response header that names the installation, for `harvester doctor`.
 INSTALLATION = "Harvester-Installation"
-NO_ANSWER = "The database does not answer."
-#: A request with one of these came through a proxy, so its peer says nothing about who asks.
+NO_DATABASE = "The database does not respond."
+#: A request with one of these came through a proxy, so that its peer is not the client.
 PROXY_HEADERS = ("HTTP_X_FORWARDED_FOR", "HTTP_FORWARDED", "HTTP_X_REAL_IP", "HTTP_X_FORWARDED_HOST")
 
 
 @require_safe
 def healthz(_request: HttpRequest) -> HttpResponse:
-    """The process is alive. It says nothing about the database: a restart would not bring that back."""
+    """Report that the process is alive. The database is not checked: a restart would not bring it back."""
     return JsonResponse({"status": "alive"}, headers={INSTALLATION: settings.CONFIG.installation})
 
 
 @require_safe
 def readyz(_request: HttpRequest) -> HttpResponse:
-    """The database answers and has this version's tables."""
-    reason = _why_not_ready()
-    if reason:
-        return JsonResponse({"status": "not ready", "reason": reason}, status=503)
-    return JsonResponse({"status": "ready"})
-
-
-def _why_not_ready() -> str:
+    """Report whether the database responds and has this version's tables."""
     try:
         with connection.cursor() as cursor:
             cursor.execute("SELECT 1")
         waiting = pending_migrations()
-    except DATABASE_AWAY as problem:
-        # The driver's text names hosts and users; the log may know them, a stranger may not.
+    except DATABASE_ERRORS as problem:
+        # The driver's text names hosts and users, which belong in the log and not in the response.
         log.warning("NOT_READY", error_type=type(problem).__name__, error=str(problem))
-        return NO_ANSWER
+        return JsonResponse({"status": "not ready", "reason": NO_DATABASE}, status=503)
     if waiting:
-        return f"Pending migrations: {len(waiting)}. Run `harvester migrate`."
-    return ""
+        reason = f"Pending migrations: {len(waiting)}. Run `harvester migrate`."
+        return JsonResponse({"status": "not ready", "reason": reason}, status=503)
+    return JsonResponse({"status": "ready"})
 
 
 @require_safe
 def metrics_page(request: HttpRequest) -> HttpResponse:
-    """Prometheus metrics, for whoever has the token or, without one, for this machine."""
+    """Return Prometheus metrics to anyone who has the token or, if none is set, to this machine."""
     token = settings.CONFIG.metrics_token
-    if token and not _has_token(request, token):
+    scheme, _, given = request.headers.get("Authorization", "").partition(" ")
+    if token and not (scheme.lower() == "bearer" and compare_digest(given.strip().encode(), token.encode())):
         return _refuse("This page needs the bearer token of HARVESTER_METRICS_TOKEN.", 401)
     if not token and not _is_local(request):
-        return _refuse("Only this machine may read metrics until HARVESTER_METRICS_TOKEN is set.", 403)
+        return _refuse("Only this machine can read metrics until HARVESTER_METRICS_TOKEN is set.", 403)
     try:
         return HttpResponse(metrics.exposition(), content_type=CONTENT_TYPE_LATEST)
-    except DATABASE_AWAY as problem:
+    except DATABASE_ERRORS as problem:
         log.warning("METRICS_UNAVAILABLE", error_type=type(problem).__name__, error=str(problem))
-        return _refuse(NO_ANSWER, 503)
-
-
-def _has_token(request: HttpRequest, token: str) -> bool:
-    scheme, _, given = request.headers.get("Authorization", "").partition(" ")
-    return scheme.lower() == "bearer" and compare_digest(given.strip().encode(), token.encode())
+        return _refuse(NO_DATABASE, 503)
 
 
 def _is_local(request: HttpRequest) -> bool:
-    """Straight from this machine, under a name of ours: a rebound DNS name must not let a web page read this."""
+    """Return whether a request comes directly from this machine, under an allowed host.
+
+    Without the check of the host, a web page could read metrics through a rebound DNS name.
+    """
     if any(request.META.get(header) for header in PROXY_HEADERS):
         return False
     request.get_host()
@@ -96,7 +89,7 @@ PROBES: dict[str, View] = {"/healthz": healthz, "/readyz": readyz, "/metrics": m
 
 
 def answer_probes(get_response: View) -> View:
-    """Answer before sessions and host names are looked at: probes come by address, and must leave nothing behind."""
+    """Middleware that answers probes before sessions and host names are checked: probes come by IP address."""
 
     def answer(request: HttpRequest) -> HttpResponse:
         probe = PROBES.get(request.path_info)

@@ -1,53 +1,53 @@
-"""What views ask of a request."""
+"""Checks and helpers for views."""
 
 from collections.abc import Callable
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict
+from django.views.decorators.http import require_http_methods
 
 from harvester.kernel.actor import Actor
 from harvester.kernel.errors import Conflict, InvalidInput, NotFound
 from harvester.ops.models import Role, User
 
+#: Decorates a view that shows a form and takes it.
+form_view = require_http_methods(["GET", "HEAD", "POST"])
+
 
 def without_nul(get_response: Callable[[HttpRequest], HttpResponse]) -> Callable[[HttpRequest], HttpResponse]:
-    """A middleware that takes NUL out of queries: no text of the database can hold it, nor be compared with it."""
+    """Middleware that removes NUL from queries: the database can neither store it in a text nor compare it."""
 
     def answer(request: HttpRequest) -> HttpResponse:
         if "%00" in request.META.get("QUERY_STRING", ""):
-            request.GET = QueryDict(_clean(request.GET).urlencode())
+            cleaned = QueryDict(mutable=True)
+            for name, values in request.GET.lists():
+                cleaned.setlist(name.replace("\x00", ""), [value.replace("\x00", "") for value in values])
+            request.GET = QueryDict(cleaned.urlencode())
         return get_response(request)
 
     return answer
 
 
-def _clean(query: QueryDict) -> QueryDict:
-    cleaned = QueryDict(mutable=True)
-    for name, values in query.lists():
-        cleaned.setlist(name.replace("\x00", ""), [value.replace("\x00", "") for value in values])
-    return cleaned
-
-
 def may(request: HttpRequest, role: Role) -> bool:
-    """Whether whoever asks has at least this role, now."""
+    """Return whether the user has at least this role now."""
     return isinstance(request.user, User) and request.user.may(role)
 
 
 def require(request: HttpRequest, role: Role) -> Actor:
-    """Who asks, as an actor; refused without the role."""
+    """Return the user as an actor, or refuse without the role."""
     if not isinstance(request.user, User) or not request.user.may(role):
         raise PermissionDenied
     return request.user.actor
 
 
 def is_fragment(request: HttpRequest) -> bool:
-    """Whether a page asks for a fresh piece of itself."""
+    """Return whether a page is refreshing a part of itself."""
     return request.headers.get("HX-Request") == "true"
 
 
 def attempt(request: HttpRequest, verb: Callable[[], str]) -> bool:
-    """Carry out a verb and show, on the next page, what it did or why it refused."""
+    """Run a verb, and show what it did or why it refused on the next page."""
     try:
         messages.success(request, verb())
     except NotFound as problem:

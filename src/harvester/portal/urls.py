@@ -1,12 +1,18 @@
 """The URL map."""
 
 from django.urls import path, register_converter
+from django.urls.converters import IntConverter
 
-from harvester.portal.converters import RowConverter
+
+class RowConverter(IntConverter):
+    """A number that fits into the database's bigint; anything longer is not found."""
+
+    regex = "[0-9]{1,18}"
+
 
 register_converter(RowConverter, "row")
 
-from harvester.portal import admin, errors  # noqa: E402, F401 - the lists' addresses use the converter
+from harvester.portal import admin, errors  # noqa: E402, F401 - the addresses of the lists use the converter
 from harvester.portal.probes import PROBES  # noqa: E402
 from harvester.portal.site import site  # noqa: E402
 

@@ -1,28 +1,91 @@
-"""Users: everybody may look, admins change. Each change is one verb of `ops.users`, and so one audit event."""
+"""Users, and the login and password of one's own. Every user may look at the list; admins change it."""
 
 from typing import Any
 from uuid import UUID
 
 from django import forms
 from django.contrib import messages
-from django.contrib.admin import display
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
-from django.shortcuts import redirect
+from django.contrib.admin import AdminSite, display
+from django.contrib.auth import update_session_auth_hash
+from django.contrib.auth.forms import AuthenticationForm
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_POST, require_safe
 
+from harvester.guards import limits
+from harvester.guards.limits import Pace
 from harvester.kernel.errors import Conflict, InvalidInput
 from harvester.ops import users
 from harvester.ops.models import AuditEvent, Role, User
 from harvester.portal.display import NOTHING, when
 from harvester.portal.forms import Choice, Email, Password, Text
 from harvester.portal.model_admin import PortalAdmin
-from harvester.portal.requests import attempt, may, require
+from harvester.portal.requests import attempt, form_view, may, require
 
+#: Audit events on the page of a user.
 LATEST = 10
+#: Attempts at one's own password, as many as the login allows: an open session must not reveal it.
+PASSWORD_ATTEMPTS = Pace(count=5, seconds=15 * 60, burst=5)
+
+
+class LoginForm(AuthenticationForm):
+    error_messages = {
+        "invalid_login": "Wrong username or password.",
+        "inactive": "Wrong username or password.",
+    }
+
+    def __init__(self, request: HttpRequest | None = None, *args: Any, **kwargs: Any) -> None:
+        super().__init__(request, *args, **kwargs)
+        self.fields["username"].widget = Text(attrs={"autofocus": True, "autocomplete": "username"})
+        self.fields["password"].widget = Password("current-password")
+
+
+class OwnPasswordForm(forms.Form):
+    """The current password proves that the session still belongs to the same person."""
+
+    old = forms.CharField(label="Current password", strip=False, widget=Password("current-password"))
+    new = forms.CharField(label="New password", strip=False, widget=Password("new-password"))
+    again = forms.CharField(label="Confirm new password", strip=False, widget=Password("new-password"))
+
+    def __init__(self, user: User, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.user = user
+
+    def clean_old(self) -> str:
+        old: str = self.cleaned_data["old"]
+        if not limits.take(f"own-password:{self.user.pk}", PASSWORD_ATTEMPTS).granted:
+            raise forms.ValidationError("Too many attempts. The password is unchanged. Try again in a few minutes.")
+        if not self.user.check_password(old):
+            raise forms.ValidationError("This is not your current password.")
+        return old
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or {}
+        if cleaned.get("new") != cleaned.get("again"):
+            self.add_error("again", "The two new passwords differ.")
+        return cleaned
+
+
+def change_password(site: AdminSite, request: HttpRequest, extra: dict[str, Any]) -> HttpResponse:
+    """Change the user's own password: their other sessions end, this one continues."""
+    actor = require(request, Role.VIEWER)
+    assert isinstance(request.user, User)  # noqa: S101 - checked by `require`
+    form = OwnPasswordForm(request.user, request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        try:
+            user = users.set_password(actor, request.user.username, form.cleaned_data["new"])
+        except InvalidInput as problem:
+            form.add_error("new", str(problem))
+        else:
+            update_session_auth_hash(request, user)
+            messages.success(request, "Your password was changed, and your other sessions were ended.")
+            return redirect("admin:index")
+    context = {**site.each_context(request), "title": "Change password", "form": form, "submit": "Change password"}
+    return TemplateResponse(request, "portal/form.html", {**context, **extra})
 
 
 class NewUserForm(forms.Form):
@@ -44,18 +107,16 @@ class UserAdmin(PortalAdmin):
     mount = "users"
     title = "Users"
     page_keys = ("username",)
+    empty = "No users yet."
+    add_label = "Add user"
     list_display = ("person", "role_name", "active", "address", "last_seen", "joined")
     list_display_links = None
     search_fields = ("username__icontains", "email__icontains")
     search_help_text = "Search by name or email"
 
-    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponseBase:
-        add = reverse("admin:ops_user_add") if may(request, Role.ADMIN) else None
-        return super().changelist_view(request, {"add_url": add, "add_words": "Add user", **(extra_context or {})})
-
     def page_urls(self) -> list[URLPattern]:
         return [
-            self.url("add/", require_http_methods(["GET", "HEAD", "POST"])(self.add), "add"),
+            self.url("add/", form_view(self.add), "add"),
             self.url("<uuid:user_id>/", require_safe(self.show), "change"),
             self.url("<uuid:user_id>/role/", require_POST(self.set_role), "role"),
             self.url("<uuid:user_id>/active/", require_POST(self.set_active), "active"),
@@ -74,16 +135,16 @@ class UserAdmin(PortalAdmin):
             except (Conflict, InvalidInput) as problem:
                 form.add_error(getattr(problem, "field", None), str(problem))
             else:
-                messages.success(request, f"{user.username} may log in now.")
+                messages.success(request, f"{user.username} was added and can log in now.")
                 return redirect("admin:ops_user_change", user.pk)
-        context = {**self.admin_site.each_context(request), "title": "Add user", "form": form, "submit": "Add user"}
-        return TemplateResponse(request, "portal/form.html", {**context, "back": reverse("admin:ops_user_changelist")})
+        back = reverse("admin:ops_user_changelist")
+        context = {"title": "Add user", "form": form, "submit": "Add user", "back": back}
+        return self.render(request, "portal/form.html", context)
 
     def show(self, request: HttpRequest, user_id: UUID) -> HttpResponse:
-        person = _person(user_id)
+        person = get_object_or_404(User, pk=user_id)
         events = AuditEvent.objects.filter(actor_id=str(person.pk)).order_by("-at", "-id")[:LATEST]
         context = {
-            **self.admin_site.each_context(request),
             "title": person.username,
             "person": person,
             "may_change": may(request, Role.ADMIN),
@@ -91,41 +152,44 @@ class UserAdmin(PortalAdmin):
             "password_form": PasswordForm(),
             "events": events,
         }
-        return TemplateResponse(request, "portal/user.html", context)
+        return self.render(request, "portal/user.html", context)
 
     def set_role(self, request: HttpRequest, user_id: UUID) -> HttpResponse:
-        actor, person = require(request, Role.ADMIN), _person(user_id)
+        actor, person = require(request, Role.ADMIN), get_object_or_404(User, pk=user_id)
         form = RoleForm(request.POST)
 
         def verb() -> str:
             if not form.is_valid():
-                raise InvalidInput("There is no such role; nothing was changed.")
+                raise InvalidInput("There is no such role. Nothing was changed.")
             role = Role(form.cleaned_data["role"])
+            words = f"a {role}" if role == Role.VIEWER else f"an {role}"
             if role == person.role:
-                return f"{person.username} is {_article(role)} already."
+                return f"{person.username} is {words} already."
             users.set_role(actor, person.username, role)
-            return f"{person.username} is {_article(role)} from the next request on."
+            return f"{person.username} is {words} from the next request on."
 
         attempt(request, verb)
         return redirect("admin:ops_user_change", person.pk)
 
     def set_active(self, request: HttpRequest, user_id: UUID) -> HttpResponse:
-        actor, person = require(request, Role.ADMIN), _person(user_id)
+        actor, person = require(request, Role.ADMIN), get_object_or_404(User, pk=user_id)
         active = request.POST.get("active") == "true"
 
         def verb() -> str:
             users.set_active(actor, person.username, active=active)
-            return f"{person.username} may log in again." if active else f"{person.username} is kept out from now on."
+            if active:
+                return f"{person.username} can log in again."
+            return f"{person.username} can no longer log in. Their sessions end at the next request."
 
         attempt(request, verb)
         return redirect("admin:ops_user_change", person.pk)
 
     def set_password(self, request: HttpRequest, user_id: UUID) -> HttpResponse:
-        actor, person = require(request, Role.ADMIN), _person(user_id)
+        actor, person = require(request, Role.ADMIN), get_object_or_404(User, pk=user_id)
 
         def verb() -> str:
             users.set_password(actor, person.username, request.POST.get("password", ""))
-            return f"{person.username} has a new password; all their sessions have ended."
+            return f"{person.username} has a new password, and all their sessions were ended."
 
         attempt(request, verb)
         return redirect("admin:ops_user_change", person.pk)
@@ -155,14 +219,3 @@ class UserAdmin(PortalAdmin):
     @display(description="Since")
     def joined(self, user: User) -> SafeString:
         return when(user.date_joined)
-
-
-def _person(user_id: UUID) -> User:
-    found = User.objects.filter(pk=user_id).first()
-    if found is None:
-        raise Http404
-    return found
-
-
-def _article(role: Role) -> str:
-    return f"a {role}" if role == Role.VIEWER else f"an {role}"

@@ -1,1 +1,1 @@
-"""The catalog in the portal: offers and why they are visible, retailers, sources, corrections, the review queue."""
+"""Pages of the catalog: offers, retailers, sources, corrections and the review queue."""

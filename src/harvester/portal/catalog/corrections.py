@@ -1,4 +1,4 @@
-"""Corrections: which there are, a new one after a look at what it would do, and the end of one."""
+"""Corrections: the list, a new one after a preview, and revoking one."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -8,28 +8,26 @@ from django.contrib import messages
 from django.contrib.admin import display
 from django.db.models import CharField, OuterRef, QuerySet, Subquery, TextField
 from django.db.models.functions import Cast, Coalesce
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
-from django.shortcuts import redirect
-from django.template.response import TemplateResponse
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
 from django.urls import URLPattern, reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_POST, require_safe
 
 from harvester.catalog import corrections, retailers, sources
-from harvester.catalog.correction_previews import Preview, preview
+from harvester.catalog.correction_previews import preview
 from harvester.catalog.models import PriceCorrection
 from harvester.catalog.offer_browser import Line, lines
 from harvester.catalog.states import CorrectionAction, CorrectionScope
-from harvester.kernel.actor import Actor
 from harvester.kernel.errors import Conflict, InvalidInput, NotFound
 from harvester.ops.models import Role, User
-from harvester.portal.catalog.forms import CorrectionForm, attempted
+from harvester.portal.catalog.forms import CorrectionForm, attempt_in_form
 from harvester.portal.catalog.labels import about, effect
 from harvester.portal.display import badge, verb, when
 from harvester.portal.filters import ChoicePill
 from harvester.portal.model_admin import PortalAdmin
-from harvester.portal.requests import attempt, may, require
+from harvester.portal.requests import attempt, form_view, may, require
 
 #: Digits of a product number that fit into its column.
 LONGEST_NUMBER = 18
@@ -59,8 +57,9 @@ class CorrectionAdmin(PortalAdmin):
     mount = "corrections"
     title = "Corrections"
     page_keys = ("-created_at", "-id")
-    empty = "No price was corrected yet. An operator corrects prices on the page of an offer, or here."
-    list_display = ("what", "concerned", "why", "in_force", "who", "made")
+    empty = "No corrections yet. Operators correct prices here or on the page of an offer."
+    add_label, add_role = "Correct prices", Role.OPERATOR
+    list_display = ("effect", "about", "reason_text", "state", "creator", "created")
     list_display_links = None
     list_filter = (ForcePill, ScopePill)
     search_fields = ("reason__icontains",)
@@ -70,99 +69,86 @@ class CorrectionAdmin(PortalAdmin):
         rows = super().get_queryset(request).select_related("source", "retailer")
         return rows.annotate(maker=_username("created_by"), revoker=_username("revoked_by"))
 
-    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponseBase:
-        add = reverse("admin:catalog_pricecorrection_add") if may(request, Role.OPERATOR) else None
-        return super().changelist_view(
-            request, {"add_url": add, "add_words": "Correct prices", **(extra_context or {})}
-        )
-
     def page_urls(self) -> list[URLPattern]:
         return [
-            self.url("add/", require_http_methods(["GET", "HEAD", "POST"])(self.add), "add"),
+            self.url("add/", form_view(self.add), "add"),
             self.url("<uuid:correction_id>/", require_safe(self.show), "change"),
             self.url("<uuid:correction_id>/revoke/", require_POST(self.revoke), "revoke"),
         ]
 
     def show(self, request: HttpRequest, correction_id: UUID) -> HttpResponse:
-        correction = self.get_queryset(request).filter(pk=correction_id).first()
-        if correction is None:
-            raise Http404
+        correction = get_object_or_404(self.get_queryset(request), pk=correction_id)
         context = {
             "title": "Correction",
             "correction": correction,
-            "concerned": about(correction),
+            "about": about(correction),
             "effect": effect(correction),
             "operator": may(request, Role.OPERATOR),
         }
-        return self._render(request, "portal/catalog/correction.html", context)
+        return self.render(request, "portal/catalog/correction.html", context)
 
     def add(self, request: HttpRequest) -> HttpResponse:
-        """First a look at what it would do; what was looked at is then confirmed, unless prices changed meanwhile."""
+        """Show a preview, and create the correction when the preview is confirmed and still true."""
         actor = require(request, Role.OPERATOR)
         target = _target(request.POST or request.GET)
         known = {"source": target.source, "set_currency": target.currency} if target else {}
         form = CorrectionForm(request.POST or None, initial={**request.GET.dict(), **known})
-        told = None
+        shown = None
         if request.method == "POST" and form.is_valid():
             seen = request.POST.get("seen")
             if "confirm" in request.POST and seen:
-                made = attempted(form, lambda: _create(actor, form, seen))
-                if made is not None:
-                    messages.success(request, "The correction is in force, and the offers show it.")
-                    return redirect("admin:catalog_pricecorrection_change", made.pk)
-                told = attempted(form, lambda: _preview(form))
-            else:
-                told = attempted(form, lambda: _preview(form))
-        context = {"title": "Correct prices", "form": form, "preview": told, "target": target}
-        return self._render(request, "portal/catalog/correct.html", context)
+                created = attempt_in_form(form, lambda: corrections.create(actor, expected=seen, **_settings(form)))
+                if created is not None:
+                    messages.success(request, "The correction is in force.")
+                    return redirect("admin:catalog_pricecorrection_change", created.pk)
+            shown = attempt_in_form(form, lambda: preview(**_settings(form)))
+        context = {"title": "Correct prices", "form": form, "preview": shown, "target": target}
+        return self.render(request, "portal/catalog/correct.html", context)
 
     def revoke(self, request: HttpRequest, correction_id: UUID) -> HttpResponse:
         actor = require(request, Role.OPERATOR)
 
         def act() -> str:
             corrections.revoke(actor, correction_id)
-            return "The correction is revoked; the prices are read as they were observed."
+            return "The correction is revoked. Prices are shown as observed, unless another correction applies."
 
         attempt(request, act)
         return redirect("admin:catalog_pricecorrection_change", correction_id)
 
-    def _render(self, request: HttpRequest, template: str, context: dict[str, Any]) -> HttpResponse:
-        return TemplateResponse(request, template, {**self.admin_site.each_context(request), **context})
-
-    @display(description="What")
-    def what(self, correction: PriceCorrection) -> SafeString:
+    @display(description="Effect")
+    def effect(self, correction: PriceCorrection) -> SafeString:
         where = reverse("admin:catalog_pricecorrection_change", args=[correction.pk])
         return format_html('<a class="hv-job" href="{}"><span class="hv-kind">{}</span></a>', where, effect(correction))
 
-    @display(description="About")
-    def concerned(self, correction: PriceCorrection) -> SafeString:
+    @display(description="Prices")
+    def about(self, correction: PriceCorrection) -> SafeString:
         return about(correction)
 
-    @display(description="Why")
-    def why(self, correction: PriceCorrection) -> SafeString:
+    @display(description="Reason")
+    def reason_text(self, correction: PriceCorrection) -> SafeString:
         return format_html('<span class="hv-cut" title="{0}">{0}</span>', correction.reason)
 
     @display(description="State")
-    def in_force(self, correction: PriceCorrection) -> SafeString:
+    def state(self, correction: PriceCorrection) -> SafeString:
         return badge("revoked" if correction.revoked_at else "in_force")
 
-    @display(description="By")
-    def who(self, correction: Any) -> str:
+    @display(description="Created by")
+    def creator(self, correction: Any) -> str:
         return str(correction.maker)
 
-    @display(description="Made")
-    def made(self, correction: PriceCorrection) -> SafeString:
+    @display(description="Created")
+    def created(self, correction: PriceCorrection) -> SafeString:
         return when(correction.created_at)
 
 
 def _username(field: str) -> Coalesce:
-    """Corrections keep the id of who made them; those who used the command line have no login."""
+    """Return the username for a stored id, or the stored text: the command line stores a name instead of an id."""
     people = User.objects.annotate(key=Cast("pk", TextField())).filter(key=OuterRef(field))
     return Coalesce(Subquery(people.values("username")[:1], output_field=CharField()), field, output_field=TextField())
 
 
-def _given(form: CorrectionForm) -> dict[str, Any]:
-    """The form as the verb wants it: only what names the scope, and a multiplier only to multiply."""
+def _settings(form: CorrectionForm) -> dict[str, Any]:
+    """Return the verb's arguments: of the scope and the action only the fields that they use."""
     typed = form.cleaned_data
     named: dict[str, Any] = {
         "retailer_id": typed["retailer"] and retailers.find(typed["retailer"]).pk,
@@ -183,7 +169,7 @@ def _given(form: CorrectionForm) -> dict[str, Any]:
 
 
 def _target(given: Mapping[str, str]) -> Line | None:
-    """The product that the form is about, if it names one that exists."""
+    """Return the product that the form names, if it exists."""
     source, product = given.get("source", ""), given.get("product", "")
     if not source or not (product.isascii() and product.isdigit() and len(product) <= LONGEST_NUMBER):
         return None
@@ -192,11 +178,3 @@ def _target(given: Mapping[str, str]) -> Line | None:
     except (Conflict, InvalidInput, NotFound):
         return None
     return found[0] if found else None
-
-
-def _preview(form: CorrectionForm) -> Preview:
-    return preview(**_given(form))
-
-
-def _create(actor: Actor, form: CorrectionForm, seen: str) -> PriceCorrection:
-    return corrections.create(actor, expected=seen, **_given(form))

@@ -1,4 +1,4 @@
-"""Prices, states and links of the catalog as people read them."""
+"""Prices, states and links of the catalog as text and HTML for people."""
 
 from decimal import Decimal
 from typing import Any
@@ -13,8 +13,8 @@ from harvester.kernel.urls import is_web_url
 from harvester.portal.display import NOTHING
 from harvester.portal.links import link
 
-#: Characters of a title that a table shows; the rest is on hover and on the page of the offer.
-TITLE = 90
+#: Characters of a title in a table; the offer's page has the rest.
+LONGEST_TITLE = 90
 
 
 def money(amount: Decimal | None, currency: str | None) -> str | SafeString:
@@ -25,12 +25,12 @@ def money(amount: Decimal | None, currency: str | None) -> str | SafeString:
 
 
 def offer_link(line: Line) -> SafeString:
-    title = line.title if len(line.title) <= TITLE else f"{line.title[:TITLE]}…"
+    title = line.title if len(line.title) <= LONGEST_TITLE else f"{line.title[:LONGEST_TITLE]}…"
     return link("offer", line.source_id, line.product_id, text=title)
 
 
 def outside(address: str | None) -> SafeString:
-    """A link that leaves the portal, and tells the other side nothing of where it came from."""
+    """Return a link to another site, without a referrer."""
     if not address:
         return NOTHING
     if not is_web_url(address):
@@ -39,7 +39,7 @@ def outside(address: str | None) -> SafeString:
 
 
 def about(correction: PriceCorrection) -> SafeString:
-    """Which prices a correction is about. Its source and retailer are loaded."""
+    """Return a link to the prices that a correction applies to. Its source and retailer must be loaded."""
     if correction.scope == CorrectionScope.RETAILER:
         return link("retailer", correction.retailer_id, text=f"All of {correction.retailer}")
     if correction.scope == CorrectionScope.PRODUCT:
@@ -52,16 +52,16 @@ def about(correction: PriceCorrection) -> SafeString:
 
 def effect(correction: PriceCorrection) -> str:
     if correction.action == CorrectionAction.IGNORE:
-        return "Prices are ignored"
+        return "Prices ignored"
     if correction.action == CorrectionAction.SET and correction.set_amount is not None:
         return f"Price set to {correction.set_amount.normalize():f} {correction.set_currency}"
     return f"Prices × {(correction.multiplier or Decimal(1)).normalize():f}"  # noqa: RUF001 - the sign of multiplication
 
 
 def exposure(source: Any) -> SafeString:
-    """Whether consumers see a source that was read with `with_shown`."""
+    """Return whether consumers see a source that was read with `with_shown`."""
     if source.is_display_primary:
-        tone, words = "succeeded", "Primary"
+        tone, label = "succeeded", "Primary"
     else:
-        tone, words = ("succeeded", "Shown") if source.is_shown else ("cancelled", "Not shown")
-    return format_html('<span class="hv-badge hv-{}">{}</span>', tone, words)
+        tone, label = ("succeeded", "Shown") if source.is_shown else ("cancelled", "Not shown")
+    return format_html('<span class="hv-badge hv-{}">{}</span>', tone, label)

@@ -1,27 +1,48 @@
-"""Offers: the list of all of them with why consumers see them or not, and the page of one."""
+"""Offers: the list of all of them with the reason why consumers see them or not, and the page of one."""
 
+from collections.abc import Iterable, Mapping
 from datetime import datetime
+from decimal import Decimal, InvalidOperation
+from html import escape
 from typing import Any
+from urllib.parse import urlencode
 from uuid import UUID
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import URLPattern
 from django.utils import timezone
+from django.utils.safestring import SafeString
 from django.views.decorators.http import require_safe
 
-from harvester.catalog import history, offer_browser, product_details
+from harvester.catalog import history, offer_browser, product_details, retailers, sources
 from harvester.catalog.history import PricePoint
-from harvester.kernel.errors import NotFound
+from harvester.catalog.offer_browser import Browse, Line, Listing
+from harvester.catalog.search_query import Sort
+from harvester.catalog.states import Shown
+from harvester.catalog.visibility_reasons import Standing
+from harvester.kernel.errors import InvalidInput, NotFound
 from harvester.ops.models import Role
-from harvester.portal.catalog import offer_filters
-from harvester.portal.catalog.labels import outside
-from harvester.portal.catalog.offer_rows import rows
+from harvester.portal.catalog.labels import money, offer_link, outside
+from harvester.portal.display import badge, verb, when
+from harvester.portal.links import link
 from harvester.portal.pages import Pages
+from harvester.portal.pills import Choice, Field, choice_pill, form_pill, text_field
 from harvester.portal.requests import may
 
+PAGE_SIZE = 25
 #: Prices that the chart draws and the table lists.
 MOST_DRAWN = 500
 MOST_LISTED = 50
+STATES = [(state.value, verb(state.value)) for state in Shown]
+STOCK = [("yes", "In stock"), ("no", "Out of stock")]
+SORTS = [("newest", "Newest"), ("price", "Cheapest"), ("-price", "Most expensive"), ("relevance", "Best match")]
+FIELDS = ("q", "retailer", "source", "brand", "category", "state", "stock", "currency", "min", "max", "sort")
+_NONE = '<span class="hv-none">–</span>'  # noqa: RUF001 - an en dash is meant
+_STOCK_CELLS = {
+    None: _NONE,
+    True: '<span class="hv-why">In stock</span>',
+    False: '<span class="hv-note">Out</span>',
+}
 
 
 class OfferPages(Pages):
@@ -35,19 +56,23 @@ class OfferPages(Pages):
         ]
 
     def list(self, request: HttpRequest) -> HttpResponse:
-        chosen = offer_filters.given(request.GET)
-        listing, problem = offer_filters.found(lambda: offer_browser.browse(offer_filters.query(chosen, request.GET)))
+        chosen = {name: value for name in FIELDS if (value := request.GET.get(name, "").strip())}
+        listing, problem = None, ""
+        try:
+            listing = offer_browser.browse(_query(chosen, request.GET))
+        except (InvalidInput, NotFound) as refused:
+            problem = str(refused)
         context = {
             "title": "Offers",
             "chosen": chosen,
             "kept": {name: value for name, value in chosen.items() if name != "q"},
-            "pills": offer_filters.pills(chosen),
+            "pills": _pills(chosen),
             "listing": listing,
-            "rows": rows(listing.lines) if listing else "",
+            "rows": _rows(listing.lines) if listing else "",
             "problem": problem,
             "is_first": not (request.GET.get("after") or request.GET.get("before")),
-            "first": offer_filters.address(chosen),
-            **_neighbours(chosen, listing),
+            "first": _address(chosen),
+            **(_pager(chosen, listing) if listing else {}),
         }
         return self.render(request, "portal/catalog/offers.html", context)
 
@@ -67,7 +92,7 @@ class OfferPages(Pages):
             "prices": prices[:MOST_LISTED],
             "hidden": history.hidden_prices(source_id, product_id, most=MOST_LISTED),
             "is_cut": len(prices) > MOST_LISTED,
-            "chart": _chart(prices, goes_on=line.amount is not None),
+            "chart": _chart(prices, is_current=line.amount is not None) if prices else None,
             "sightings": product_details.sightings(product),
             "siblings": product_details.siblings(product),
             "corrections": product_details.corrections_of(source_id, product_id),
@@ -78,26 +103,134 @@ class OfferPages(Pages):
         return self.render(request, "portal/catalog/offer.html", context)
 
 
-def _neighbours(chosen: dict[str, str], listing: offer_browser.Listing | None) -> dict[str, str]:
-    if listing is None:
-        return {}
+def _query(chosen: Mapping[str, str], parameters: Mapping[str, str]) -> Browse:
+    """Return the query for the chosen filters.
+
+    Raises:
+        InvalidInput, NotFound: a value is invalid; the message names it.
+    """
+    sort = chosen.get("sort", "")
+    if sort and sort not in dict(SORTS):
+        raise InvalidInput(f"sort: allowed are {', '.join(dict(SORTS))}.")
+    return Browse(
+        text=chosen.get("q", ""),
+        retailer_id=retailers.find(chosen["retailer"]).pk if "retailer" in chosen else None,
+        source_id=sources.find(chosen["source"]).pk if "source" in chosen else None,
+        brand=chosen.get("brand", ""),
+        category=chosen.get("category", ""),
+        in_stock={"yes": True, "no": False}.get(chosen.get("stock", "")),
+        currency=chosen.get("currency", "").upper(),
+        min_amount=_amount("min", chosen),
+        max_amount=_amount("max", chosen),
+        sort=Sort(sort) if sort else None,
+        state=chosen.get("state", ""),
+        behind=parameters.get("after", ""),
+        ahead=parameters.get("before", ""),
+        page_size=PAGE_SIZE,
+    )
+
+
+def _amount(field: str, chosen: Mapping[str, str]) -> Decimal | None:
+    if field not in chosen:
+        return None
+    try:
+        return Decimal(chosen[field])
+    except InvalidOperation:
+        raise InvalidInput(f"{field}: {chosen[field][:40]!r} is not an amount. Write it like 19.99.") from None
+
+
+def _pills(chosen: Mapping[str, str]) -> list[SafeString]:
+    def choice(title: str, field: str, labels: Iterable[tuple[str, str]]) -> SafeString:
+        known, now = dict(labels), chosen.get(field, "")
+        choices = [Choice(_address({**chosen, field: value}), text, value == now) for value, text in known.items()]
+        return choice_pill(title, known.get(now, now), _address(_without(chosen, field)), choices)
+
+    def text(title: str, field: str, hint: str) -> SafeString:
+        kept, now = _without(chosen, field), chosen.get(field, "")
+        return form_pill(title, now, _address(kept), kept, [text_field(title, field, now, hint)])
+
+    return [
+        choice("State", "state", STATES),
+        text("Retailer", "retailer", "domain, name or ID"),
+        text("Source", "source", "name or ID"),
+        text("Brand", "brand", "as spelled by the source"),
+        text("Category", "category", "as spelled by the source"),
+        choice("Stock", "stock", STOCK),
+        _price_pill(chosen),
+        choice("Sort", "sort", SORTS),
+    ]
+
+
+def _price_pill(chosen: Mapping[str, str]) -> SafeString:
+    names = ("currency", "min", "max")
+    kept, (currency, low, high) = _without(chosen, *names), (chosen.get(name, "") for name in names)
+    spread = f"{low or '0'} to {high or '…'}" if low or high else ""
+    summary = " ".join(filter(None, (currency.upper(), spread)))
+    fields = [
+        Field("Currency", {"name": "currency", "value": currency, "placeholder": "USD", "spellcheck": "false"}),
+        Field("From", {"name": "min", "inputmode": "decimal", "value": low, "placeholder": "0.00"}),
+        Field("To", {"name": "max", "inputmode": "decimal", "value": high, "placeholder": "any"}),
+    ]
+    return form_pill("Price", summary, _address(kept), kept, fields)
+
+
+def _without(chosen: Mapping[str, str], *fields: str) -> dict[str, str]:
+    return {name: value for name, value in chosen.items() if name not in fields}
+
+
+def _address(chosen: Mapping[str, str], **more: str) -> str:
+    return "?" + urlencode({name: value for name, value in {**chosen, **more}.items() if value})
+
+
+def _pager(chosen: Mapping[str, str], listing: Listing) -> dict[str, str]:
     return {
-        "next": offer_filters.address(chosen, after=listing.next) if listing.next else "",
-        "previous": offer_filters.address(chosen, before=listing.previous) if listing.previous else "",
+        "next": _address(chosen, after=listing.next) if listing.next else "",
+        "previous": _address(chosen, before=listing.previous) if listing.previous else "",
     }
 
 
-def _chart(prices: list[PricePoint], *, goes_on: bool) -> dict[str, Any] | None:
-    """What the page's script draws: a step for each price, a line for each currency, up to now while it is offered."""
-    if not prices:
-        return None
+def _rows(lines: Iterable[Line]) -> SafeString:
+    """Return the rows of the list. A template with a loop over the cells takes three times as long."""
+    rows = []
+    for line in lines:
+        name = escape(line.brand or "")
+        brand = f'<span class="hv-short" title="{name}">{name}</span>' if name else _NONE
+        states = " ".join(badge(why.state) for why in line.standing.whys)
+        rows.append(
+            f'<tr><td data-label="Offer"><span class="hv-title">{offer_link(line)}</span></td>'
+            f'<td data-label="Brand">{brand}</td>'
+            f'<td data-label="Source">{link("source", line.source_id, text=line.source)}</td>'
+            f'<td data-label="Price" class="hv-right">{money(line.amount, line.currency)}</td>'
+            f'<td data-label="Stock">{_STOCK_CELLS[line.in_stock]}</td>'
+            f'<td data-label="Priced">{when(line.observed_at)}</td>'
+            f'<td data-label="State"><span class="hv-why" title="{escape(line.standing.words)}">'
+            f"{states} {_since_or_expires(line.standing)}</span></td></tr>\n"
+        )
+    return SafeString("".join(rows))
+
+
+def _since_or_expires(standing: Standing) -> str:
+    since = standing.whys[0].since
+    if since:
+        return f"<small>since {when(since)}</small>"
+    if standing.is_visible and standing.is_missing and standing.expires_at:
+        return f"<small>expires {when(standing.expires_at)}</small>"
+    return ""
+
+
+def _chart(prices: list[PricePoint], *, is_current: bool) -> dict[str, Any]:
+    """Return the data of price-chart.js: a line for each currency, up to now if the offer has a price now."""
+
+    def milliseconds(moment: datetime) -> int:
+        return round(moment.timestamp() * 1000)
+
     return {
-        "until": _milliseconds(timezone.now()) if goes_on else None,
+        "until": milliseconds(timezone.now()) if is_current else None,
         "lines": [
             {
                 "label": currency,
                 "points": [
-                    {"x": _milliseconds(point.observed_at), "y": float(point.amount), "out": not point.in_stock}
+                    {"x": milliseconds(point.observed_at), "y": float(point.amount), "out": not point.in_stock}
                     for point in reversed(prices)
                     if point.currency == currency
                 ],
@@ -105,7 +238,3 @@ def _chart(prices: list[PricePoint], *, goes_on: bool) -> dict[str, Any] | None:
             for currency in sorted({point.currency for point in prices})
         ],
     }
-
-
-def _milliseconds(moment: datetime) -> int:
-    return round(moment.timestamp() * 1000)

@@ -1,4 +1,4 @@
-"""The review queue: products that the resolver could not recognise, and what a person says they are."""
+"""The review queue: offers that could not be linked to a product automatically."""
 
 from typing import Any
 from uuid import UUID
@@ -14,12 +14,11 @@ from harvester.catalog import offer_browser, product_details, review_queue, sour
 from harvester.kernel.errors import InvalidInput, NotFound
 from harvester.ops.models import Role
 from harvester.portal.catalog.labels import outside
-from harvester.portal.catalog.offer_filters import found
 from harvester.portal.pages import Pages
 from harvester.portal.requests import attempt, may, require
 
 PAGE_SIZE = 25
-#: Words of a title that are looked for first: enough to find its like, few enough to find something.
+#: Words of a title in the first search: specific enough, and few enough to match something.
 FIRST_WORDS = 3
 
 
@@ -39,21 +38,23 @@ class ReviewPages(Pages):
         ]
 
     def list(self, request: HttpRequest) -> HttpResponse:
-        asked, after = request.GET.get("source", "").strip(), request.GET.get("after", "")
+        wanted, after = request.GET.get("source", "").strip(), request.GET.get("after", "")
 
-        def read() -> Any:
-            only = sources.find(asked).pk if asked else None
-            return review_queue.waiting(source_id=only, after=after, most=PAGE_SIZE + 1)
-
-        rows, problem = found(read)
-        page = (rows or [])[:PAGE_SIZE]
+        rows: list[review_queue.Waiting] = []
+        problem = ""
+        try:
+            only = sources.find(wanted).pk if wanted else None
+            rows = review_queue.waiting(source_id=only, after=after, most=PAGE_SIZE + 1)
+        except (InvalidInput, NotFound) as refused:
+            problem = str(refused)
+        page = rows[:PAGE_SIZE]
         context = {
             "title": "Review queue",
             "rows": page,
             "problem": problem,
-            "source": asked,
+            "source": wanted,
             "after": after,
-            "next": page[-1].cursor if rows and len(rows) > PAGE_SIZE else "",
+            "next": page[-1].cursor if len(rows) > PAGE_SIZE else "",
         }
         return self.render(request, "portal/catalog/review_queue.html", context)
 
@@ -62,9 +63,12 @@ class ReviewPages(Pages):
             product = product_details.product(source_id, product_id)
         except NotFound as problem:
             raise Http404 from problem
-        text = request.GET.get("q", _first_words(product)).strip()
-        same_number = review_queue.find_products(product.facts["gtin"]) if product.facts["gtin"] else []
-        by_words = review_queue.find_products(text)
+        brand, words = product.facts["brand"], product.title.split()[:FIRST_WORDS]
+        if brand and brand.lower() not in product.title.lower():
+            words.insert(0, brand)
+        text = request.GET.get("q", " ".join(words)).strip()
+        same_gtin = review_queue.find_products(product.facts["gtin"]) if product.facts["gtin"] else []
+        waits = product.link_status == "NEEDS_REVIEW"
         context = {
             "title": product.title,
             "product": product,
@@ -72,12 +76,10 @@ class ReviewPages(Pages):
             "line": offer_browser.lines([(source_id, product_id)])[0],
             "url": outside(product.facts["url"]),
             "text": text,
-            "same_number": [one for one in same_number if one.gtin],
-            "found": [one for one in by_words if one not in same_number],
-            "waits": product.link_status == "NEEDS_REVIEW",
-            "following": review_queue.next_after(source_id, product_id)
-            if product.link_status != "NEEDS_REVIEW"
-            else None,
+            "same_gtin": [one for one in same_gtin if one.gtin],
+            "found": [one for one in review_queue.find_products(text) if one not in same_gtin],
+            "waits": waits,
+            "following": None if waits else review_queue.next_after(source_id, product_id),
             "decided": product.match_type == "MANUAL" or product.link_status == "SKIPPED",
             "operator": may(request, Role.OPERATOR),
         }
@@ -87,8 +89,12 @@ class ReviewPages(Pages):
         actor = require(request, Role.OPERATOR)
 
         def act() -> str:
-            review_queue.link(actor, source_id, product_id, _chosen(request))
-            return _told(source_id, product_id, "is linked; no run will change that.")
+            try:
+                chosen = UUID(request.POST.get("product", ""))
+            except ValueError:
+                raise InvalidInput("product: choose one of the products found. Nothing was changed.") from None
+            review_queue.link(actor, source_id, product_id, chosen)
+            return _with_link(source_id, product_id, "is linked. Runs will not change this.")
 
         return self._next(request, source_id, product_id, act)
 
@@ -98,7 +104,7 @@ class ReviewPages(Pages):
         def act() -> str:
             title, brand = request.POST.get("title", ""), request.POST.get("brand")
             review_queue.create(actor, source_id, product_id, title=title, brand=brand)
-            return _told(source_id, product_id, "is a new product now.")
+            return _with_link(source_id, product_id, "is a new product.")
 
         return self._next(request, source_id, product_id, act)
 
@@ -107,7 +113,7 @@ class ReviewPages(Pages):
 
         def act() -> str:
             review_queue.skip(actor, source_id, product_id, request.POST.get("reason", ""))
-            return _told(source_id, product_id, "is skipped: it stays without a product.")
+            return _with_link(source_id, product_id, "was skipped. It stays without a product.")
 
         return self._next(request, source_id, product_id, act)
 
@@ -116,13 +122,13 @@ class ReviewPages(Pages):
 
         def act() -> str:
             review_queue.reopen(actor, source_id, product_id)
-            return "The decision is taken back; it waits again."
+            return "The decision was undone. The offer is in the queue again."
 
         attempt(request, act)
         return redirect("admin:catalog_review_change", source_id, product_id)
 
     def _next(self, request: HttpRequest, source_id: UUID, product_id: int, act: Any) -> HttpResponse:
-        """After a decision the next that waits; after a refusal the same again."""
+        """Go to the next offer in the queue, or stay if the decision was refused."""
         if not attempt(request, act):
             return redirect("admin:catalog_review_change", source_id, product_id)
         following = review_queue.next_after(source_id, product_id)
@@ -131,20 +137,7 @@ class ReviewPages(Pages):
         return redirect("admin:catalog_review_change", following.source_id, following.product_id)
 
 
-def _told(source_id: UUID, product_id: int, what: str) -> SafeString:
-    """What was decided about which product, with the way back to it."""
+def _with_link(source_id: UUID, product_id: int, what: str) -> SafeString:
+    """Return a message that starts with a link to the offer."""
     link = reverse("admin:catalog_review_change", args=[source_id, product_id])
     return format_html('<a href="{}">{}</a> {}', link, product_details.product(source_id, product_id).title, what)
-
-
-def _first_words(product: product_details.Product) -> str:
-    words = product.title.split()[:FIRST_WORDS]
-    brand = product.facts["brand"]
-    return " ".join([brand, *words] if brand and brand.lower() not in product.title.lower() else words)
-
-
-def _chosen(request: HttpRequest) -> UUID:
-    try:
-        return UUID(request.POST.get("product", ""))
-    except ValueError:
-        raise InvalidInput("product: choose one of the products that were found. Nothing was changed.") from None

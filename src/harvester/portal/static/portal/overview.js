@@ -15,7 +15,7 @@
   }
 
   const series = {
-    visible: (days) => [line("Offers visible", days.visible)],
+    visible: (days) => [line("Visible offers", days.visible)],
     prices: (days) => [bars("Prices written", days.prices, "--hv-running")],
     rejects: (days) => [bars("Rows rejected", days.rejects, "--hv-retryable")],
     runs: (days) => [
