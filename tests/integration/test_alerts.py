@@ -76,8 +76,8 @@ def test_a_condition_is_told_once_and_its_end_once(database, slack_at):
     assert "It runs again." in said[1]
     alert = Alert.objects.get()
     assert (alert.times, alert.body) == (2, "Look at it again.")
-    assert alert.opened_told_at
-    assert alert.resolved_told_at
+    assert alert.opened_delivered_at
+    assert alert.resolved_delivered_at
     assert server.heard[0].startswith(f"POST {PATH} ".encode())
 
 
@@ -184,7 +184,7 @@ def test_slack_that_comes_back_gets_the_message(database, slack_at):
         run_until_idle()
     assert len(texts(server)) == 2
     alert = Alert.objects.get()
-    assert (alert.delivery_error, bool(alert.opened_told_at)) == (None, True)
+    assert (alert.delivery_error, bool(alert.opened_delivered_at)) == (None, True)
     assert wait_for_state(delivery.id, "succeeded").attempt == 2
 
 

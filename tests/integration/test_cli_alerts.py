@@ -57,7 +57,7 @@ def test_the_end_of_an_alert_and_a_failed_delivery_are_shown():
     number = make("one")
     with transaction.atomic():
         resolve_alert("one", "It is over.")
-    Alert.objects.filter(pk=number).update(opened_told_at=Now(), delivery_error="SLACK_REFUSED: no such channel")
+    Alert.objects.filter(pk=number).update(opened_delivered_at=Now(), delivery_error="SLACK_REFUSED: no such channel")
     shown = " ".join(harvester("alerts", "show", number).out.split())
     assert "critical resolved" in shown
     assert "how it ended It is over. first message Told Slack " in shown

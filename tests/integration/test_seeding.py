@@ -88,7 +88,7 @@ def test_every_story_is_told_and_agrees_with_its_runs():
 
 def test_a_held_run_tells_its_difference_and_some_products_wait_for_a_person():
     [(missing,)] = fetch("SELECT count(*) FROM held_changes WHERE is_missing")
-    [(told,)] = fetch("SELECT (told -> 'counts' ->> 'missing')::int FROM run_differences")
+    [(told,)] = fetch("SELECT (summary -> 'counts' ->> 'missing')::int FROM run_differences")
     assert told == missing
     states = dict(fetch("SELECT status, count(*) FROM product_links GROUP BY status"))
     assert states == {"LINKED": 60, "NEEDS_REVIEW": 30}

@@ -16,7 +16,7 @@ app = group("alerts", "What people should know.", ("harvester alerts list", "har
 
 SHOWN = (
     "id", "kind", "key", "severity", "title", "body", "detail", "opened_at", "last_seen_at", "times", "resolved_at",
-    "resolved_note", "opened_told_at", "resolved_told_at", "delivery_error",
+    "resolved_note", "opened_delivered_at", "resolved_delivered_at", "delivery_error",
 )  # fmt: skip
 STYLES = {"critical": "bold red", "warning": "yellow", "info": "cyan"}
 

@@ -28,13 +28,13 @@ def deliver_alert(job: RunningJob, alert_id: int, phase: str) -> str:
         return "told before"
     _send(job, alert, url, phase)
     with job.transaction():
-        Alert.objects.filter(id=alert_id).update(**{f"{phase}_told_at": Now()}, delivery_error=None)
+        Alert.objects.filter(id=alert_id).update(**{f"{phase}_delivered_at": Now()}, delivery_error=None)
         job.finish("told Slack")
     return "told Slack"
 
 
 def _told_at(alert: Alert, phase: str) -> object:
-    return alert.opened_told_at if phase == OPENED else alert.resolved_told_at
+    return alert.opened_delivered_at if phase == OPENED else alert.resolved_delivered_at
 
 
 def _send(job: RunningJob, alert: Alert, url: str, phase: str) -> None:
@@ -51,7 +51,7 @@ def message(alert: Alert, phase: str) -> str:
     if phase == OPENED:
         return f"{SIGNS[alert.severity]} *{alert.title}*\n{alert.body}\n_{alert.kind}, alert {alert.id}_"
     parts = [f":white_check_mark: *Resolved: {alert.title}*"]
-    if alert.opened_told_at is None:
+    if alert.opened_delivered_at is None:
         parts.append(alert.body)
     parts += [alert.resolved_note, f"_{alert.kind}, alert {alert.id}, open since {alert.opened_at:%Y-%m-%d %H:%M} UTC_"]
     return "\n".join(part for part in parts if part)

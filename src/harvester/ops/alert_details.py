@@ -46,7 +46,7 @@ def things(alert: Alert) -> dict[str, Any]:
 
 def message(alert: Alert, phase: str) -> Message:
     """What became of the message about the alert's beginning (OPENED) or its end (RESOLVED)."""
-    told_at = alert.opened_told_at if phase == OPENED else alert.resolved_told_at
+    told_at = alert.opened_delivered_at if phase == OPENED else alert.resolved_delivered_at
     if told_at:
         return Message(delivery=Delivery.TOLD, words="Told Slack", told_at=told_at)
     if alert.delivery_error:

@@ -75,8 +75,8 @@ class Alert(models.Model):
     times = models.BigIntegerField()
     resolved_at = models.DateTimeField(null=True)
     resolved_note = models.TextField()
-    opened_told_at = models.DateTimeField(null=True)
-    resolved_told_at = models.DateTimeField(null=True)
+    opened_delivered_at = models.DateTimeField(null=True)
+    resolved_delivered_at = models.DateTimeField(null=True)
     delivery_error = models.TextField(null=True)
 
     class Meta:

@@ -80,20 +80,20 @@ LEFT JOIN offers o ON o.source_id = %(source)s AND o.product_id = h.product_id
 WHERE h.source_id = %(source)s AND h.run_no = %(run)s AND h.line = ANY (%(lines)s)
 """  # noqa: S608 - constants only
 _KEEP = """
-INSERT INTO run_differences (run_no, told) VALUES (%(run)s, %(told)s::jsonb)
-ON CONFLICT (run_no) DO UPDATE SET told = excluded.told, told_at = clock_timestamp()
+INSERT INTO run_differences (run_no, summary) VALUES (%(run)s, %(summary)s::jsonb)
+ON CONFLICT (run_no) DO UPDATE SET summary = excluded.summary, computed_at = clock_timestamp()
 """
 
 
 def keep_told(cursor: Any, source_id: UUID, run_no: int) -> None:
     """Tell what was just held, and keep it with the run."""
-    told = json.dumps(tell(cursor, source_id, run_no), ensure_ascii=False)
-    cursor.execute(_KEEP, {"run": run_no, "told": told})
+    summary = json.dumps(tell(cursor, source_id, run_no), ensure_ascii=False)
+    cursor.execute(_KEEP, {"run": run_no, "summary": summary})
 
 
 def read_told(cursor: Any, run_no: int) -> dict[str, Any] | None:
     """What was kept of a run that is or was held."""
-    cursor.execute("SELECT told FROM run_differences WHERE run_no = %s", [run_no])
+    cursor.execute("SELECT summary FROM run_differences WHERE run_no = %s", [run_no])
     found = cursor.fetchone()
     return json.loads(found[0]) if found else None
 

@@ -125,14 +125,12 @@ COMMENT ON COLUMN runs.refuses_file IS 'The run is ignored, and its file is refu
 
 -- The difference itself may have half a million rows, is deleted with the decision, and no page reads it.
 CREATE TABLE run_differences (
-    run_no  bigint PRIMARY KEY REFERENCES runs (no) ON DELETE CASCADE,
-    told    jsonb NOT NULL,
-    told_at timestamptz NOT NULL DEFAULT clock_timestamp()
+    run_no      bigint PRIMARY KEY REFERENCES runs (no) ON DELETE CASCADE,
+    summary     jsonb NOT NULL,
+    computed_at timestamptz NOT NULL DEFAULT clock_timestamp()
 );
 
-COMMENT ON TABLE run_differences IS 'Summary of what a held run would change: counts, groups and samples. Stays as long as the run. Written when the run is held.';
-COMMENT ON COLUMN run_differences.told IS 'The summary.';
-COMMENT ON COLUMN run_differences.told_at IS 'When it was computed.';
+COMMENT ON TABLE run_differences IS 'What a held run would change, as a summary: counts, groups and samples. Stays as long as the run. Written when the run is held.';
 
 CREATE TABLE price_corrections (
     id            uuid PRIMARY KEY,

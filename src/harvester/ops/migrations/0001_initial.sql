@@ -33,21 +33,21 @@ COMMENT ON COLUMN audit_events.verb IS 'What was done, such as FEED_ENABLED.';
 COMMENT ON COLUMN audit_events.changed IS 'Names of changed fields, never the values of secrets.';
 
 CREATE TABLE alerts (
-    id               bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    kind             text COLLATE "C" NOT NULL,
-    key              text COLLATE "C" NOT NULL,
-    severity         text COLLATE "C" NOT NULL CHECK (severity IN ('info', 'warning', 'critical')),
-    title            text NOT NULL CHECK (title <> ''),
-    body             text NOT NULL,
-    detail           jsonb NOT NULL DEFAULT '{}',
-    opened_at        timestamptz NOT NULL DEFAULT clock_timestamp(),
-    last_seen_at     timestamptz NOT NULL DEFAULT clock_timestamp(),
-    times            bigint NOT NULL DEFAULT 1,
-    resolved_at      timestamptz,
-    resolved_note    text NOT NULL DEFAULT '',
-    opened_told_at   timestamptz,
-    resolved_told_at timestamptz,
-    delivery_error   text
+    id                    bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    kind                  text COLLATE "C" NOT NULL,
+    key                   text COLLATE "C" NOT NULL,
+    severity              text COLLATE "C" NOT NULL CHECK (severity IN ('info', 'warning', 'critical')),
+    title                 text NOT NULL CHECK (title <> ''),
+    body                  text NOT NULL,
+    detail                jsonb NOT NULL DEFAULT '{}',
+    opened_at             timestamptz NOT NULL DEFAULT clock_timestamp(),
+    last_seen_at          timestamptz NOT NULL DEFAULT clock_timestamp(),
+    times                 bigint NOT NULL DEFAULT 1,
+    resolved_at           timestamptz,
+    resolved_note         text NOT NULL DEFAULT '',
+    opened_delivered_at   timestamptz,
+    resolved_delivered_at timestamptz,
+    delivery_error        text
 );
 CREATE UNIQUE INDEX alerts_one_open_per_condition ON alerts (key) WHERE resolved_at IS NULL;
 CREATE INDEX alerts_opened ON alerts (opened_at);
@@ -56,8 +56,8 @@ COMMENT ON TABLE alerts IS 'Conditions that people should know about, from the f
 COMMENT ON COLUMN alerts.key IS 'The condition; it has at most one open row.';
 COMMENT ON COLUMN alerts.times IS 'How often it was seen.';
 COMMENT ON COLUMN alerts.resolved_note IS 'Why it ended.';
-COMMENT ON COLUMN alerts.opened_told_at IS 'When the message about its start was delivered.';
-COMMENT ON COLUMN alerts.resolved_told_at IS 'When the message about its end was delivered.';
+COMMENT ON COLUMN alerts.opened_delivered_at IS 'When the message about its start was delivered.';
+COMMENT ON COLUMN alerts.resolved_delivered_at IS 'When the message about its end was delivered.';
 COMMENT ON COLUMN alerts.delivery_error IS 'Why the last message was not delivered.';
 
 CREATE TABLE api_keys (
