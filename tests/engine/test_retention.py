@@ -119,7 +119,7 @@ def test_clean_up_can_be_cancelled(database, monkeypatch):
     for _ in range(3):
         aged("succeeded", 100)
     steps = itertools.count()
-    real = retention._delete
+    real = retention._delete_jobs
 
     def delete(job, *arguments):
         if next(steps) == 0:
@@ -127,7 +127,7 @@ def test_clean_up_can_be_cancelled(database, monkeypatch):
             wait_for(lambda: job.cancel_requested, "the wish to stop")
         return real(job, *arguments)
 
-    monkeypatch.setattr(retention, "_delete", delete)
+    monkeypatch.setattr(retention, "_delete_jobs", delete)
     made = enqueue(retention.CLEAN_UP).job_id
     with worker_thread(queues=("maintenance",)):
         wait_for_state(made, "cancelled")

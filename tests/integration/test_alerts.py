@@ -1,4 +1,4 @@
-"""Alerts: one message for each condition and one for its end, whatever the channel does."""
+"""Alerts: one message when a condition starts and one when it ends, whatever Slack does."""
 
 import dataclasses
 import json
@@ -19,8 +19,8 @@ from harvester.engine.events import EngineEvent
 from harvester.engine.models import Job
 from harvester.guards.http import HttpLimits
 from harvester.guards.redaction import forget_all, remember
-from harvester.ops import alerts, job_errors, slack
-from harvester.ops.alerts import DELIVER, raise_alert, resolve_alert
+from harvester.ops import alert_delivery, alerts
+from harvester.ops.alerts import DELIVER, OPENED, RESOLVED, WATCH, raise_alert, resolve_alert
 from harvester.ops.models import Alert
 
 PATH = "/services/T000/B000/canarycanarycanary"
@@ -35,7 +35,7 @@ def slack_at(monkeypatch):
             settings.CONFIG, slack_webhook_url=server.url + PATH, egress_allow=("127.0.0.0/8",)
         )
         monkeypatch.setattr(settings, "CONFIG", config)
-        monkeypatch.setattr(slack, "LIMITS", HttpLimits(read=0.5, total=1.0))
+        monkeypatch.setattr(alert_delivery, "LIMITS", HttpLimits(read=0.5, total=1.0))
 
     yield point
     forget_all()
@@ -59,7 +59,7 @@ def texts(server):
     return [json.loads(heard.partition(b"\r\n\r\n")[2])["text"] for heard in server.heard]
 
 
-def test_a_condition_is_told_once_and_its_end_once(database, slack_at):
+def test_a_condition_is_reported_once_and_its_end_once(database, slack_at):
     with HttpServer(says(200, b"ok")) as server:
         slack_at(server)
         first = opened()
@@ -76,8 +76,8 @@ def test_a_condition_is_told_once_and_its_end_once(database, slack_at):
     assert "It runs again." in said[1]
     alert = Alert.objects.get()
     assert (alert.times, alert.body) == (2, "Look at it again.")
-    assert alert.opened_delivered_at
-    assert alert.resolved_delivered_at
+    assert alert.delivered_at(OPENED)
+    assert alert.delivered_at(RESOLVED)
     assert server.heard[0].startswith(f"POST {PATH} ".encode())
 
 
@@ -108,7 +108,7 @@ def test_two_that_raise_at_once_make_one_alert_and_one_message(database):
     assert len(deliveries()) == 1
 
 
-def test_what_is_rolled_back_raises_nothing_and_says_nothing(database):
+def test_an_alert_that_is_rolled_back_sends_nothing(database):
     with capture_logs() as logs, pytest.raises(ZeroDivisionError), transaction.atomic():
         raise_alert("FEED_FAILED", "feed_failing:1", "Feed one failed", "")
         raise ZeroDivisionError
@@ -122,21 +122,21 @@ def test_an_alert_outside_a_transaction_is_refused(database):
         resolve_alert("feed_failing:1")
 
 
-def test_the_log_is_told_without_any_other_channel(database):
+def test_without_slack_alerts_go_to_the_log(database):
     with capture_logs() as logs:
         opened()
         opened()
         ended()
         run_until_idle()
-    told = [entry for entry in logs if entry["event"].startswith("ALERT")]
-    assert [(entry["event"], entry["about"], entry["key"]) for entry in told] == [
+    logged = [entry for entry in logs if entry["event"].startswith("ALERT")]
+    assert [(entry["event"], entry["about"], entry["key"]) for entry in logged] == [
         ("ALERT", "FEED_FAILED", "feed_failing:1"),
         ("ALERT_RESOLVED", "FEED_FAILED", "feed_failing:1"),
     ]
     assert [row.state for row in deliveries()] == ["succeeded", "succeeded"]
 
 
-def test_a_condition_that_is_over_before_it_was_told_is_told_once(database, slack_at):
+def test_a_condition_that_ends_before_it_was_reported_is_reported_once(database, slack_at):
     with HttpServer(says(200)) as server:
         slack_at(server)
         opened()
@@ -174,7 +174,7 @@ def test_a_failing_slack_delays_its_message_and_nothing_else(database, slack_at,
     assert "canarycanarycanary" not in stored
 
 
-def test_slack_that_comes_back_gets_the_message(database, slack_at):
+def test_after_an_outage_slack_gets_the_message(database, slack_at):
     with HttpServer(says(503), says(200)) as server:
         slack_at(server)
         opened()
@@ -184,12 +184,12 @@ def test_slack_that_comes_back_gets_the_message(database, slack_at):
         run_until_idle()
     assert len(texts(server)) == 2
     alert = Alert.objects.get()
-    assert (alert.delivery_error, bool(alert.opened_delivered_at)) == (None, True)
+    assert (alert.delivery_error, bool(alert.delivered_at(OPENED))) == (None, True)
     assert wait_for_state(delivery.id, "succeeded").attempt == 2
 
 
 @pytest.mark.parametrize(("header", "least", "most"), [("120", 100, 120), ("", 40, 60), ("999999", 3500, 3600)])
-def test_slack_that_asks_to_wait_is_obeyed_without_counting_the_attempt(database, slack_at, header, least, most):
+def test_when_slack_asks_to_wait_the_attempt_does_not_count(database, slack_at, header, least, most):
     with HttpServer(says(429, Retry_After=header)) as server:
         slack_at(server)
         opened()
@@ -219,7 +219,7 @@ def test_secrets_reach_neither_the_table_nor_the_log_nor_slack(database, slack_a
         assert canary not in seen
 
 
-def test_text_of_others_cannot_call_the_channel(database, slack_at):
+def test_text_of_others_cannot_mention_the_channel(database, slack_at):
     with HttpServer(says(200)) as server:
         slack_at(server)
         opened(title="<!channel> & <http://evil.test|click>", body="x" * 10_000)
@@ -229,26 +229,26 @@ def test_text_of_others_cannot_call_the_channel(database, slack_at):
     assert len(text) < 3_200
 
 
-def test_long_texts_are_cut_before_they_are_escaped():
-    assert slack.escaped("<" * 5_000) == "&lt;" * 2_999 + "…"
+def test_long_texts_are_shortened_before_they_are_escaped():
+    assert alert_delivery.escaped("<" * 5_000) == "&lt;" * 2_999 + "…"
 
 
-def test_what_the_engine_does_not_know_becomes_an_alert_that_ends(database):
+def test_an_unknown_error_raises_an_alert_that_is_resolved_later(database):
     enqueue("test.fail_unknown", max_attempts=1)
     enqueue("test.fail_terminal")
     run_until_idle()
-    enqueue(job_errors.WATCH)
+    enqueue(WATCH)
     run_until_idle()
     alert = Alert.objects.get()
     assert alert.key == "unknown_error:test.fail_unknown:ZeroDivisionError"
     assert alert.resolved_at is None
     rows("UPDATE jobs SET finished_at = now() - interval '25 hours' WHERE kind = 'test.fail_unknown' RETURNING 1")
-    enqueue(job_errors.WATCH)
+    enqueue(WATCH)
     run_until_idle()
     assert Alert.objects.get().resolved_at
 
 
-def test_old_alerts_are_cleared_away_unless_they_are_open(database):
+def test_old_alerts_are_deleted_unless_they_are_open(database):
     for key in ("old", "young", "open"):
         opened(key=key)
     ended("old")
@@ -260,7 +260,7 @@ def test_old_alerts_are_cleared_away_unless_they_are_open(database):
     assert sorted(Alert.objects.values_list("key", flat=True)) == ["open", "young"]
 
 
-def test_an_alert_that_is_gone_is_not_delivered(database, slack_at):
+def test_a_deleted_alert_is_not_delivered(database, slack_at):
     with HttpServer(says(200)) as server:
         slack_at(server)
         enqueue(DELIVER, {"alert_id": 999, "phase": "opened"})
@@ -269,21 +269,21 @@ def test_an_alert_that_is_gone_is_not_delivered(database, slack_at):
 
 
 def test_a_feed_that_fails_three_times_makes_one_line_for_each_condition(world):
-    """A run raises alerts of its own; that its job failed is no further news."""
+    """A run raises alerts of its own, so its failed job raises none."""
     world.change(path="/nowhere.csv")
     with capture_logs() as logs:
         for _ in range(3):
             world.run()
-    told = [(line["event"], line["about"]) for line in logs if line["event"].startswith("ALERT")]
-    assert told == [("ALERT", "RUN_FAILED"), ("ALERT", "FEED_AUTO_DISABLED")]
+    logged = [(line["event"], line["about"]) for line in logs if line["event"].startswith("ALERT")]
+    assert logged == [("ALERT", "RUN_FAILED"), ("ALERT", "FEED_AUTO_DISABLED")]
     assert len([line for line in logs if line["event"] == "JOB_FAILED"]) == 3
 
 
 @pytest.mark.parametrize("name", ["JOB_FAILED", "JOB_ERROR_UNKNOWN", "JOB_RESCUED"])
-def test_what_the_engine_notices_about_other_kinds_is_logged(name):
+def test_engine_events_about_other_kinds_are_logged(name):
     with capture_logs() as logs:
         for kind in ("feeds.run", "ops.clean_up", None):
-            alerts._tell(EngineEvent(name=name, job_id=7, fields={"kind": kind}))
+            alerts._log_engine_event(EngineEvent(name=name, job_id=7, fields={"kind": kind}))
     assert [(line["event"], line["about"], line["kind"]) for line in logs] == [
         ("ALERT", name, "ops.clean_up"),
         ("ALERT", name, None),

@@ -73,7 +73,7 @@ def test_an_expiry_in_the_past_is_refused():
 def test_a_key_is_revoked_once():
     key, _ = make_key()
     api_keys.revoke(ADMIN, key.pk)
-    with pytest.raises(Conflict, match="revoked by Ada before"):
+    with pytest.raises(Conflict, match="already revoked by Ada"):
         api_keys.revoke(ADMIN, key.pk)
     with pytest.raises(NotFound):
         api_keys.find("nobody")

@@ -137,7 +137,7 @@ def test_answers_are_deleted_after_a_day(world, application):
     assert jobs() == 2
     with connection.cursor() as cursor:
         cursor.execute("UPDATE api_answers SET created_at = created_at - interval '25 hours'")
-    assert idempotency.forget_old() == 1
+    assert idempotency.delete_old() == 1
 
 
 @pytest.mark.parametrize("key", ["", " ", "a b", "x" * 101, "ü"])

@@ -48,7 +48,7 @@ def test_an_alert_is_shown_with_what_it_is_about_and_what_became_of_its_messages
     for words in (
         f"TESTED {number} critical open Something about one Do this.",
         f"feed Kestrel ({feed.pk}) run 12 key one since ",
-        "seen 2 times first message In the log; no channel is set up",
+        "seen 2 times first message In the log; Slack is not set up",
     ):
         assert words in shown
 
@@ -60,7 +60,7 @@ def test_the_end_of_an_alert_and_a_failed_delivery_are_shown():
     Alert.objects.filter(pk=number).update(opened_delivered_at=Now(), delivery_error="SLACK_REFUSED: no such channel")
     shown = " ".join(harvester("alerts", "show", number).out.split())
     assert "critical resolved" in shown
-    assert "how it ended It is over. first message Told Slack " in shown
+    assert "how it ended It is over. first message Sent to Slack " in shown
     assert "last message Not delivered yet: SLACK_REFUSED: no such channel" in shown
 
 

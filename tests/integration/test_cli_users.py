@@ -84,7 +84,7 @@ def test_everything_that_can_be_done_to_a_person_is_audited():
         (["role", "ann", "viewer"], 4, "last active admin"),
         (["deactivate", "ann"], 4, "last active admin"),
         (["role", "ann", "king"], 2, "operator"),
-        (["add", "ann", "--password-stdin"], 4, "a user named ann already"),
+        (["add", "ann", "--password-stdin"], 4, "user named ann exists already"),
         (["password", "ann"], 2, "--password-stdin"),
     ],
 )
@@ -114,13 +114,13 @@ def test_two_admins_who_put_out_each_other_at_once_leave_one():
         other.start()
         wait_for(lambda: rows(WAITING), "the other one waits")
     other.join()
-    assert refused == ["ann is the last active admin; make somebody else an admin first."]
+    assert refused == ["ann is the last active admin; make another user an admin first."]
     assert [user.username for user in User.objects.filter(is_active=True)] == ["ann"]
 
 
 def test_the_table_accepts_one_name_in_one_case_only():
     known("ann")
-    assert "named ann already" in add("ANN").err
+    assert "named ann exists already" in add("ANN").err
     with pytest.raises(IntegrityError, match="users_username_in_any_letters"), transaction.atomic():
         User.objects.create(username="Ann")
 

@@ -33,7 +33,7 @@ from harvester.feeds.models import Feed
 from harvester.feeds.store import artifact_store
 from harvester.kernel.errors import Conflict, TransientError
 from harvester.ops import jobs
-from harvester.ops.job_errors import WATCH
+from harvester.ops.alerts import WATCH
 from harvester.ops.models import Alert, AuditEvent, Role
 from harvester.ops.scopes import Scope
 

@@ -86,7 +86,7 @@ def test_a_page_shows_everything_about_an_alert(viewer, monkeypatch):
         " 2 times",
         "Feed Kestrel",
         "Run 12",
-        "no channel is set up",
+        "Slack is not set up",
     ):
         assert text in shown
     assert re.search(rf"Open since {MOMENTS_AGO}", shown)

@@ -42,8 +42,8 @@ def test_an_admin_makes_a_key_and_sees_it_once(admin):
     ("change", "said"),
     [
         ({"name": ""}, "required"),
-        ({"name": "a=b"}, "allowed are 1 to 100 letters"),
-        ({"name": "taken"}, "there is a key"),
+        ({"name": "a=b"}, "use 1 to 100 letters"),
+        ({"name": "taken"}, "exists already"),
         ({"scopes": []}, "required"),
         ({"scopes": ["offers:write"]}, "not one of the available choices"),
         ({"days": "5000"}, "not one of the available choices"),
@@ -64,7 +64,7 @@ def test_an_admin_revokes_a_key_once(admin):
     assert "Revoke" in words(admin.get(f"/api-keys/{key.pk}/"))
     answer = admin.post(f"/api-keys/{key.pk}/revoke/", follow=True)
     assert "is revoked. Requests with this key are refused from now on." in words(answer)
-    assert "revoked by ada before" in words(admin.post(f"/api-keys/{key.pk}/revoke/", follow=True))
+    assert "already revoked by ada" in words(admin.post(f"/api-keys/{key.pk}/revoke/", follow=True))
     assert verbs(object_type="api_key") == ["API_KEY_REVOKED"]
 
 

@@ -308,7 +308,7 @@ def test_what_is_no_longer_possible_is_said_and_changes_nothing(operator, act, s
 def test_a_retry_whose_dedupe_key_is_taken_is_a_message(operator):
     old = job("failed", dedupe_key="one")
     job(dedupe_key="one")
-    assert "has the dedupe key of a job that is open now" in text(operator.post(f"/jobs/{old}/retry/", follow=True))
+    assert "has the dedupe key of an open job" in text(operator.post(f"/jobs/{old}/retry/", follow=True))
 
 
 def test_acting_on_an_unknown_job_is_not_found(operator):

@@ -58,7 +58,7 @@ def test_an_admin_adds_a_user_who_may_then_log_in(admin):
     ("change", "said"),
     [
         ({"username": "ada"}, "already"),
-        ({"username": "ADA"}, "There is a user named ada already."),
+        ({"username": "ADA"}, "A user named ada exists already."),
         ({"username": "two words"}, "valid username"),
         ({"password": "short"}, "too short"),
         ({"password": "password123"}, "too common"),

@@ -55,7 +55,7 @@ def list_events(
         from harvester.cli.job_views import database_now
         from harvester.ops import audit_log
 
-        found = list(audit_log.narrowed(audit_log.events(), **given).values(*_SHOWN)[: limit + 1])
+        found = list(audit_log.filtered(audit_log.events(), **given).values(*_SHOWN)[: limit + 1])
         shown, now = _with_names(found[:limit]), database_now()
         OUT.show({"events": shown, "has_more": len(found) > limit}, lambda: _table(shown, now))
         if len(found) > limit:

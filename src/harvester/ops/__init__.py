@@ -1,1 +1,1 @@
-"""Running the house: audit trail, the verbs on jobs, metrics, retention, the database's roles."""
+"""Operations: users, API keys, audit log, alerts, jobs, metrics, retention, the database's roles."""

@@ -1,4 +1,4 @@
-"""What people are shown of an alert beside its words: what it is about, and what became of its messages."""
+"""Details of an alert for people: the feed, run or source it is about, and the delivery of its messages."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -7,50 +7,49 @@ from typing import Any
 
 from django.conf import settings
 
-from harvester.ops.alerts import OPENED
 from harvester.ops.models import Alert
 
-#: What the details of an alert name -> the kind of thing that it is.
-_THINGS = {"feed_id": "feed", "run_no": "run", "source_id": "source"}
+#: Key in the details of an alert -> type of the object.
+_OBJECTS = {"feed_id": "feed", "run_no": "run", "source_id": "source"}
 
 
 class Delivery(StrEnum):
-    """What became of a message to the channel."""
+    """The delivery of a message."""
 
-    TOLD = "TOLD"
+    DELIVERED = "TOLD"  # plain: quoted
     NOT_DELIVERED = "NOT_DELIVERED"  # the last attempt failed; another follows
     WAITING = "WAITING"
-    NO_CHANNEL = "NO_CHANNEL"  # the log has it, and no other channel is set up
+    NO_CHANNEL = "NO_CHANNEL"  # only in the log; Slack is not set up
 
 
 @dataclass(frozen=True, kw_only=True)
 class Message:
-    """The message about an alert's beginning, or about its end.
+    """The message that an alert was opened, or resolved.
 
     Attributes:
-        delivery: what became of it.
+        delivery: its state.
         words: the same for a person.
-        told_at: when it was delivered.
+        told_at: when it was delivered.  # plain: quoted
     """
 
     delivery: Delivery
     words: str
-    told_at: datetime | None = None
+    told_at: datetime | None = None  # plain: quoted
 
 
 def things(alert: Alert) -> dict[str, Any]:
-    """Kind -> id or number of each thing that the alert is about."""
+    """Return type -> id or number of each object that the alert is about."""
     detail: dict[str, Any] = alert.detail if isinstance(alert.detail, dict) else {}
-    return {kind: detail[name] for name, kind in _THINGS.items() if detail.get(name)}
+    return {kind: detail[name] for name, kind in _OBJECTS.items() if detail.get(name)}
 
 
 def message(alert: Alert, phase: str) -> Message:
-    """What became of the message about the alert's beginning (OPENED) or its end (RESOLVED)."""
-    told_at = alert.opened_delivered_at if phase == OPENED else alert.resolved_delivered_at
-    if told_at:
-        return Message(delivery=Delivery.TOLD, words="Told Slack", told_at=told_at)
+    """Return the message about the start (OPENED) or the end (RESOLVED) of an alert."""
+    delivered_at = alert.delivered_at(phase)
+    if delivered_at:
+        return Message(delivery=Delivery.DELIVERED, words="Sent to Slack", told_at=delivered_at)  # plain: quoted
     if alert.delivery_error:
         return Message(delivery=Delivery.NOT_DELIVERED, words=f"Not delivered yet: {alert.delivery_error}")
     if settings.CONFIG.slack_webhook_url:
-        return Message(delivery=Delivery.WAITING, words="Waits to be told to Slack")
-    return Message(delivery=Delivery.NO_CHANNEL, words="In the log; no channel is set up")
+        return Message(delivery=Delivery.WAITING, words="Waiting to be sent to Slack")
+    return Message(delivery=Delivery.NO_CHANNEL, words="In the log; Slack is not set up")

@@ -1,8 +1,8 @@
-"""Telling people what they should know: once for each condition, and once more when it is over.
+"""Alerts: one message when a condition starts, and one when it ends.
 
-A condition has a key, such as `feed_failing:<feed>`. Raising it again while it is open only counts; resolving one that
-is not open does nothing. Both belong to the transaction of what they tell of: if that is rolled back, nobody is told.
-The log is always a channel; others are served by the job that is enqueued here (`alert_delivery`).
+A condition has a key, such as `feed_failing:<feed>`. Raising it again while it is open only counts it; resolving one
+that is not open does nothing. Both happen in the transaction of the change that they report: if it is rolled back,
+nothing is sent. Alerts always go to the log; the job that is enqueued here also sends them to Slack (`alert_delivery`).
 """
 
 from collections.abc import Iterable, Mapping
@@ -14,8 +14,9 @@ from django.db import connection, transaction
 
 from harvester.engine.enqueue import enqueue
 from harvester.engine.events import EngineEvent, subscribe
+from harvester.engine.job import RunningJob
 from harvester.engine.json_values import check_name, to_json
-from harvester.engine.registry import Later, all_kinds, job_kind
+from harvester.engine.registry import Later, all_kinds, job_kind, periodic
 from harvester.guards.redaction import redact, redact_text
 from harvester.kernel.retry import RetryPolicy
 from harvester.ops.models import Alert
@@ -23,7 +24,9 @@ from harvester.ops.models import Alert
 log = structlog.get_logger(__name__)
 
 DELIVER = "ops.deliver_alert"
-#: Five hours in all: longer than Slack is away, shorter than the news is worth.
+WATCH = "ops.watch_job_errors"
+UNKNOWN_ERROR = "UNKNOWN_ERROR"
+#: Five hours in all: longer than most outages of Slack; later nobody needs the message.
 RETRY = RetryPolicy(base=30.0, factor=2.0, cap=3600.0, attempts=12)
 OPENED, RESOLVED = "opened", "resolved"
 Severity = Literal["info", "warning", "critical"]
@@ -31,7 +34,7 @@ LONGEST_KIND, LONGEST_KEY = 100, 300
 #: Characters: a line, and a page that still fits into one message.
 LONGEST_TITLE, LONGEST_BODY = 200, 2_500
 
-# The newest words count: figures in them may have changed since the condition was first seen.
+# The newest text is kept: figures in it may have changed since the condition was first seen.
 _RAISE = """
 INSERT INTO alerts (kind, key, severity, title, body, detail)
 VALUES (%(kind)s, %(key)s, %(severity)s, %(title)s, %(body)s, %(detail)s::jsonb)
@@ -44,14 +47,23 @@ _RESOLVE = """
 UPDATE alerts SET resolved_at = clock_timestamp(), resolved_note = %(note)s
 WHERE key = %(key)s AND resolved_at IS NULL RETURNING id, kind, title
 """
+# Errors of the error tree have codes in capitals; all others have the name of their class. Failed deliveries of alerts
+# must not raise more alerts.
+_UNKNOWN = """
+SELECT kind, error_type, count(*), max(id) FROM jobs
+WHERE state IN ('failed', 'retryable') AND error_type !~ '^[A-Z][A-Z0-9_]*$' AND kind <> ALL (%s::text[])
+  AND coalesce(finished_at, run_at) > statement_timestamp() - interval '24 hours'
+GROUP BY kind, error_type ORDER BY kind, error_type LIMIT 50
+"""
 
 
 def register() -> None:
-    """Have alerts delivered, and listen to the engine."""
     job_kind(DELIVER, queue="maintenance", retry=RETRY, timeout=60.0)(
         Later("harvester.ops.alert_delivery:deliver_alert")
     )
-    subscribe(_tell)
+    job_kind(WATCH, queue="maintenance", timeout=300.0)(watch_job_errors)
+    periodic("unknown errors of jobs", kind=WATCH, cron="*/10 * * * *")
+    subscribe(_log_engine_event)
 
 
 def raise_alert(
@@ -63,34 +75,34 @@ def raise_alert(
     severity: Severity = "warning",
     detail: Mapping[str, Any] | None = None,
 ) -> int:
-    """Open a condition, or count it once more if it is open; answers the alert's id.
+    """Open a condition, or count it once more if it is open. Return the alert's id.
 
     Args:
-        kind: what sort of condition, a constant name such as FEED_RUN_FAILED.
-        key: which condition of that sort; one alert at a time is open for it.
+        kind: the type of the condition, a constant name such as FEED_RUN_FAILED.
+        key: the condition; it has at most one open alert.
         title: one line.
-        body: what happened, what is left as it was, and what to do.
+        body: what happened, what is unchanged, and what to do.
         severity: info, warning, or critical for what consumers notice.
         detail: ids and figures.
     """
     _require_transaction()
     check_name(kind, "kind", LONGEST_KIND)
     check_name(key, "key", LONGEST_KEY)
-    words = {"title": _clean(title, LONGEST_TITLE), "body": _clean(body, LONGEST_BODY)}
-    told = to_json(redact(dict(detail or {})), "The detail of an alert")
+    texts = {"title": _clean(title, LONGEST_TITLE), "body": _clean(body, LONGEST_BODY)}
+    details = to_json(redact(dict(detail or {})), "The detail of an alert")
     with connection.cursor() as cursor:
-        cursor.execute(_RAISE, {"kind": kind, "key": key, "severity": severity, "detail": told, **words})
+        cursor.execute(_RAISE, {"kind": kind, "key": key, "severity": severity, "detail": details, **texts})
         alert_id, times = cursor.fetchone()
     if times == 1:
-        _announce(alert_id, OPENED)
+        enqueue(DELIVER, {"alert_id": alert_id, "phase": OPENED})
         transaction.on_commit(
-            partial(log.warning, "ALERT", about=kind, alert_id=alert_id, key=key, severity=severity, **words)
+            partial(log.warning, "ALERT", about=kind, alert_id=alert_id, key=key, severity=severity, **texts)
         )
     return int(alert_id)
 
 
 def resolve_alert(key: str, note: str = "") -> bool:
-    """End an open condition; False if there is none."""
+    """End an open condition. Return False if it is not open."""
     _require_transaction()
     with connection.cursor() as cursor:
         cursor.execute(_RESOLVE, {"key": key, "note": _clean(note, LONGEST_BODY)})
@@ -98,7 +110,7 @@ def resolve_alert(key: str, note: str = "") -> bool:
     if row is None:
         return False
     alert_id, kind, title = row
-    _announce(alert_id, RESOLVED)
+    enqueue(DELIVER, {"alert_id": alert_id, "phase": RESOLVED})
     transaction.on_commit(
         partial(log.info, "ALERT_RESOLVED", about=kind, alert_id=alert_id, key=key, title=title, note=note)
     )
@@ -106,34 +118,54 @@ def resolve_alert(key: str, note: str = "") -> bool:
 
 
 def resolve_others(kind: str, still_true: Iterable[str], note: str) -> int:
-    """End the open conditions of a kind whose keys are not among these; answers how many."""
-    kept = set(still_true)
+    """End all open conditions of a kind except these. Return how many."""
     open_keys = Alert.objects.filter(kind=kind, resolved_at=None).values_list("key", flat=True)
-    return sum(resolve_alert(key, note) for key in sorted(set(open_keys) - kept))
+    return sum(resolve_alert(key, note) for key in sorted(set(open_keys) - set(still_true)))
 
 
-def _announce(alert_id: int, phase: str) -> None:
-    enqueue(DELIVER, {"alert_id": alert_id, "phase": phase})
+def watch_job_errors(job: RunningJob) -> int:
+    """Raise an alert for each kind of job that had an unknown error within a day, and resolve the others.
+
+    An error outside the error tree is a bug. The engine logs it at once, but its threads must not wait for the
+    database, so this job raises the alerts later. Kinds with alerts of their own are skipped: one failure, one alert.
+    """
+    with job.transaction():
+        with connection.cursor() as cursor:
+            skipped = [DELIVER, *(kind.name for kind in all_kinds().values() if kind.own_alerts)]
+            cursor.execute(_UNKNOWN, [skipped])
+            found = cursor.fetchall()
+        keys = []
+        for kind, error_type, count, newest in found:
+            keys.append(f"unknown_error:{kind}:{error_type}"[:LONGEST_KEY])
+            raise_alert(
+                UNKNOWN_ERROR,
+                keys[-1],
+                f"Unknown error in {kind} jobs: {error_type}",
+                f"{count} within 24 hours. `harvester jobs show {newest}` has the traceback of the newest. "
+                "The jobs were retried as far as their kind allows.",
+                detail={"kind": kind, "error_type": error_type, "count": count, "newest_job_id": newest},
+            )
+        resolve_others(UNKNOWN_ERROR, keys, "It did not occur within the last 24 hours.")
+    return len(keys)
 
 
 def _require_transaction() -> None:
     if not connection.in_atomic_block:
-        raise RuntimeError("an alert belongs in the transaction of what it tells of")
+        raise RuntimeError("an alert must be raised in the transaction of the change that it reports")
 
 
 def _clean(text: str, longest: int) -> str:
-    """Without secrets, and only then cut: half a key is still a secret."""
+    """Redact a text, then shorten it: half a key is still a secret."""
     printable = text.replace("\x00", "\ufffd").encode("utf-8", "replace").decode("utf-8")
     redacted = redact_text(printable)
     return redacted if len(redacted) <= longest else redacted[: longest - 1] + "…"
 
 
-def _tell(event: EngineEvent) -> None:
-    """Log what the engine noticed; it speaks from threads that must not wait for the database.
+def _log_engine_event(event: EngineEvent) -> None:
+    """Log an event of the engine; it comes from threads that must not wait for the database.
 
-    A kind that raises alerts of its own tells of its failures itself: one condition, one message.
+    Kinds with alerts of their own are skipped: one condition, one message.
     """
     kind = all_kinds().get(event.fields.get("kind") or "")
-    if kind is not None and kind.own_alerts:
-        return
-    log.warning("ALERT", about=event.name, job_id=event.job_id, **event.fields)
+    if kind is None or not kind.own_alerts:
+        log.warning("ALERT", about=event.name, job_id=event.job_id, **event.fields)

@@ -9,8 +9,7 @@ class OpsConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from harvester.ops import alerts, job_errors, retention
+        from harvester.ops import alerts, retention
 
         alerts.register()
-        job_errors.register()
         retention.register()

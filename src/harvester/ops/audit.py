@@ -1,4 +1,4 @@
-"""The audit trail: one row per write, in the transaction of the write."""
+"""The audit log: one row per write, in the transaction of the write."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -24,12 +24,12 @@ def record(
     changed: Iterable[str] = (),
     detail: Mapping[str, Any] | None = None,
 ) -> None:
-    """Append one event. It belongs to the write: without an open transaction it is refused."""
+    """Append one event, in the transaction of the write that it records."""
     if not connection.in_atomic_block:
-        raise RuntimeError("an audit event belongs in the transaction of what it tells of")
-    told = json.dumps(redact(dict(detail or {})), default=str)
+        raise RuntimeError("an audit event must be recorded in the transaction of its write")
+    details = json.dumps(redact(dict(detail or {})), default=str)
     with connection.cursor() as cursor:
         cursor.execute(
             _RECORD,
-            [actor.kind, actor.id, actor.name, verb, object_type, str(object_id), sorted(changed), told],
+            [actor.kind, actor.id, actor.name, verb, object_type, str(object_id), sorted(changed), details],
         )

@@ -1,4 +1,4 @@
-"""Reading the audit trail: one way for pages and commands."""
+"""Queries of the audit log, for portal and command line."""
 
 from datetime import datetime
 
@@ -6,9 +6,9 @@ from django.db.models import Q, QuerySet
 
 from harvester.ops.models import AuditEvent
 
-#: The newest first; events of one moment in the order in which they were written.
+#: Newest first.
 ORDER = ("-at", "-id")
-#: What people and the system do; a test finds every verb that the code records. Others can be asked for by address.
+#: What people and the system do; a test compares this list with the code.
 VERBS = (
     "ACTIVATION_APPROVAL_REQUESTED",
     "ACTIVATION_APPROVED",
@@ -46,7 +46,7 @@ VERBS = (
     "RUN_CANCELLED",
     "RUN_FILE_DOWNLOADED",
     "RUN_HELD",
-    "RUN_HELD_ANEW",
+    "RUN_HELD_ANEW",  # plain: quoted
     "RUN_IGNORED",
     "RUN_IGNORE_UNDONE",
     "RUN_PROMOTED",
@@ -64,7 +64,7 @@ VERBS = (
 )
 
 
-def narrowed(
+def filtered(
     events: QuerySet[AuditEvent],
     *,
     actor: str = "",
@@ -74,22 +74,22 @@ def narrowed(
     since: datetime | None = None,
     until: datetime | None = None,
 ) -> QuerySet[AuditEvent]:
-    """Those of the events that fit everything that is given.
+    """Return the events that match all given filters.
 
     Args:
-        events: to choose from.
+        events: to filter.
         actor: name or id of who did it.
         verb: what was done, see `VERBS`.
-        object_type: what sort of thing it was done to, such as feed.
-        object_id: to which one.
-        since: the first moment that counts.
-        until: the first moment that does not count any more.
+        object_type: the type of the changed object, such as feed.
+        object_id: its id.
+        since: only events at this time or later.
+        until: only events before this time.
     """
-    wanted = {"verb": verb, "object_type": object_type, "object_id": object_id, "at__gte": since, "at__lt": until}
-    chosen = events.filter(**{name: value for name, value in wanted.items() if value})
-    return chosen.filter(Q(actor_name=actor) | Q(actor_id=actor)) if actor else chosen
+    filters = {"verb": verb, "object_type": object_type, "object_id": object_id, "at__gte": since, "at__lt": until}
+    found = events.filter(**{name: value for name, value in filters.items() if value})
+    return found.filter(Q(actor_name=actor) | Q(actor_id=actor)) if actor else found
 
 
 def events() -> QuerySet[AuditEvent]:
-    """All of them, the newest first."""
+    """Return all events, newest first."""
     return AuditEvent.objects.order_by(*ORDER)

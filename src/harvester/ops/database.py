@@ -18,14 +18,14 @@ MIGRATION_LOCK = 0x68617276
 
 
 class MigrationsByOwner:
-    """Tables are made by the role that owns them, never by the application's."""
+    """Migrations run only as the role that owns the tables, never as the application's."""
 
     def allow_migrate(self, db: str, *_: Any, **__: Any) -> bool:
         return db == "owner"
 
 
 def check_server(database: BaseDatabaseWrapper) -> int:
-    """The server's major version, or an error if it is too old."""
+    """Return the server's major version, or raise ConfigError if it is too old."""
     with database.cursor() as cursor:
         cursor.execute("SHOW server_version_num")
         version = int(cursor.fetchone()[0]) // 10_000
@@ -48,9 +48,9 @@ DO $$ BEGIN
 END $$
 """
 
-# Facts carry the trigger `refuse_change`: for them the application gets SELECT and INSERT. Everything else it may
-# write, but it owns nothing and may alter nothing. Number and time of an event come from the database's defaults: the
-# application may insert every column but these two. Functions that run with the owner's rights are for it alone.
+# Tables of facts have the trigger `refuse_change`: for them the application gets SELECT and INSERT. It may write all
+# other tables, but owns and alters none. Id and time of an event come from the database's defaults: the application may
+# insert every column except these two. Only the application may call functions that run with the owner's rights.
 _GRANTS = """
 DO $$ DECLARE t record; BEGIN
     GRANT USAGE ON SCHEMA public TO harvester_app;
@@ -82,7 +82,7 @@ DO $$ DECLARE t record; BEGIN
         EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO harvester_app', t.name);
     END LOOP;
     REVOKE INSERT, UPDATE, DELETE ON django_migrations FROM harvester_app;
-    -- Without this the age of other roles' transactions stays hidden; it is a comfort, not a need.
+    -- Without this, the age of other roles' transactions stays hidden; nothing else depends on it.
     BEGIN
         GRANT pg_read_all_stats TO harvester_app;
     EXCEPTION WHEN insufficient_privilege THEN
@@ -93,13 +93,20 @@ END $$
 
 
 def migrate(*, verbosity: int = 0) -> None:
-    """Bring the database to this version: role, tables, then what the application may do with them."""
+    """Update the database to this version: role, tables, and the application's rights to them."""
     owner = connections["owner"]
     check_server(owner)
     with owner.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_lock(%s)", [MIGRATION_LOCK])
         try:
-            _ensure_role(cursor)
+            try:
+                cursor.execute(_ENSURE_ROLE)
+            except ProgrammingError as problem:
+                raise ConfigError(
+                    "This login is not a member of the role harvester_app and may not grant itself the role. Nothing "
+                    "was changed. As an administrator run: CREATE ROLE harvester_app (unless it exists); GRANT "
+                    "harvester_app TO <the owner's login>; then migrate again."
+                ) from problem
             call_command("migrate", database="owner", interactive=False, verbosity=verbosity)
             cursor.execute(_GRANTS)
         finally:
@@ -107,19 +114,8 @@ def migrate(*, verbosity: int = 0) -> None:
     log.info("MIGRATED")
 
 
-def _ensure_role(cursor: Any) -> None:
-    try:
-        cursor.execute(_ENSURE_ROLE)
-    except ProgrammingError as problem:
-        raise ConfigError(
-            "This login is no member of the role harvester_app and may not make itself one. As an administrator run: "
-            "CREATE ROLE harvester_app (unless it is there); GRANT harvester_app TO <the owner's login>; then migrate "
-            "again."
-        ) from problem
-
-
 def pending_migrations(database: str = "default") -> list[str]:
-    """Names of migrations that this version has and the database has not."""
+    """Return the names of migrations that the database does not have yet."""
     from django.db.migrations.executor import MigrationExecutor
 
     executor = MigrationExecutor(connections[database])

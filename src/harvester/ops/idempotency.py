@@ -1,6 +1,6 @@
-"""What writes over the API answered, so that asking again with the same Idempotency-Key does nothing twice.
+"""Responses to writes over the API: a retry with the same Idempotency-Key gets the first response and does nothing.
 
-The answer is stored in the transaction of the write: either both are there, or neither.
+The response is stored in the transaction of the write: either both exist or neither.
 """
 
 import json
@@ -13,10 +13,10 @@ from django.db import connection
 
 from harvester.kernel.errors import InvalidInput
 
-#: Nobody tries for longer than this; afterwards the same key begins anew.
+#: No client retries for longer; afterwards the key can be used again.
 KEPT_HOURS = 24
 
-# Waits while another transaction has the same key in hand: then that one's answer is found, or nothing.
+# Waits while another transaction has claimed the same key, and then finds the response of that one, if it has one.
 _CLAIM = """
 INSERT INTO api_answers AS a (api_key_id, request_key, fingerprint) VALUES (%(owner)s, %(key)s, %(fingerprint)s)
 ON CONFLICT (api_key_id, request_key) DO UPDATE
@@ -42,7 +42,7 @@ class IdempotencyKeyReused(InvalidInput):
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """An answer as it went out."""
+    """A response as it was sent."""
 
     status: int
     headers: Mapping[str, str]
@@ -50,10 +50,10 @@ class Answer:
 
 
 def claim(owner: UUID, key: str, fingerprint: str) -> Answer | None:
-    """Take a request in hand, in the caller's transaction; if it was answered before, the answer.
+    """Claim a key for a request, in the caller's transaction. Return the response if the request was answered before.
 
     Raises:
-        IdempotencyKeyReused: it was answered before, and it was another request.
+        IdempotencyKeyReused: the key was used for another request.
     """
     values: dict[str, Any] = {"owner": owner, "key": key, "fingerprint": fingerprint, "hours": KEPT_HOURS}
     with connection.cursor() as cursor:
@@ -61,20 +61,20 @@ def claim(owner: UUID, key: str, fingerprint: str) -> Answer | None:
         if cursor.fetchone():
             return None
         cursor.execute(_FIND, values)
-        known, status, headers, body = cursor.fetchone()
-    if known != fingerprint:
+        first, status, headers, body = cursor.fetchone()
+    if first != fingerprint:
         raise IdempotencyKeyReused("This Idempotency-Key was used for another request; use a new one for each request.")
     return Answer(status=status, headers=json.loads(headers) if isinstance(headers, str) else headers, body=body)
 
 
 def keep(owner: UUID, key: str, answer: Answer) -> None:
-    """Store what a request in hand was answered, in the transaction of what it did."""
-    told: dict[str, Any] = {"status": answer.status, "headers": json.dumps(dict(answer.headers)), "body": answer.body}
+    """Store the response to a claimed request, in the transaction of the write."""
+    values: dict[str, Any] = {"status": answer.status, "headers": json.dumps(dict(answer.headers)), "body": answer.body}
     with connection.cursor() as cursor:
-        cursor.execute(_KEEP, {"owner": owner, "key": key, **told})
+        cursor.execute(_KEEP, {"owner": owner, "key": key, **values})
 
 
-def forget_old() -> int:
+def delete_old() -> int:
     with connection.cursor() as cursor:
         cursor.execute(_FORGET, {"hours": KEPT_HOURS})
         return int(cursor.rowcount)

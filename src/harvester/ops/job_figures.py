@@ -1,4 +1,4 @@
-"""What people ask about jobs: how many, how old, how fast, which are stuck. Read by portal, CLI and metrics."""
+"""Figures of jobs: counts, ages, rates, stuck jobs. Used by portal, CLI and metrics."""
 
 from dataclasses import asdict, dataclass
 from datetime import datetime
@@ -24,22 +24,22 @@ __all__ = [
     "tally",
 ]
 
-#: Window over which the rate of finished jobs is taken.
+#: Window of the rate of finished jobs.
 RATE_SECONDS = 300
 
 
 @dataclass(frozen=True, kw_only=True)
 class QueueFigures:
-    """One queue at a moment.
+    """One queue at one time.
 
     Attributes:
         queue: its name.
-        waiting: due and not yet claimed.
+        waiting: due and not claimed yet.
         scheduled: not due yet.
-        running: held by workers.
-        oldest_waiting_seconds: how long the oldest due job has waited beyond its time.
+        running: claimed by workers.
+        oldest_waiting_seconds: how long the oldest waiting job has been due.
         finished_per_second: succeeded and failed jobs in the last five minutes, per second.
-        failed_last_hour: jobs that failed for good in the last hour.
+        failed_last_hour: jobs that failed permanently in the last hour.
     """
 
     queue: str
@@ -56,18 +56,18 @@ class QueueFigures:
 
 @dataclass(frozen=True, kw_only=True)
 class Tally:
-    """All jobs at a moment.
+    """All jobs at one time.
 
     Attributes:
         states: number of jobs in each state, zeros included.
-        queues: those in which something waits, runs or ended within the hour, by name.
+        queues: those with jobs that wait, run or ended within the hour, by name.
     """
 
     states: dict[str, int]
     queues: list[QueueFigures]
 
 
-# Counted in one pass, states and queues together: with a long backlog that pass is most of what a dashboard costs.
+# States and queues in one pass: with a long backlog it is most of the cost of a dashboard.
 _COUNTED = """
 SELECT queue, state, count(*), count(*) FILTER (WHERE run_at > statement_timestamp()),
        extract(epoch FROM statement_timestamp() - min(run_at))::float8
@@ -83,7 +83,7 @@ _WAITING = (JobState.PENDING, JobState.RETRYABLE)
 
 
 def tally() -> Tally:
-    """Count every job once."""
+    """Return the counts of all jobs."""
     with connection.cursor() as cursor:
         cursor.execute(_COUNTED)
         counted = cursor.fetchall()
@@ -91,25 +91,26 @@ def tally() -> Tally:
         ended = {queue: figures for queue, *figures in cursor.fetchall()}
     states = {state.value: sum(row[2] for row in counted if row[1] == state) for state in JobState}
     opened = {row[0] for row in counted if row[1] in (*_WAITING, JobState.RUNNING)}
-    return Tally(states=states, queues=[_queue(name, counted, ended) for name in sorted(opened | set(ended))])
+    queues = []
+    for name in sorted(opened | set(ended)):
+        waiting = [row[2:] for row in counted if row[0] == name and row[1] in _WAITING]
+        later = sum(jobs for _, jobs, _ in waiting)
+        rate, failed = ended.get(name, (0.0, 0))
+        queues.append(
+            QueueFigures(
+                queue=name,
+                waiting=sum(jobs for jobs, _, _ in waiting) - later,
+                scheduled=later,
+                running=sum(row[2] for row in counted if row[:2] == (name, JobState.RUNNING)),
+                oldest_waiting_seconds=max(0.0, *(age for _, _, age in waiting)) if waiting else 0.0,
+                finished_per_second=rate,
+                failed_last_hour=failed,
+            )
+        )
+    return Tally(states=states, queues=queues)
 
 
-def _queue(name: str, counted: list[tuple[Any, ...]], ended: dict[str, list[Any]]) -> QueueFigures:
-    waiting = [row[2:] for row in counted if row[0] == name and row[1] in _WAITING]
-    later = sum(jobs for _, jobs, _ in waiting)
-    rate, failed = ended.get(name, (0.0, 0))
-    return QueueFigures(
-        queue=name,
-        waiting=sum(jobs for jobs, _, _ in waiting) - later,
-        scheduled=later,
-        running=sum(row[2] for row in counted if row[:2] == (name, JobState.RUNNING)),
-        oldest_waiting_seconds=max(0.0, *(age for _, _, age in waiting)) if waiting else 0.0,
-        finished_per_second=rate,
-        failed_last_hour=failed,
-    )
-
-
-# Hops from one name to the next in each of the three small indexes, so that a long backlog costs nothing.
+# Jumps from one name to the next in each of three small indexes, so a long backlog costs nothing.
 _OPEN_QUEUES = " UNION ".join(
     f"""
 SELECT queue FROM (
@@ -120,13 +121,13 @@ SELECT queue FROM (
         FROM names n WHERE n.queue IS NOT NULL
     ) SELECT queue FROM names
 ) AS hop WHERE queue IS NOT NULL
-"""  # noqa: S608 - put together from constants
+"""  # noqa: S608 - built from constants
     for among in (f"lane IS NULL AND {sql.READY}", f"lane IS NOT NULL AND {sql.READY}", "state = 'running'")
 )
 
 
 def open_queues() -> list[str]:
-    """Names of the queues in which something waits or runs."""
+    """Return the names of the queues with jobs that wait or run."""
     with connection.cursor() as cursor:
         cursor.execute(_OPEN_QUEUES)
         return sorted(row[0] for row in cursor.fetchall())
@@ -142,7 +143,7 @@ GROUP BY h.hour ORDER BY h.hour
 
 
 def last_day() -> list[dict[str, Any]]:
-    """Jobs that ended in each of the last 24 hours."""
+    """Return the jobs that ended in each of the last 24 hours."""
     with connection.cursor() as cursor:
         cursor.execute(_LAST_DAY)
         rows: list[tuple[datetime, int, int, int]] = cursor.fetchall()
@@ -150,7 +151,7 @@ def last_day() -> list[dict[str, Any]]:
 
 
 def stuck(seconds: float) -> list[Job]:
-    """Running jobs that nobody has heard of for this long, silent ones first."""
+    """Return running jobs without a heartbeat for this long, the oldest heartbeat first."""
     return list(
         Job.objects.raw(
             "SELECT * FROM jobs WHERE state = 'running' "
@@ -161,15 +162,12 @@ def stuck(seconds: float) -> list[Job]:
 
 
 def oldest_snapshot_seconds() -> float:
-    """Age of the oldest open transaction that holds a snapshot, as far as this role may see."""
+    """Return the age of the oldest open transaction with a snapshot that this role can see."""
     with connection.cursor() as cursor:
         cursor.execute(sql.OLDEST_SNAPSHOT)
         return float(cursor.fetchone()[0])
 
 
 def periodic_done() -> dict[str, Any]:
-    """Return the filter for periodic jobs that succeeded: thousands a day, of which nobody has to know.
-
-    One that fails, or runs for long, is not among them.
-    """
+    """Return the filter for periodic jobs that succeeded: thousands a day that nobody needs to see."""
     return {"kind__in": sorted({item.kind for item in all_periodic().values()}), "state": JobState.SUCCEEDED.value}

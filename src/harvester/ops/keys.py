@@ -1,4 +1,4 @@
-"""Changing the key that seals credentials. Audited: that somebody began, and what came of it."""
+"""Rotation of the key that encrypts credentials. Its start and its result are audited."""
 
 from collections.abc import Iterator
 
@@ -7,27 +7,27 @@ from django.db.models import Count
 
 from harvester.guards.models import SealedSecret
 from harvester.guards.secrets import Rotation, installed_ring
-from harvester.guards.secrets import rotate as seal_anew
+from harvester.guards.secrets import rotate as rotate_secrets
 from harvester.kernel.actor import Actor
 from harvester.ops import audit
 
 
 def sealed_by_key() -> dict[str, int]:
-    """How many credentials each key has sealed."""
+    """Return the number of credentials that each key encrypts."""
     counted = SealedSecret.objects.values("key_id").annotate(sealed=Count("key_id")).order_by("key_id")
     return {row["key_id"]: row["sealed"] for row in counted}
 
 
 def rotate(actor: Actor) -> Iterator[Rotation]:
-    """Seal everything anew with the writing key, and report after each step.
+    """Encrypt all credentials again with the current key, and yield the progress after each step.
 
-    Each step is a transaction of its own, so a run may end anywhere; the next one goes on from there. Of a run whose
-    process was killed the trail says that it was begun.
+    Each step is its own transaction, so a rotation may stop anywhere, and the next one continues. If the process is
+    killed, the audit log has only the start.
     """
     _record(actor, "KEYS_ROTATION_BEGUN", {"sealed": sum(sealed_by_key().values())})
     reached: Rotation | None = None
     try:
-        for reached in seal_anew():
+        for reached in rotate_secrets():
             yield reached
     finally:
         if reached is not None:

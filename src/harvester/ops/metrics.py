@@ -1,4 +1,4 @@
-"""Prometheus metrics, read from the database at each scrape, so that any process can answer for all."""
+"""Prometheus metrics, read from the database at each scrape, so any process can report for all."""
 
 from collections.abc import Iterator
 
@@ -9,17 +9,17 @@ from prometheus_client.registry import Collector
 from harvester.ops import job_figures
 
 _PER_QUEUE = (
-    ("waiting", "Jobs that are due and not claimed."),
+    ("waiting", "Jobs that are due and not claimed yet."),
     ("scheduled", "Jobs that are not due yet."),
-    ("running", "Jobs that workers hold."),
-    ("oldest_waiting_seconds", "How long the oldest due job has waited beyond its time."),
+    ("running", "Jobs that workers have claimed."),
+    ("oldest_waiting_seconds", "How long the oldest waiting job has been due."),
     ("finished_per_second", "Jobs that ended in the last five minutes, per second."),
-    ("failed_last_hour", "Jobs that failed for good in the last hour."),
+    ("failed_last_hour", "Jobs that failed permanently in the last hour."),
 )
 
 
 class EngineCollector(Collector):
-    """The engine in numbers."""
+    """Metrics of the engine."""
 
     def collect(self) -> Iterator[Metric]:
         tally = job_figures.tally()
@@ -43,12 +43,12 @@ _collectors: dict[type[Collector], Collector] = {EngineCollector: EngineCollecto
 
 
 def add_collector(collector: Collector) -> None:
-    """Have more on the metrics page: what stands above operations tells its own figures."""
+    """Add metrics of a higher layer to the page."""
     _collectors[type(collector)] = collector
 
 
 def exposition() -> bytes:
-    """The metrics page."""
+    """Return the metrics page."""
     registry = CollectorRegistry()
     for collector in _collectors.values():
         registry.register(collector)

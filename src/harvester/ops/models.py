@@ -1,4 +1,6 @@
-"""People and applications that may use Harvester; read models of the audit trail and of alerts, which others write."""
+"""Users and API keys; read-only models of the audit log and of alerts, which `audit` and `alerts` write."""
+
+from datetime import datetime
 
 from django.contrib.auth.models import AbstractUser
 from django.contrib.postgres.fields import ArrayField
@@ -11,7 +13,7 @@ from harvester.kernel.ids import uuid7
 
 
 class Role(models.TextChoices):
-    """What a person may do; each role may do what the one before it may."""
+    """The permissions of a person; each role includes the one before it."""
 
     VIEWER = "viewer", "Viewer: sees everything but secrets"
     OPERATOR = "operator", "Operator: runs, pauses, approves, retries"
@@ -39,7 +41,7 @@ class User(AbstractUser):
 
 
 class AuditEvent(models.Model):
-    """One write by a person, or by a decision of the system's own."""
+    """One write by a person, an application or the system."""
 
     id = models.BigIntegerField(primary_key=True)
     at = models.DateTimeField()
@@ -61,7 +63,7 @@ class AuditEvent(models.Model):
 
 
 class Alert(models.Model):
-    """A condition that people should know of, from its first sight to its end (written only by `alerts`)."""
+    """A condition that people should know of, from its start to its end (written only by `alerts`)."""
 
     id = models.BigIntegerField(primary_key=True)
     kind = models.TextField()
@@ -86,9 +88,14 @@ class Alert(models.Model):
     def __str__(self) -> str:
         return self.title
 
+    def delivered_at(self, phase: str) -> datetime | None:
+        """Return when the message of a phase was delivered."""
+        moment: datetime | None = getattr(self, f"{phase}_delivered_at")
+        return moment
+
 
 class ApiKey(models.Model):
-    """By what an application uses the API (written only by `api_keys`)."""
+    """The key of an application for the API (written only by `api_keys`)."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     name = models.TextField()

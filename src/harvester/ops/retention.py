@@ -1,6 +1,5 @@
-"""What is cleared away, and when. Audit events never are."""
+"""Deletion of old rows. Audit events are never deleted."""
 
-from collections.abc import Callable
 from datetime import timedelta
 
 import structlog
@@ -20,14 +19,14 @@ log = structlog.get_logger(__name__)
 
 CLEAN_UP = "ops.clean_up"
 BATCH = 1_000
-#: Partitions are made this many months ahead, so that a scheduler may be away for a season.
+#: Partitions are created this many months ahead, so that the scheduler may be down for weeks.
 MONTHS_AHEAD = 3
-# Every partitioned table of the house is partitioned by month.
+# All our partitioned tables are partitioned by month.
 _MAKE_MONTHS = """
 SELECT make_partitions(c.oid::regclass, %s) FROM pg_class c
 WHERE c.relkind = 'p' AND c.relnamespace = 'public'::regnamespace
 """
-#: To drop a month needs a moment in which nobody writes, which may take some tries.
+#: Dropping a month needs a moment without writers, which may take some attempts.
 RETRY = RetryPolicy(base=60.0, factor=3.0, attempts=5)
 
 
@@ -37,17 +36,22 @@ def register() -> None:
 
 
 def clean_up(job: RunningJob) -> dict[str, int]:
-    """Delete ended jobs that are old enough, drop old months of their history, and make the months to come.
+    """Delete old ended jobs, drop old months of their history, and create the coming months.
 
-    Also what the API remembers of requests: answers after a day, and paces that nobody asks for.
+    Also delete old alerts, stored responses of the API, and unused rate limits.
     """
     config = settings.CONFIG
     ages = {"succeeded": config.keep_succeeded_days, "cancelled": config.keep_succeeded_days}
     ages["failed"] = config.keep_failed_days
-    deleted = {f"{state}_jobs": _delete(job, state, days) for state, days in ages.items()}
-    deleted["alerts"] = _delete_alerts(job, config.keep_alerts_days)
-    deleted["api_answers"] = _in_one(job, idempotency.forget_old)
-    deleted["rate_limits"] = _in_one(job, limits.forget_idle)
+    deleted = {f"{state}_jobs": _delete_jobs(job, state, days) for state, days in ages.items()}
+    # Few enough for one transaction each. An open alert is kept however old it is.
+    with job.transaction():
+        ended_before = timezone.now() - timedelta(days=config.keep_alerts_days)
+        deleted["alerts"] = int(Alert.objects.filter(resolved_at__lt=ended_before).delete()[0])
+    with job.transaction():
+        deleted["api_answers"] = idempotency.delete_old()
+    with job.transaction():
+        deleted["rate_limits"] = limits.forget_idle()
     with job.transaction(), connection.cursor() as cursor:
         cursor.execute(sql.CLEAN_UP_LANES)
         before = timezone.now() - timedelta(days=max(ages.values()))
@@ -58,8 +62,8 @@ def clean_up(job: RunningJob) -> dict[str, int]:
     return {**deleted, "dropped_months": dropped}
 
 
-def _delete(job: RunningJob, state: str, days: int) -> int:
-    """In batches, each its own transaction, so that nothing waits behind a long one."""
+def _delete_jobs(job: RunningJob, state: str, days: int) -> int:
+    """Delete in batches, each its own transaction, so that nothing waits for a long one."""
     total: int = 0
     while True:
         job.check()
@@ -70,16 +74,3 @@ def _delete(job: RunningJob, state: str, days: int) -> int:
         job.progress(total, note=f"{state} jobs deleted")
         if deleted < BATCH:
             return total
-
-
-def _in_one(job: RunningJob, forget: Callable[[], int]) -> int:
-    """What is few enough for one transaction."""
-    with job.transaction():
-        return forget()
-
-
-def _delete_alerts(job: RunningJob, days: int) -> int:
-    """Alerts are few; one that is open stays however old it is."""
-    with job.transaction():
-        old = Alert.objects.filter(resolved_at__lt=timezone.now() - timedelta(days=days))
-        return int(old.delete()[0])

@@ -1,10 +1,10 @@
-"""What an API key may be made for. One table: keys, the API, its reference and the forms all read it."""
+"""The scopes of API keys. Keys, the API, its reference and the forms all use this table."""
 
 from enum import StrEnum
 
 
 class Scope(StrEnum):
-    """One kind of things that an application may do; a key has some of them."""
+    """A permission of an API key."""
 
     OFFERS_READ = "offers:read"
     FEEDS_READ = "feeds:read"
@@ -23,6 +23,6 @@ MEANINGS = {
     Scope.FEEDS_READ: "read feeds and their runs, without secrets",
     Scope.FEEDS_OPERATE: "run, test, pause and resume feeds; approve and reject held runs",
     Scope.FEEDS_ADMIN: "retire feeds",
-    Scope.JOBS_READ: "read how far a job is, and what came of it",
+    Scope.JOBS_READ: "read progress and results of jobs",
     Scope.JOBS_OPERATE: "retry and cancel jobs",
 }

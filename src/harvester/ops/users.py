@@ -1,4 +1,4 @@
-"""People and their roles. Every change is audited; passwords never are."""
+"""Users and their roles. Every change is audited, without passwords."""
 
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
@@ -9,30 +9,30 @@ from harvester.kernel.errors import Conflict, InvalidInput, NotFound
 from harvester.ops import audit
 from harvester.ops.models import Role, User
 
-#: Who asks whether another admin stays must be the only one who asks; "admi".
+#: Serializes the checks that an admin remains; "admi".
 _ADMINS_LOCK = 0x61646D69
 
 
 class WrongField(InvalidInput):
-    """What was given for a login cannot be used.
+    """A field of a user is invalid.
 
     Attributes:
-        field: what is wrong, for forms.
+        field: its name, for forms.
     """
 
-    def __init__(self, field: str, words: str) -> None:
-        super().__init__(words)
+    def __init__(self, field: str, message: str) -> None:
+        super().__init__(message)
         self.field = field
 
 
 class NameTaken(Conflict):
-    """Somebody has this login already, in the same or other letters: two of them could not be told apart."""
+    """A user has this name already, possibly in another case: people could not distinguish the two."""
 
     field = "username"
 
 
 def create(actor: Actor, username: str, password: str, role: Role, *, email: str = "") -> User:
-    """Give a person a login."""
+    """Create a user."""
     user = User(username=username.strip(), email=email.strip(), role=role, is_staff=True)
     _set_password(user, password)
     try:
@@ -41,7 +41,9 @@ def create(actor: Actor, username: str, password: str, role: Role, *, email: str
         raise WrongField(next(iter(problem.message_dict)), " ".join(problem.messages)) from None
     try:
         with transaction.atomic():
-            _require_free(user.username)
+            existing = User.objects.filter(username__iexact=user.username).first()
+            if existing is not None:
+                raise _taken(existing.username)
             user.save(force_insert=True)
             audit.record(actor, "USER_CREATED", "user", user.pk, detail={"role": role})
     except IntegrityError:
@@ -50,9 +52,9 @@ def create(actor: Actor, username: str, password: str, role: Role, *, email: str
 
 
 def set_role(actor: Actor, username: str, role: Role) -> User:
-    """Change what a person may do, from their next request on."""
+    """Change the role of a user, from the next request on."""
     with transaction.atomic():
-        _count_admins_alone()
+        _lock_admins()
         user = _locked(username)
         _keep_an_admin(user, stays=role == Role.ADMIN)
         before, user.role = user.role, role
@@ -62,7 +64,7 @@ def set_role(actor: Actor, username: str, role: Role) -> User:
 
 
 def set_password(actor: Actor, username: str, password: str) -> User:
-    """Give a person a new password; their sessions end."""
+    """Change the password of a user and end their sessions."""
     with transaction.atomic():
         user = _locked(username)
         _set_password(user, password)
@@ -72,9 +74,9 @@ def set_password(actor: Actor, username: str, password: str) -> User:
 
 
 def set_active(actor: Actor, username: str, *, active: bool) -> User:
-    """Let a person in again, or keep them out; nobody is ever deleted, the audit trail names them."""
+    """Activate or deactivate a user. Users are never deleted, because the audit log refers to them."""
     with transaction.atomic():
-        _count_admins_alone()
+        _lock_admins()
         user = _locked(username)
         _keep_an_admin(user, stays=active)
         user.is_active = active
@@ -84,14 +86,8 @@ def set_active(actor: Actor, username: str, *, active: bool) -> User:
     return user
 
 
-def _require_free(username: str) -> None:
-    known = User.objects.filter(username__iexact=username).first()
-    if known is not None:
-        raise _taken(known.username)
-
-
 def _taken(username: str) -> NameTaken:
-    return NameTaken(f"There is a user named {username} already.")
+    return NameTaken(f"A user named {username} exists already.")
 
 
 def _locked(username: str) -> User:
@@ -109,15 +105,15 @@ def _set_password(user: User, password: str) -> None:
     user.set_password(password)
 
 
-def _count_admins_alone() -> None:
-    """Two admins who take away each other's role at once would each see the other stay."""
+def _lock_admins() -> None:
+    """Wait for others: two admins who demote each other at once would each see the other remain."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_ADMINS_LOCK])
 
 
 def _keep_an_admin(user: User, *, stays: bool) -> None:
-    """Nobody may lock everybody out."""
+    """Raise Conflict if this change would leave no admin."""
     if stays or not user.may(Role.ADMIN):
         return
     if not User.objects.filter(role=Role.ADMIN, is_active=True).exclude(pk=user.pk).exists():
-        raise Conflict(f"{user.username} is the last active admin; make somebody else an admin first.")
+        raise Conflict(f"{user.username} is the last active admin; make another user an admin first.")

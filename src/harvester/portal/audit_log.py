@@ -14,7 +14,7 @@ from django.utils.safestring import SafeString
 from django.views.decorators.http import require_safe
 
 from harvester.feeds.display_names import names_of, things_in, with_names
-from harvester.ops.audit_log import ORDER, VERBS, narrowed
+from harvester.ops.audit_log import ORDER, VERBS, filtered
 from harvester.ops.models import AuditEvent
 from harvester.portal.display import NOTHING, pretty, verb, when
 from harvester.portal.filters import ChoicePill, DaysPill, FormPill, TextPill
@@ -33,7 +33,7 @@ class ActorPill(TextPill):
     hint = "name or ID"
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[AuditEvent]) -> QuerySet[AuditEvent]:  # noqa: ARG002
-        return narrowed(queryset, actor=self.get(self.field))
+        return filtered(queryset, actor=self.get(self.field))
 
 
 class VerbPill(ChoicePill):
@@ -53,7 +53,7 @@ class ObjectPill(FormPill):
         return [text_field("Type", "object_type", kind, "job, user"), text_field("ID", "object_id", number)]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[AuditEvent]) -> QuerySet[AuditEvent]:  # noqa: ARG002
-        return narrowed(queryset, object_type=self.get("object_type"), object_id=self.get("object_id"))
+        return filtered(queryset, object_type=self.get("object_type"), object_id=self.get("object_id"))
 
 
 class WhenPill(DaysPill):
