@@ -69,13 +69,13 @@ def test_filters_leave_what_fits():
 
 
 def test_each_offer_says_why_consumers_do_not_see_it():
-    result = {offer["title"]: (offer["state"], offer["why"]) for offer in listed()["offers"]}
-    assert result["Red hammer"] == ("VISIBLE", "Consumers see it.")
-    assert result["Hidden saw"] == (
+    found = {offer["title"]: (offer["state"], offer["why"]) for offer in listed()["offers"]}
+    assert found["Red hammer"] == ("VISIBLE", "Consumers see it.")
+    assert found["Hidden saw"] == (
         "SOURCE_NOT_SHOWN",
         "Of Shop consumers see Shop feed; Other feed is not the primary.",
     )
-    assert result["Old hammer"][0] == "EXPIRED"
+    assert found["Old hammer"][0] == "EXPIRED"
     shown = process("offers", "list").out
     assert "EXPIRED since 2 d ago" in shown
     assert shown.count("Other feed is not the primary.") == 1
