@@ -125,10 +125,10 @@ def test_a_file_that_cannot_be_read_as_a_whole_imports_nothing(files, sources, w
 
 def test_the_command_tells_what_it_did_and_what_it_left_out(files):
     dry = process("import", *files(), "--dry-run")
-    assert "5 sources would be made" in dry.out
+    assert "5 sources would be added" in dry.out
     ran = harvester("import", *files())
     assert ran.code == 1
-    assert "3 retailers were made, 0 were known." in ran.out
+    assert "3 retailers were added, 0 existed already." in ran.out
     assert "myshop.example" in ran.out
     again = harvester("import", *files(sources="name,url\nUS,https://us.shop.example\n"), "--json")
     assert again.code == 0

@@ -32,11 +32,11 @@ def test_open_alerts_are_listed_and_on_request_the_others_too():
     assert "Something about one" not in shown
 
 
-def test_no_alert_is_said_so():
+def test_an_empty_list_says_so():
     assert process("alerts", "list").out.strip() == "There are no such alerts."
 
 
-def test_an_alert_is_shown_with_what_it_is_about_and_what_became_of_its_messages():
+def test_an_alert_is_shown_with_its_subjects_and_its_messages():
     feed = make_feed(make_source("Kestrel"))
     number = make("one", feed_id=str(feed.pk), run_no=12)
     make("one", feed_id=str(feed.pk), run_no=12)
@@ -47,8 +47,8 @@ def test_an_alert_is_shown_with_what_it_is_about_and_what_became_of_its_messages
     shown = " ".join(process("alerts", "show", number).out.split())
     for words in (
         f"TESTED {number} critical open Something about one Do this.",
-        f"feed Kestrel ({feed.pk}) run 12 key one since ",
-        "seen 2 times first message In the log; Slack is not set up",
+        f"feed Kestrel ({feed.pk}) run 12 key one opened ",
+        "times 2 first message In the log; Slack is not set up",
     ):
         assert words in shown
 
@@ -60,7 +60,7 @@ def test_the_end_of_an_alert_and_a_failed_delivery_are_shown():
     Alert.objects.filter(pk=number).update(opened_delivered_at=Now(), delivery_error="SLACK_REFUSED: no such channel")
     shown = " ".join(harvester("alerts", "show", number).out.split())
     assert "critical resolved" in shown
-    assert "how it ended It is over. first message Sent to Slack " in shown
+    assert "resolution It is over. first message Sent to Slack " in shown
     assert "last message Not delivered yet: SLACK_REFUSED: no such channel" in shown
 
 

@@ -35,7 +35,10 @@ def test_another_kind_shows_what_appears_before_it_is_saved():
     catalog.offer(source)
     words = ("source", "set", "Website", "--kind", "DIRECT")
     refused = harvester(*words)
-    assert (refused.code, "Look at it with --dry-run, then say --yes" in " ".join(refused.err.split())) == (2, True)
+    assert (refused.code, "Check the effect with --dry-run" in " ".join(refused.err.split())) == (
+        2,
+        True,
+    )
     [side] = harvester(*words, "--dry-run", "--json").json["appearing"]
     assert (side["source"], side["offers"]) == ("Website", 1)
     assert harvester("source", "show", "Website", "--json").json["kind"] == "OTHER"
@@ -69,7 +72,7 @@ def test_a_retailer_and_its_source_are_set_up_and_looked_at():
     ) == [(True,)]
     shown = harvester("source", "show", "Shop feed", "--json").json
     assert (shown["retailer"], shown["affiliate_network"], shown["is_shown"]) == ("The Shop", "IMPACT", True)
-    assert "see it (primary)" in process("source", "list", "--retailer", "shop.example").out
+    assert "yes (primary)" in process("source", "list", "--retailer", "shop.example").out
     assert "Shop feed" in harvester("retailer", "show", "The Shop").out
     assert harvester("source", "primary", "Shop feed", "--unset").out.endswith("of The Shop.\n")
     [listed] = process("retailer", "list", "--json").json["retailers"]
@@ -124,7 +127,7 @@ BAD = {
     "unknown offer": (["offers", "show", "Shop feed", "99999999"], 3, "harvester offers search"),
     "taken domain": (["retailer", "add", "x", "--website", "https://shop.example"], 4, "belongs to the retailer Shop"),
     "bad hours": (["source", "set", "Shop feed", "--max-hold-hours", "0"], 2, "from 1 to 720"),
-    "nothing to change": (["source", "set", "Shop feed"], 2, "--help"),
+    "no change": (["source", "set", "Shop feed"], 2, "--help"),
     "price without a currency": (["offers", "search", "--sort", "price"], 2, "give one currency"),
     "no amount": (["offers", "search", "--currency", "USD", "--min", "cheap"], 2, "like 19.99"),
     "amount without a currency": (["offers", "search", "--min", "5"], 2, "error: --min: "),

@@ -41,7 +41,7 @@ def test_a_correction_is_previewed_made_listed_and_revoked(shop, hammer):
     assert "19.90 USD   9.95 USD" in harvester(*words, "--dry-run").out
     assert audited() == []
     made = harvester(*words, "--json").json
-    assert "offers show a price" in harvester(*words, "--dry-run").out
+    assert "offers show an affected price" in harvester(*words, "--dry-run").out
     assert "twice" in harvester("corrections", "list").out
     assert harvester("corrections", "revoke", made["id"]).code == 0
     assert harvester("corrections", "revoke", made["id"]).code == 4
@@ -54,7 +54,7 @@ def test_a_correction_is_previewed_made_listed_and_revoked(shop, hammer):
 def test_a_correction_does_one_thing_with_the_prices(shop, words):
     ran = harvester("corrections", "add", "--source", "Shop feed", "--reason", "wrong", *words)
     assert ran.code == 2
-    assert "either --ignore or --multiply" in ran.err
+    assert "exactly one of --ignore, --multiply and --set" in ran.err
 
 
 def test_a_price_is_set_in_its_currency(shop, hammer):

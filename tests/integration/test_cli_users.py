@@ -46,7 +46,7 @@ def audited():
 def test_a_person_gets_a_login_and_the_trail_says_who_gave_it():
     ran = add("ann", "admin")
     assert ran.code == 0, ran.err
-    assert ran.out == "ann may log in as admin.\n"
+    assert ran.out == "ann was added with the role admin.\n"
     assert User.objects.get(username="ann").check_password(PASSWORD)
     assert audited() == [("USER_CREATED", "person", [])]
 
@@ -154,10 +154,10 @@ def test_a_typed_password_is_asked_for_twice_and_not_shown():
     if pid == 0:
         os.execve(COMMAND[0], [*COMMAND, "user", "add", "ann"], environment())
     seen = ""
-    for question in ("Password", "again"):
+    for question in ("Password", "Repeat"):
         seen += read_until(screen, question)
         os.write(screen, f"{PASSWORD}\n".encode())
-    seen += read_until(screen, "may log in as viewer")
+    seen += read_until(screen, "was added with the role viewer")
     _, status = os.waitpid(pid, 0)
     os.close(screen)
     assert os.waitstatus_to_exitcode(status) == 0

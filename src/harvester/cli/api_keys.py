@@ -1,4 +1,4 @@
-"""`harvester api-keys ...`: which applications may use the API, and for what."""
+"""`harvester api-keys ...`: the keys of applications that use the API."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any
@@ -14,7 +14,7 @@ from harvester.cli.session import session
 
 app = group(
     "api-keys",
-    "Which applications may use the API, and for what.",
+    "Create, list and revoke API keys.",
     ('harvester api-keys create "price site" --scope offers:read',),
 )
 _SHOWN = (
@@ -33,29 +33,29 @@ _SHOWN = (
     data=True,
 )
 def create(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="What it is for.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="What the key is for.")],
     *,
     scopes: Annotated[
         list[str], typer.Option("--scope", help="offers:read, feeds:read, feeds:operate or jobs:read; may be repeated.")
     ],
     days: Annotated[
         int | None,
-        typer.Option("--expires-in-days", min=1, max=3650, help="When it ends; without, only when it is revoked."),
+        typer.Option("--expires-in-days", min=1, max=3650, help="Days until it expires; never by default."),
     ] = None,
 ) -> None:
-    """Make a key and print it. It is kept nowhere: nobody can read it again."""
+    """Create a key and print it. Copy it now: only its hash is stored."""
     with session():
         from harvester.ops import api_keys
 
-        end = datetime.now(UTC) + timedelta(days=days) if days else None
-        key, token = api_keys.create(operator(), name, scopes, expires_at=end)
-        hint = f"{key.name} may: {', '.join(key.scopes)}. Keep the key now; it is not shown again."
+        expiry = datetime.now(UTC) + timedelta(days=days) if days else None
+        key, token = api_keys.create(operator(), name, scopes, expires_at=expiry)
+        hint = f"Permissions of {key.name}: {', '.join(key.scopes)}. Copy the key now; it is not shown again."
         OUT.show({**_public(key), "key": token}, lambda: stacked(Text(token), Text(hint, style="dim")))
 
 
 @command(app, "list", ("harvester api-keys list", "harvester api-keys list --json"), data=True)
 def list_keys() -> None:
-    """List every key by its beginning, with what it may do and when it was used last; newest first."""
+    """List all keys by prefix, with permissions and last use, newest first."""
     with session():
         from harvester.cli.job_views import database_now
         from harvester.ops.models import ApiKey
@@ -67,9 +67,9 @@ def list_keys() -> None:
 
 @command(app, "revoke", ('harvester api-keys revoke "price site"', "harvester api-keys revoke hvk_3q0aVbXk"), data=True)
 def revoke(
-    key: Annotated[str, typer.Argument(metavar="KEY", help="Its name, its beginning as listed, or its id.")],
+    key: Annotated[str, typer.Argument(metavar="KEY", help="Its name, its prefix as listed, or its id.")],
 ) -> None:
-    """End a key, from its next request on."""
+    """Revoke a key. Its next request is rejected."""
     with session():
         from harvester.ops import api_keys
 
@@ -83,7 +83,7 @@ def _public(key: Any) -> dict[str, Any]:
 
 def _table(keys: list[dict[str, Any]], now: Any) -> RenderableType:
     if not keys:
-        return Text("There are no API keys yet. Make one: harvester api-keys create NAME --scope offers:read")
+        return Text("There are no API keys yet. Create one: harvester api-keys create NAME --scope offers:read")
     rows = [
         (
             key["name"],
@@ -96,4 +96,4 @@ def _table(keys: list[dict[str, Any]], now: Any) -> RenderableType:
         )
         for key in keys
     ]
-    return table(("name", "key", "state", "may", "last used", "made", "ends"), rows)
+    return table(("name", "key", "state", "permissions", "last used", "created", "expires"), rows)

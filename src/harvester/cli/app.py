@@ -13,7 +13,6 @@ from harvester.cli import (
     corrections,
     doctor,
     feed_metrics,
-    import_shops,
     jobs,
     keys,
     migrate,
@@ -78,13 +77,13 @@ app.add_typer(retailers.app, rich_help_panel="Catalog")
 app.add_typer(sources.app, rich_help_panel="Catalog")
 app.add_typer(corrections.app, rich_help_panel="Catalog")
 app.add_typer(review.app, rich_help_panel="Catalog")
-import_shops.declare(app)
+retailers.declare_import(app)
 app.add_typer(jobs.app, rich_help_panel="Operate")
 app.add_typer(alerts.app, rich_help_panel="Operate")
 app.add_typer(audit.app, rich_help_panel="Operate")
-app.add_typer(users.app, rich_help_panel="Set up and look after")
-app.add_typer(api_keys.app, rich_help_panel="Set up and look after")
-app.add_typer(keys.app, rich_help_panel="Set up and look after")
+app.add_typer(users.app, rich_help_panel="Setup and maintenance")
+app.add_typer(api_keys.app, rich_help_panel="Setup and maintenance")
+app.add_typer(keys.app, rich_help_panel="Setup and maintenance")
 migrate.declare(app)
 doctor.declare(app)
 

@@ -1,4 +1,4 @@
-"""`harvester audit ...`: who did what."""
+"""`harvester audit ...`: the audit log."""
 
 from datetime import datetime
 from typing import Annotated, Any
@@ -8,15 +8,14 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from harvester.cli.commands import command, group
-from harvester.cli.options import moment
+from harvester.cli.options import LARGEST_NUMBER, moment
 from harvester.cli.output import OUT, pairs, table, when
 from harvester.cli.session import session
 from harvester.kernel.errors import NotFound
 
-app = group("audit", "Who did what, and when.", ("harvester audit list --actor ann", "harvester audit show 17"))
+app = group("audit", "The audit log.", ("harvester audit list --actor ann", "harvester audit show 17"))
 
 _SHOWN = ("id", "at", "actor_kind", "actor_id", "actor_name", "verb", "object_type", "object_id", "changed", "detail")
-_LARGEST = 2**63 - 1
 
 
 @command(
@@ -32,17 +31,17 @@ _LARGEST = 2**63 - 1
 )
 def list_events(
     *,
-    actor: Annotated[str, typer.Option(help="Only what this person, key or part of the system did: name or id.")] = "",
+    actor: Annotated[str, typer.Option(help="Only by this person, key or system component: name or id.")] = "",
     verb: Annotated[str, typer.Option(help="Only this, such as RUN_PROMOTED.")] = "",
-    thing: Annotated[
-        str, typer.Option("--object", metavar="TYPE[:ID]", help="Only what was done to things like feed, or to one.")
+    target: Annotated[
+        str, typer.Option("--object", metavar="TYPE[:ID]", help="Only on objects of this type, or on this object.")
     ] = "",
-    since: Annotated[str, typer.Option(help="Only from this day or moment on, UTC.")] = "",
-    until: Annotated[str, typer.Option("--before", help="Only before this day or moment, UTC.")] = "",
+    since: Annotated[str, typer.Option(help="Only from this date or time on, UTC.")] = "",
+    until: Annotated[str, typer.Option("--before", help="Only before this date or time, UTC.")] = "",
     limit: Annotated[int, typer.Option(min=1, max=10_000, help="At most this many.")] = 50,
 ) -> None:
-    """List what was done, newest first."""
-    object_type, _, object_id = thing.partition(":")
+    """List audit events, newest first."""
+    object_type, _, object_id = target.partition(":")
     given: dict[str, Any] = {
         "actor": actor,
         "verb": verb.strip().upper().replace(" ", "_"),
@@ -59,28 +58,37 @@ def list_events(
         shown, now = _with_names(found[:limit]), database_now()
         OUT.show({"events": shown, "has_more": len(found) > limit}, lambda: _table(shown, now))
         if len(found) > limit:
-            OUT.hint("There are more, older ones: a higher --limit or --before shows them.")
+            OUT.hint("There are more. For older ones use --before or a higher --limit.")
         if not found and given["verb"] and given["verb"] not in audit_log.VERBS:
-            OUT.hint(f"No verb is called {given['verb']}; there are {', '.join(audit_log.VERBS)}.")
+            OUT.hint(f"There is no verb {given['verb']}; the verbs are {', '.join(audit_log.VERBS)}.")
 
 
 @command(app, "show", ("harvester audit show 17", "harvester audit show 17 --json"), data=True)
 def show(
-    number: Annotated[int, typer.Argument(metavar="ID", min=1, max=_LARGEST, help="As the list shows it.")],
+    number: Annotated[int, typer.Argument(metavar="ID", min=1, max=LARGEST_NUMBER, help="As listed.")],
 ) -> None:
-    """Show one event with everything that it tells."""
+    """Show one event with all its details."""
     with session():
         from harvester.ops import audit_log
 
         event = audit_log.events().filter(pk=number).values(*_SHOWN).first()
         if event is None:
-            raise NotFound(f"There is no event {number} in the audit trail.")
+            raise NotFound(f"There is no event {number} in the audit log; `harvester audit list` shows the newest.")
         [named] = _with_names([event])
-        OUT.show(named, lambda: pairs(_facts(named)))
+        facts = [
+            ("verb", named["verb"]),
+            ("time", named["at"].isoformat()),
+            ("actor", f"{named['actor_name']} ({named['actor_kind']} {named['actor_id']})"),
+            ("object", _object_text(named)),
+            ("name", named["object_name"]),
+            ("changed", ", ".join(named["changed"])),
+            *named["detail_names"].items(),
+        ]
+        OUT.show(named, lambda: pairs(facts))
 
 
 def _with_names(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """With the name of the object, and names instead of ids in what people read of the details."""
+    """Add the name of each event's object, and details with names instead of ids."""
     from harvester.feeds.display_names import names_of, things_in, with_names
 
     things = [
@@ -100,34 +108,16 @@ def _with_names(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def _table(events: list[dict[str, Any]], now: datetime) -> RenderableType:
     if not events:
         return Text("There are no such events.")
-    rows = [
-        (event["id"], when(event["at"], now), event["actor_name"], event["verb"], _named(event), _detail(event))
-        for event in events
-    ]
-    return table(("id", "when", "who", "what", "object", "details"), rows, right=("id",))
+    rows = []
+    for event in events:
+        name = f"{event['object_type']} {event['object_name']}" if event["object_name"] else _object_text(event)
+        details = [*event["changed"], *(f"{key}: {value}" for key, value in event["detail_names"].items())]
+        rows.append(
+            (event["id"], when(event["at"], now), event["actor_name"], event["verb"], name, ", ".join(details)[:120])
+        )
+    return table(("id", "time", "actor", "verb", "object", "details"), rows, right=("id",))
 
 
-def _facts(event: dict[str, Any]) -> list[tuple[str, Any]]:
-    return [
-        ("what", event["verb"]),
-        ("when", event["at"].isoformat()),
-        ("who", f"{event['actor_name']} ({event['actor_kind']} {event['actor_id']})"),
-        ("object", _thing(event)),
-        ("name", event["object_name"]),
-        ("changed", ", ".join(event["changed"])),
-        *event["detail_names"].items(),
-    ]
-
-
-def _named(event: dict[str, Any]) -> str:
-    return f"{event['object_type']} {event['object_name']}" if event["object_name"] else _thing(event)
-
-
-def _thing(event: dict[str, Any]) -> str:
-    """As `--object` takes it."""
+def _object_text(event: dict[str, Any]) -> str:
+    """Return the object in the form of the option `--object`."""
     return f"{event['object_type']}:{event['object_id']}"
-
-
-def _detail(event: dict[str, Any]) -> str:
-    told = [*event["changed"], *(f"{name}: {value}" for name, value in event["detail_names"].items())]
-    return ", ".join(told)[:120]

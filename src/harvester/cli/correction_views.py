@@ -1,4 +1,4 @@
-"""How corrections look. Needs Django."""
+"""Tables of the `corrections` commands. Needs Django."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 from rich.console import RenderableType
 from rich.text import Text
 
-from harvester.catalog.correction_previews import Change, Preview
+from harvester.catalog.correction_previews import Preview
 from harvester.catalog.models import PriceCorrection
 from harvester.catalog.states import CorrectionExtent
 from harvester.cli.job_views import database_now
@@ -25,21 +25,27 @@ def public(correction: PriceCorrection) -> dict[str, Any]:
 
 def list_table(found: Sequence[PriceCorrection]) -> RenderableType:
     if not found:
-        return Text("There is no such correction.")
+        return Text("There are no such corrections.")
     now = database_now()
     rows = [
         (
             correction.pk,
-            _about(correction),
+            _scope_text(correction),
             _effect(correction),
-            _until(correction),
+            _end(correction),
             correction.reason,
             when(correction.created_at, now),
             "revoked" if correction.revoked_at else "in force",
         )
         for correction in found
     ]
-    return table(("id", "prices of", "are", "until", "why", "made", "state"), rows)
+    return table(("id", "scope", "prices", "until", "reason", "created", "state"), rows)
+
+
+def _scope_text(correction: PriceCorrection) -> str:
+    parts = {"product": correction.product_id, "run": correction.run_no}
+    numbers = [f"{name} {number}" for name, number in parts.items() if number is not None]
+    return ", ".join([*numbers, str(correction.source or correction.retailer)])
 
 
 def _effect(correction: PriceCorrection) -> str:
@@ -48,42 +54,28 @@ def _effect(correction: PriceCorrection) -> str:
     return "ignored" if correction.multiplier is None else f"x {correction.multiplier.normalize():f}"
 
 
-def _until(correction: PriceCorrection) -> str:
+def _end(correction: PriceCorrection) -> str:
     if correction.extent == CorrectionExtent.OBSERVED:
         return "next different price"
     return f"{correction.observed_to:%Y-%m-%d %H:%M}" if correction.observed_to else "revoked"
 
 
-def _about(correction: PriceCorrection) -> str:
-    parts = {"product": correction.product_id, "run": correction.run_no}
-    named = [f"{name} {number}" for name, number in parts.items() if number is not None]
-    return ", ".join([*named, str(correction.source or correction.retailer)])
-
-
-def preview_data(told: Preview) -> dict[str, Any]:
-    return {**vars(told), "samples": [vars(change) for change in told.samples]}
-
-
-def preview_view(told: Preview) -> RenderableType:
-    count = f"{'More than ' if told.is_more else ''}{told.offers}"
-    prices = f"{'more than ' if told.prices_are_more else ''}{told.prices}"
-    since = f" since {told.since:%Y-%m-%d}" if told.since else ""
-    words = Text(
-        f"{count} offers show a price that it is about. Nothing was changed.\n"
-        f"Recorded prices that change, history included: {prices}{since}. {told.future}"
+def preview_view(preview: Preview) -> RenderableType:
+    count = f"{'More than ' if preview.is_more else ''}{preview.offers}"
+    prices = f"{'more than ' if preview.prices_are_more else ''}{preview.prices}"
+    since = f" since {preview.since:%Y-%m-%d}" if preview.since else ""
+    text = Text(
+        f"{count} offers show an affected price. Nothing was changed.\n"
+        f"Recorded prices that change, history included: {prices}{since}. {preview.future}"
     )
     rows = [
-        (change.product_id, change.title[:60], f"{amount_text(change.before)} {change.currency}", _after(change))
-        for change in told.samples
+        (
+            change.product_id,
+            change.title[:60],
+            f"{amount_text(change.before)} {change.currency}",
+            "no offer" if change.after is None else f"{amount_text(change.after)} {change.after_currency}",
+        )
+        for change in preview.samples
     ]
     columns = ("product", "title", "now", "then")
-    return stacked(words, table(columns, rows, right=("product", "now", "then")) if rows else None)
-
-
-def in_force(made: PriceCorrection, told: Preview) -> str:
-    count = f"{'more than ' if told.is_more else ''}{told.offers}"
-    return f"The correction {made.pk} is in force; offers changed: {count}."
-
-
-def _after(change: Change) -> str:
-    return "no offer" if change.after is None else f"{amount_text(change.after)} {change.after_currency}"
+    return stacked(text, table(columns, rows, right=("product", "now", "then")) if rows else None)

@@ -1,4 +1,4 @@
-"""`harvester corrections ...`: how prices are read that are known to be wrong."""
+"""`harvester corrections ...`: corrections of wrong prices."""
 
 from enum import StrEnum
 from typing import Annotated, Any
@@ -14,12 +14,12 @@ from harvester.kernel.errors import InvalidInput
 
 app = group(
     "corrections",
-    "How prices are read that are known to be wrong.",
+    "Correct wrong prices.",
     ("harvester corrections add --source Shop --product 42 --ignore --reason 'price of the case'",),
 )
 
 
-#: The fields of a correction, as they are typed.
+#: Field of a correction -> option.
 _OPTIONS = {
     "retailer_id": "--retailer",
     "source_id": "--source",
@@ -34,7 +34,7 @@ _OPTIONS = {
 
 
 class Force(StrEnum):
-    """Which corrections, as it is typed."""
+    """Values of --state."""
 
     in_force = "in-force"
     revoked = "revoked"
@@ -47,7 +47,7 @@ def list_corrections(
     state: Annotated[Force, typer.Option(help="Only these.")] = Force.in_force,
     limit: Annotated[int, typer.Option(min=1, max=1000, help="At most this many, the newest.")] = 50,
 ) -> None:
-    """List corrections, the newest first."""
+    """List corrections, newest first."""
     with session():
         from harvester.catalog.models import PriceCorrection
         from harvester.cli import correction_views
@@ -72,33 +72,38 @@ def list_corrections(
 )
 def add(
     *,
-    reason: Annotated[str, typer.Option(help="Why, for those who look later.")],
+    reason: Annotated[str, typer.Option(help="Why, for others.")],
     retailer: Annotated[str, typer.Option(help="All prices of this retailer: its domain, name or id.")] = "",
     source: Annotated[str, typer.Option(help="All prices of this source: its name or id.")] = "",
     product: Annotated[
         int | None, typer.Option(min=1, max=LARGEST_NUMBER, help="Only this product of the source.")
     ] = None,
     run: Annotated[int | None, typer.Option(min=1, max=LARGEST_NUMBER, help="Only this run of the source.")] = None,
-    ignore: Annotated[bool, typer.Option("--ignore", help="Ignore the prices; this wins over multipliers.")] = False,
+    ignore: Annotated[bool, typer.Option("--ignore", help="Ignore the prices, whatever the multipliers.")] = False,
     multiply: Annotated[str | None, typer.Option(help="Multiply the prices by this.")] = None,
     amount: Annotated[str | None, typer.Option("--set", help="Set the price of one product to this amount.")] = None,
-    currency: Annotated[str | None, typer.Option(help="The currency of --set; that of the price.")] = None,
+    currency: Annotated[str | None, typer.Option(help="The currency of --set; must be that of the price.")] = None,
     open_ended: Annotated[
-        bool, typer.Option("--open-ended", help="All prices, older and later ones too, until it is revoked.")
+        bool, typer.Option("--open-ended", help="All prices, past and future, until it is revoked.")
     ] = False,
-    since: Annotated[str, typer.Option("--from", help="Only prices observed from this day or moment on, UTC.")] = "",
-    until: Annotated[str, typer.Option("--before", help="Only prices observed before this day or moment, UTC.")] = "",
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what it would do.")] = False,
+    since: Annotated[str, typer.Option("--from", help="Only prices observed from this date or time on, UTC.")] = "",
+    until: Annotated[str, typer.Option("--before", help="Only prices observed before this date or time, UTC.")] = "",
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show the effect.")] = False,
 ) -> None:
-    """Correct how prices are read. The prices themselves stay as they were observed.
+    """Correct prices. The recorded observations do not change.
 
-    By default the correction is for the prices that are shown now and ends with the next different price of each
-    product. With --from or --before it is for that window of time, with --open-ended for all prices until it is
-    revoked.
+    By default a correction applies to the prices that are shown now, and ends for each product with its next different
+    price. With --from or --before it applies to prices observed in that period, with --open-ended to all prices until
+    it is revoked.
     """
+    scope = _scope(retailer, source, product, run)
+    chosen = {"IGNORE": ignore, "MULTIPLIER": multiply is not None, "SET": amount is not None}
+    actions = [action for action, is_chosen in chosen.items() if is_chosen]
+    if len(actions) != 1:
+        raise InvalidInput("Nothing was changed: give exactly one of --ignore, --multiply and --set.")
     given: dict[str, Any] = {
-        "scope": _scope(retailer, source, product, run),
-        "action": _action(ignore, multiply, amount),
+        "scope": scope,
+        "action": actions[0],
         "multiplier": multiply,
         "set_amount": amount,
         "set_currency": currency,
@@ -117,19 +122,22 @@ def add(
             "product_id": product,
             "run_no": run,
         }
-        told = correction_previews.preview(**given)
+        preview = correction_previews.preview(**given)
         if dry_run:
-            OUT.show(correction_views.preview_data(told), lambda: correction_views.preview_view(told))
+            data = {**vars(preview), "samples": [vars(change) for change in preview.samples]}
+            OUT.show(data, lambda: correction_views.preview_view(preview))
             return
-        made = corrections.create(operator(), expected=told.state, **given)
-        OUT.show(correction_views.public(made), lambda: correction_views.in_force(made, told))
+        made = corrections.create(operator(), expected=preview.state, **given)
+        count = f"{'more than ' if preview.is_more else ''}{preview.offers}"
+        message = f"The correction {made.pk} is in force; offers changed: {count}."
+        OUT.show(correction_views.public(made), lambda: message)
 
 
 @command(app, "revoke", ("harvester corrections revoke 01980000-0000-7000-8000-000000000000",), data=True)
 def revoke(
-    correction: Annotated[str, typer.Argument(metavar="ID", help="As harvester corrections list shows it.")],
+    correction: Annotated[str, typer.Argument(metavar="ID", help="As listed.")],
 ) -> None:
-    """End a correction; the prices are read as they were observed again."""
+    """End a correction. The observed prices apply again."""
     with session():
         from harvester.catalog import corrections
         from harvester.cli import correction_views
@@ -139,25 +147,11 @@ def revoke(
 
 
 def _scope(retailer: str, source: str, product: int | None, run: int | None) -> str:
-    """What was named decides; the verb refuses what does not go together."""
+    """Return the scope that the options imply; the verb rejects combinations that are not allowed."""
     if not (retailer or source):
-        raise InvalidInput("Say whose prices are corrected: --source or --retailer.")
+        raise InvalidInput("Nothing was changed: give --source or --retailer.")
     if product is not None:
         return "PRODUCT"
     if run is not None:
         return "RUN"
     return "RETAILER" if retailer else "SOURCE"
-
-
-def _action(ignore: bool, multiply: str | None, amount: str | None) -> str:
-    chosen = [
-        action
-        for action, is_chosen in (("IGNORE", ignore), ("MULTIPLIER", multiply is not None), ("SET", amount is not None))
-        if is_chosen
-    ]
-    if len(chosen) != 1:
-        raise InvalidInput(
-            "Say what is to be done with the prices: either --ignore or --multiply with a number, or --set with an "
-            "amount."
-        )
-    return chosen[0]

@@ -20,7 +20,7 @@ EXAMPLES = (
 
 def declare(app: typer.Typer) -> None:
     """Add the command to the application."""
-    command(app, "doctor", EXAMPLES, data=True, rich_help_panel="Set up and look after")(doctor)
+    command(app, "doctor", EXAMPLES, data=True, rich_help_panel="Setup and maintenance")(doctor)
 
 
 def doctor(

@@ -14,7 +14,7 @@ EXAMPLES = ("harvester migrate", "harvester migrate --check    exit code 1 if mi
 
 def declare(app: typer.Typer) -> None:
     """Add the command to the application."""
-    command(app, "migrate", EXAMPLES, data=True, rich_help_panel="Set up and look after")(migrate)
+    command(app, "migrate", EXAMPLES, data=True, rich_help_panel="Setup and maintenance")(migrate)
 
 
 def migrate(

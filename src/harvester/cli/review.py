@@ -1,9 +1,8 @@
-"""`harvester review ...`: products that the resolver could not recognise."""
+"""`harvester review ...`: source products that were not matched to a canonical product."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from rich.console import RenderableType
 from rich.text import Text
 
 from harvester.cli.actor import operator
@@ -14,7 +13,7 @@ from harvester.cli.session import session
 
 app = group(
     "review",
-    "Products that the resolver could not recognise: say what they are.",
+    "Products that could not be matched: link, create or skip them.",
     ("harvester review list", "harvester review skip Shop 42"),
 )
 
@@ -29,28 +28,38 @@ Number = Annotated[
 def list_waiting(
     *,
     source: Annotated[str, typer.Option(help="Only this source: its name or id.")] = "",
-    after: Annotated[str, typer.Option(help="Go on behind this place, as the answer before said.")] = "",
-    limit: Annotated[int, typer.Option(help="At most this many, at most 100.")] = 50,
+    after: Annotated[str, typer.Option(help="Start after this cursor of the page before.")] = "",
+    limit: Annotated[int, typer.Option(help="At most this many; up to 100.")] = 50,
 ) -> None:
-    """List the products that wait for a person."""
+    """List the products that wait for review."""
     with session(), as_typed(most="--limit", after="--after"):
         from harvester.catalog import review_queue, sources
 
         found = review_queue.waiting(source_id=sources.find(source).pk if source else None, after=after, most=limit)
-        onward = found[-1].cursor if len(found) == limit else ""
-        OUT.show({"products": [vars(one) for one in found], "after": onward}, lambda: _table(found))
-        if onward:
-            OUT.hint(f"There may be more: --after '{onward}'")
+        cursor = found[-1].cursor if len(found) == limit else ""
+        rows = [(one.product_id, one.title[:60], one.brand, one.gtin, one.source) for one in found]
+        columns = ("product", "title", "brand", "gtin", "source")
+        OUT.show(
+            {"products": [vars(one) for one in found], "after": cursor},
+            lambda: table(columns, rows, right=("product",)) if rows else Text("Nothing to review."),
+        )
+        if cursor:
+            OUT.hint(f"There may be more: --after '{cursor}'")
 
 
 @command(app, "find", ("harvester review find 'claw hammer'", "harvester review find 4006381333931 --json"), data=True)
-def find(text: Annotated[str, typer.Argument(metavar="TEXT", help="Words, a trade item number or an id.")]) -> None:
-    """Find canonical products that one may be linked to."""
+def find(text: Annotated[str, typer.Argument(metavar="TEXT", help="Words, a GTIN or an id.")]) -> None:
+    """Find canonical products to link to."""
     with session():
         from harvester.catalog import review_queue
 
         found = review_queue.find_products(text)
-        OUT.show({"products": [vars(one) for one in found]}, lambda: _canonicals(found))
+        rows = [(one.id, one.title[:60], one.brand, one.gtin, one.sources) for one in found]
+        columns = ("id", "title", "brand", "gtin", "sources")
+        OUT.show(
+            {"products": [vars(one) for one in found]},
+            lambda: table(columns, rows, right=("sources",)) if rows else Text("No canonical product matches."),
+        )
 
 
 @command(app, "link", ("harvester review link Shop 42 01980000-0000-7000-8000-000000000000",), data=True)
@@ -59,7 +68,7 @@ def link(
     product: Number,
     canonical: Annotated[str, typer.Argument(metavar="CANONICAL", help="The id that harvester review find shows.")],
 ) -> None:
-    """Say which canonical product it is; no run changes that."""
+    """Link a product to a canonical product. Later runs do not change that."""
     with session():
         from harvester.catalog import review_queue, sources
 
@@ -75,23 +84,25 @@ def create(
     source: SourceName,
     product: Number,
     *,
-    title: Annotated[str, typer.Option(help="Its title, unless it is that of the source's product.")] = "",
-    brand: Annotated[str | None, typer.Option(help="Its brand, unless it is that of the source's product.")] = None,
+    title: Annotated[str, typer.Option(help="Title; that of the source's product by default.")] = "",
+    brand: Annotated[str | None, typer.Option(help="Brand; that of the source's product by default.")] = None,
 ) -> None:
-    """Make a canonical product for it."""
+    """Create a canonical product for a product."""
     with session():
         from harvester.catalog import review_queue, sources
 
         owner = sources.find(source)
         made = review_queue.create(operator(), owner.pk, product, title=title, brand=brand)
-        OUT.show({"product": made}, lambda: f"The product {made} was made for product {product} of {owner.name}.")
+        OUT.show(
+            {"product": made}, lambda: f"Canonical product {made} was created for product {product} of {owner.name}."
+        )
 
 
 @command(app, "skip", ("harvester review skip Shop 42 --reason 'a gift card'",), data=True)
 def skip(
-    source: SourceName, product: Number, *, reason: Annotated[str, typer.Option(help="Why, for those who look.")] = ""
+    source: SourceName, product: Number, *, reason: Annotated[str, typer.Option(help="Why, for others.")] = ""
 ) -> None:
-    """Leave it without a canonical product."""
+    """Leave a product without a canonical product."""
     with session():
         from harvester.catalog import review_queue, sources
 
@@ -102,24 +113,10 @@ def skip(
 
 @command(app, "reopen", ("harvester review reopen Shop 42",), data=True)
 def reopen(source: SourceName, product: Number) -> None:
-    """Take back what a person decided; it waits again."""
+    """Undo a decision. The product waits for review again."""
     with session():
         from harvester.catalog import review_queue, sources
 
         owner = sources.find(source)
         review_queue.reopen(operator(), owner.pk, product)
-        OUT.show({"reopened": product}, lambda: f"Product {product} of {owner.name} waits again.")
-
-
-def _table(found: list[Any]) -> RenderableType:
-    if not found:
-        return Text("Nothing to review.")
-    rows = [(one.product_id, one.title[:60], one.brand, one.gtin, one.source) for one in found]
-    return table(("product", "title", "brand", "gtin", "source"), rows, right=("product",))
-
-
-def _canonicals(found: list[Any]) -> RenderableType:
-    if not found:
-        return Text("No product is sold under these words, and none has this number.")
-    rows = [(one.id, one.title[:60], one.brand, one.gtin, one.sources) for one in found]
-    return table(("id", "title", "brand", "gtin", "sold"), rows, right=("sold",))
+        OUT.show({"reopened": product}, lambda: f"Product {product} of {owner.name} waits for review again.")

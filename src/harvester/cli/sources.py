@@ -1,27 +1,30 @@
-"""`harvester source ...`: the ways in which a retailer's offers arrive."""
+"""`harvester source ...`: where a retailer's offers come from."""
 
 import sys
+from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Any
 
 import typer
+from rich.console import RenderableType
+from rich.text import Text
 
 from harvester.cli.actor import operator
 from harvester.cli.commands import command, group
 from harvester.cli.exit_codes import Exit
-from harvester.cli.output import OUT
+from harvester.cli.output import OUT, count_text, pairs, stacked, table, when
 from harvester.cli.session import session
 from harvester.kernel.errors import InvalidInput
 
 app = group(
     "source",
-    "The ways in which a retailer's offers arrive.",
+    "Where a retailer's offers come from.",
     ("harvester source add 'Shop by Impact' --retailer shop.example --kind AFFILIATE_FEED", "harvester source list"),
 )
 
 
 class Kind(StrEnum):
-    """The kinds as they are typed."""
+    """Values of --kind."""
 
     DIRECT = "DIRECT"
     AFFILIATE_FEED = "AFFILIATE_FEED"
@@ -29,32 +32,34 @@ class Kind(StrEnum):
 
 
 class Visible(StrEnum):
-    """Whether scraped prices count, as it is typed."""
+    """Values of --visibility: whether scraped prices count."""
 
     ELIGIBLE = "ELIGIBLE"
     INELIGIBLE = "INELIGIBLE"
 
 
-#: As words of the help: a column of all of them leaves no room for the names of the options on 80 columns.
+#: Listed in the help text: a list of all values as metavar leaves no room for option names in 80 columns.
 KINDS = "DIRECT, AFFILIATE_FEED or OTHER: where the offers come from."
 Reference = Annotated[str, typer.Argument(metavar="SOURCE", help="Its name or its id.")]
-Url = Annotated[str | None, typer.Option(help="Where it is to be found.")]
+Url = Annotated[str | None, typer.Option(help="Its website.")]
 Network = Annotated[str | None, typer.Option(help="The affiliate network, such as IMPACT.")]
-AccountId = Annotated[str | None, typer.Option(help="The advertiser's number at the network.")]
+AccountId = Annotated[str | None, typer.Option(help="The advertiser's id at the network.")]
 AccountName = Annotated[str | None, typer.Option(help="The advertiser's name at the network.")]
 Template = Annotated[
     str | None,
-    typer.Option(help="An address with {url}, {url_raw}, {sku}, {item_id} or {source}; '' for the feed's own links."),
+    typer.Option(help="A URL with {url}, {url_raw}, {sku}, {item_id} or {source}; '' for the feed's own links."),
 ]
 Trusted = Annotated[
-    bool | None, typer.Option("--upc-trusted/--no-upc-trusted", help="Whether its trade item numbers link products.")
+    bool | None, typer.Option("--upc-trusted/--no-upc-trusted", help="Whether its GTINs link products.")
 ]
-Visibility = Annotated[
-    Visible | None,
-    typer.Option(metavar="WORD", help="ELIGIBLE or INELIGIBLE: whether prices that were scraped from it count."),
-]
-Heartbeat = Annotated[int | None, typer.Option(help="Hours after which an unchanged price is written again.")]
-MaxHold = Annotated[int | None, typer.Option(help="Hours for which an undecided hold keeps offers from expiring.")]
+
+
+_FACTS = (
+    "id", "name", "kind", "url", "is_display_primary", "affiliate_network", "affiliate_account_id",
+    "affiliate_account_name", "tracking_template", "upc_trusted", "visibility", "expiry_hours", "max_hold_hours",
+    "price_heartbeat_hours", "held_run_no", "held_since", "last_promoted_run_no", "last_promoted_at",
+    "last_promoted_count", "created_at",
+)  # fmt: skip
 
 
 @command(
@@ -78,42 +83,57 @@ def add(
     tracking_template: Template = None,
     upc_trusted: Trusted = None,
 ) -> None:
-    """Add a source to a retailer. Affiliate sources are not shown before harvester source primary says so."""
+    """Add a source to a retailer. An affiliate source is not shown until harvester source primary selects it."""
     given = _given(
         url=url, affiliate_network=network, affiliate_account_id=account_id, affiliate_account_name=account_name,
         tracking_template=tracking_template, upc_trusted=upc_trusted,
     )  # fmt: skip
     with session():
         from harvester.catalog import retailers, sources
-        from harvester.cli import source_views
 
         owner = retailers.find(retailer)
         made = sources.create(operator(), owner.pk, name=name, kind=kind.value, **given)
-        OUT.show(source_views.public(made), lambda: f"{made.name} was added to {owner.name}.")
+        OUT.show(_public(made), lambda: f"{made.name} was added to {owner.name}.")
 
 
 @command(app, "list", ("harvester source list", "harvester source list --retailer shop.example"), data=True)
 def list_sources(
     *, retailer: Annotated[str, typer.Option(help="Only this retailer's: its domain, name or id.")] = ""
 ) -> None:
-    """List sources with what consumers see of them."""
+    """List sources and whether consumers see them."""
     with session():
-        from harvester.catalog import retailers
-        from harvester.cli import source_views
+        from harvester.catalog import retailers, sources
+        from harvester.cli.job_views import database_now
 
-        found = source_views.listed(retailers.find(retailer) if retailer else None)
-        OUT.show({"sources": found}, lambda: source_views.list_table(found))
+        query = sources.with_shown().order_by("retailer__name", "name")
+        if retailer:
+            query = query.filter(retailer=retailers.find(retailer))
+        facts = ("id", "name", "kind", "is_display_primary", "last_promoted_at", "last_promoted_count", "held_run_no")
+        found = [
+            {
+                **{name: getattr(source, name) for name in facts},
+                "retailer": source.retailer.name,
+                "is_shown": source.is_shown,
+            }
+            for source in query
+        ]
+        now = database_now()
+        OUT.show({"sources": found}, lambda: _table(found, now))
 
 
 @command(app, "show", ("harvester source show 'Shop by Impact'",), data=True)
 def show(source: Reference) -> None:
-    """Show a source: what it is, how fresh it is, what is held."""
+    """Show a source: its settings, its last promoted run and its held run."""
     with session():
         from harvester.catalog import sources
-        from harvester.cli import source_views
 
-        found = source_views.public(sources.find(source))
-        OUT.show(found, lambda: source_views.detail_view(found))
+        found = _public(sources.find(source))
+        facts = [
+            (name.replace("_", " "), value)
+            for name, value in found.items()
+            if name not in {"is_display_primary", "is_shown"}
+        ]
+        OUT.show(found, lambda: pairs([*facts, ("shown to consumers", _shown(found))]))
 
 
 @command(
@@ -136,17 +156,24 @@ def change(
     account_name: AccountName = None,
     tracking_template: Template = None,
     upc_trusted: Trusted = None,
-    visibility: Visibility = None,
-    price_heartbeat_hours: Heartbeat = None,
-    max_hold_hours: MaxHold = None,
+    visibility: Annotated[
+        Visible | None,
+        typer.Option(metavar="WORD", help="ELIGIBLE or INELIGIBLE: whether prices scraped from it count."),
+    ] = None,
+    price_heartbeat_hours: Annotated[
+        int | None, typer.Option(help="Record an unchanged price again after this many hours.")
+    ] = None,
+    max_hold_hours: Annotated[
+        int | None, typer.Option(help="Hours for which an undecided hold keeps offers from expiring.")
+    ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only show what consumers would see differently with another --kind.")
+        bool, typer.Option("--dry-run", help="Only show which offers a new --kind would add or remove.")
     ] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask before offers vanish or appear.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask before offers appear or disappear.")] = False,
 ) -> None:
-    """Change what a source is. The expiry of its offers is a setting of its feed.
+    """Change the settings of a source. The expiry of its offers is a setting of its feed.
 
-    Another kind may change what consumers see. What vanishes and what appears is shown first.
+    A new kind may change what consumers see. The command first shows which offers appear and disappear.
     """
     changes = _given(
         name=name, kind=kind, url=url, affiliate_network=network, affiliate_account_id=account_id,
@@ -154,28 +181,35 @@ def change(
         visibility=visibility, price_heartbeat_hours=price_heartbeat_hours, max_hold_hours=max_hold_hours,
     )  # fmt: skip
     if not changes:
-        raise InvalidInput("There is nothing to change; harvester source set --help lists what can be.")
+        raise InvalidInput("Nothing was changed: give an option; harvester source set --help lists them.")
     with session():
         from harvester.catalog import sources
         from harvester.catalog.display_primary import preview_kind
-        from harvester.cli import source_views
 
         found = sources.find(source)
-        told = preview_kind(found.pk, changes.get("kind", found.kind))
+        preview = preview_kind(found.pk, changes.get("kind", found.kind))
         if dry_run:
-            OUT.show(source_views.preview_data(told), lambda: source_views.preview_view(told))
+            _show_preview(preview)
             return
-        if told.state and not yes:
-            _ask(source_views.preview_view(told))
+        if preview.state and not yes:
+            if not sys.stdin.isatty() or OUT.as_json:
+                raise InvalidInput(
+                    "The new kind changes what consumers see, and there is no terminal to ask for confirmation. "
+                    "Nothing was changed. Check the effect with --dry-run, then use --yes."
+                )
+            _show_preview(preview)
+            if not typer.confirm("Continue?", err=True):
+                OUT.hint("Nothing was changed.")
+                raise typer.Exit(Exit.FAILED)
         made = sources.update(operator(), found.pk, **changes)
-        OUT.show(source_views.public(made), lambda: f"{made.name} was changed: {', '.join(sorted(changes))}.")
+        OUT.show(_public(made), lambda: f"{made.name} was changed: {', '.join(sorted(changes))}.")
 
 
 @command(
     app,
     "primary",
     (
-        "harvester source primary 'Shop by Impact' --dry-run      what would vanish, and what appear",
+        "harvester source primary 'Shop by Impact' --dry-run      the offers that would appear and disappear",
         "harvester source primary 'Shop by Impact'",
         "harvester source primary Shop --unset",
     ),
@@ -185,40 +219,86 @@ def primary(
     source: Reference,
     *,
     unset: Annotated[
-        bool, typer.Option("--unset", help="Leave the retailer without a primary: then its direct sources are shown.")
+        bool, typer.Option("--unset", help="Leave the retailer without a primary; its direct sources are shown.")
     ] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what it would do.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show the effect.")] = False,
 ) -> None:
-    """Make a source the one of its retailer that consumers see, at once; any other is so no longer."""
+    """Make a source the only one of its retailer that consumers see, at once."""
     with session():
         from harvester.catalog import sources
         from harvester.catalog.display_primary import preview, set_display_primary, unset_display_primary
-        from harvester.cli import source_views
 
         found = sources.find(source)
         if dry_run:
-            told = preview(found.pk, primary=not unset)
-            OUT.show(source_views.preview_data(told), lambda: source_views.preview_view(told))
+            _show_preview(preview(found.pk, primary=not unset))
             return
         verb = unset_display_primary if unset else set_display_primary
         made = verb(operator(), found.pk)
         state = "no longer the display primary" if unset else "the display primary"
-        OUT.show(source_views.public(made), lambda: f"{made.name} is {state} of {made.retailer.name}.")
-
-
-def _ask(preview: Any) -> None:
-    if not sys.stdin.isatty() or OUT.as_json:
-        raise InvalidInput(
-            "Another kind changes what consumers see, and there is no terminal to ask on. Nothing was changed. Look at "
-            "it with --dry-run, then say --yes."
-        )
-    OUT.say(preview)
-    if not typer.confirm("Continue?", err=True):
-        OUT.hint("Nothing was changed.")
-        raise typer.Exit(Exit.FAILED)
+        OUT.show(_public(made), lambda: f"{made.name} is {state} of {made.retailer.name}.")
 
 
 def _given(**values: Any) -> dict[str, Any]:
-    """What was typed; enums as plain words."""
+    """Return the options that were given, enums as plain strings."""
     plain = {name: value.value if isinstance(value, StrEnum) else value for name, value in values.items()}
     return {name: value for name, value in plain.items() if value is not None}
+
+
+def _public(source: Any) -> dict[str, Any]:
+    from harvester.catalog import sources
+
+    facts = {name: getattr(source, name) for name in _FACTS}
+    shown = sources.with_shown().get(pk=source.pk).is_shown
+    return {**facts, "retailer": source.retailer.name, "is_shown": shown}
+
+
+def _table(found: list[dict[str, Any]], now: datetime) -> RenderableType:
+    if not found:
+        return Text("There are no sources yet. Add one: harvester source add NAME --retailer RETAILER")
+    rows = [
+        (
+            source["name"],
+            source["retailer"],
+            source["kind"],
+            _shown(source),
+            when(source["last_promoted_at"], now) or "never",
+            count_text(source["last_promoted_count"]),
+            f"run {source['held_run_no']}" if source["held_run_no"] else "",
+        )
+        for source in found
+    ]
+    columns = ("name", "retailer", "kind", "shown", "promoted", "products", "held")
+    return table(columns, rows, right=("products",))
+
+
+def _show_preview(preview: Any) -> None:
+    """Show which offers would disappear and appear."""
+    data = {
+        name: [
+            {"source": side.source.name, "offers": side.offers, "is_more": side.is_more, "samples": side.samples}
+            for side in getattr(preview, name)
+        ]
+        for name in ("vanishing", "appearing")
+    }
+    rows = [
+        (
+            "disappear" if name == "vanishing" else "appear",
+            side["source"],
+            f"{'more than ' if side['is_more'] else ''}{side['offers']:,}",
+            "; ".join(side["samples"]),
+        )
+        for name, sides in data.items()
+        for side in sides
+    ]
+    columns = ("would", "source", "offers", "such as")
+    text = "Nothing was changed." if rows else "Consumers would see the same as now. Nothing was changed."
+    OUT.show(
+        data,
+        lambda: stacked(table(columns, rows, right=("offers",)) if rows else None, Text(text)),
+    )
+
+
+def _shown(source: dict[str, Any]) -> str:
+    if source["is_display_primary"]:
+        return "yes (primary)"
+    return "yes" if source["is_shown"] else "no"

@@ -1,4 +1,4 @@
-"""`harvester user ...`: who may log in, and what they may do."""
+"""`harvester user ...`: users and their roles."""
 
 import getpass
 import sys
@@ -15,18 +15,18 @@ from harvester.cli.output import OUT, table, when
 from harvester.cli.session import session
 from harvester.kernel.errors import InvalidInput
 
-app = group("user", "Who may log in, and what they may do.", ("harvester user add ann --role admin",))
+app = group("user", "Users and their roles.", ("harvester user add ann --role admin",))
 
 
 class RoleName(StrEnum):
-    """The roles as they are typed."""
+    """Values of --role."""
 
     viewer = "viewer"
     operator = "operator"
     admin = "admin"
 
 
-Username = Annotated[str, typer.Argument(metavar="NAME", help="The person's login name.")]
+Username = Annotated[str, typer.Argument(metavar="NAME", help="The login name.")]
 FromStdin = Annotated[bool, typer.Option("--password-stdin", help="Read the password from standard input.")]
 
 
@@ -42,42 +42,40 @@ FromStdin = Annotated[bool, typer.Option("--password-stdin", help="Read the pass
 def add(
     name: Username,
     *,
-    role: Annotated[RoleName, typer.Option(help="What the person may do.")] = RoleName.viewer,
-    email: Annotated[str, typer.Option(help="For people to find each other; no mail is sent.")] = "",
+    role: Annotated[RoleName, typer.Option(help="Permissions.")] = RoleName.viewer,
+    email: Annotated[str, typer.Option(help="Shown in the list of users; no mail is sent.")] = "",
     password_stdin: FromStdin = False,
 ) -> None:
-    """Give a person a login. The password is asked for, or read from standard input; it is never an argument."""
+    """Add a user. The password is asked for, or read from standard input; it is never an argument."""
     with session():
         from harvester.ops import users
         from harvester.ops.models import Role
 
         user = users.create(operator(), name, _password(password_stdin), Role(role.value), email=email)
-        _tell(user, f"{user.username} may log in as {user.role}.")
+        _show(user, f"{user.username} was added with the role {user.role}.")
 
 
 @command(app, "list", ("harvester user list", "harvester user list --json"), data=True)
 def list_users() -> None:
-    """List everybody who has, or had, a login."""
+    """List all users, active or not."""
     with session():
         from harvester.cli.job_views import database_now
         from harvester.ops.models import User
 
-        people = [_public(user) for user in User.objects.order_by("username")]
+        users = [_public(user) for user in User.objects.order_by("username")]
         now = database_now()
-        OUT.show({"users": people}, lambda: _table(people, now))
+        OUT.show({"users": users}, lambda: _table(users, now))
 
 
 @command(app, "role", ("harvester user role bob operator",), data=True)
-def change_role(
-    name: Username, role: Annotated[RoleName, typer.Argument(help="What the person may do from now on.")]
-) -> None:
-    """Change what a person may do, from their next request on."""
+def change_role(name: Username, role: Annotated[RoleName, typer.Argument(help="The new role.")]) -> None:
+    """Change a user's role. It applies from the next request on."""
     with session():
         from harvester.ops import users
         from harvester.ops.models import Role
 
         user = users.set_role(operator(), name, Role(role.value))
-        _tell(user, f"{user.username} is {user.role} now.")
+        _show(user, f"The role of {user.username} is now {user.role}.")
 
 
 @command(
@@ -87,23 +85,23 @@ def change_role(
     data=True,
 )
 def change_password(name: Username, *, password_stdin: FromStdin = False) -> None:
-    """Give a person a new password; their sessions end."""
+    """Set a user's password, and end their sessions."""
     with session():
         from harvester.ops import users
 
         user = users.set_password(operator(), name, _password(password_stdin))
-        _tell(user, f"{user.username} has a new password.")
+        _show(user, f"The password of {user.username} was changed.")
 
 
 @command(app, "activate", ("harvester user activate bob",), data=True)
 def activate(name: Username) -> None:
-    """Let a person in again."""
+    """Let a user log in again."""
     _set_active(name, active=True)
 
 
 @command(app, "deactivate", ("harvester user deactivate bob",), data=True)
 def deactivate(name: Username) -> None:
-    """Keep a person out. Nobody is ever deleted: the audit trail names them."""
+    """Stop a user from logging in. Users are never deleted, because the audit log names them."""
     _set_active(name, active=False)
 
 
@@ -112,27 +110,23 @@ def _set_active(name: str, *, active: bool) -> None:
         from harvester.ops import users
 
         user = users.set_active(operator(), name, active=active)
-        _tell(user, f"{user.username} may {'log in' if active else 'no longer log in'}.")
+        _show(user, f"{user.username} can {'log in again' if active else 'no longer log in'}.")
 
 
 def _password(from_stdin: bool) -> str:
-    """Never from the command line, where every process list shows it."""
+    """Return the password. It is never an argument, because process lists show arguments."""
     if from_stdin:
-        return _first_line()
+        line = sys.stdin.readline().rstrip("\r\n")
+        if not line:
+            raise InvalidInput("--password-stdin was given, but standard input is empty. Nothing was changed.")
+        return line
     if not sys.stdin.isatty():
-        raise InvalidInput("There is no terminal to ask for the password on; pipe it in and say --password-stdin.")
-    # It hides the typing before it asks, unlike typer's prompt: nobody is fast enough to be seen.
+        raise InvalidInput("There is no terminal to ask for the password; pipe it in with --password-stdin.")
+    # Unlike typer's prompt, getpass turns off the echo before it prompts, so a fast typist's input is not shown.
     password = getpass.getpass("Password: ")
-    if getpass.getpass("The same again: ") != password:
+    if getpass.getpass("Repeat the password: ") != password:
         raise InvalidInput("The two passwords differ; nothing was changed.")
     return password
-
-
-def _first_line() -> str:
-    line = sys.stdin.readline().rstrip("\r\n")
-    if not line:
-        raise InvalidInput("--password-stdin was said, but standard input is empty.")
-    return line
 
 
 def _public(user: Any) -> dict[str, Any]:
@@ -140,22 +134,22 @@ def _public(user: Any) -> dict[str, Any]:
     return {name: getattr(user, name) for name in names}
 
 
-def _tell(user: Any, sentence: str) -> None:
-    OUT.show(_public(user), lambda: sentence)
+def _show(user: Any, message: str) -> None:
+    OUT.show(_public(user), lambda: message)
 
 
-def _table(people: list[dict[str, Any]], now: Any) -> RenderableType:
-    if not people:
-        return Text("Nobody has a login yet. Make one: harvester user add NAME --role admin")
+def _table(users: list[dict[str, Any]], now: Any) -> RenderableType:
+    if not users:
+        return Text("There are no users yet. Add one: harvester user add NAME --role admin")
     rows = [
         (
-            person["username"],
-            person["role"],
-            "yes" if person["is_active"] else "no",
-            when(person["last_login"], now) or "never",
-            when(person["date_joined"], now),
-            person["email"],
+            user["username"],
+            user["role"],
+            "yes" if user["is_active"] else "no",
+            when(user["last_login"], now) or "never",
+            when(user["date_joined"], now),
+            user["email"],
         )
-        for person in people
+        for user in users
     ]
-    return table(("name", "role", "may log in", "last login", "since", "email"), rows)
+    return table(("name", "role", "active", "last login", "added", "email"), rows)
