@@ -246,7 +246,7 @@ def test_too_many_rows():
 def test_too_many_products():
     again = [row(1, SKU="S-2000")] * 5
     parse(feed(*GOOD, *again), limits=ParseLimits(products=len(GOOD)))
-    with pytest.raises(UniqueProductLimitExceeded, match="10 products, and the feed may have 9"):
+    with pytest.raises(UniqueProductLimitExceeded, match="10 products, more than the feed's limit of 9"):
         parse(feed(*GOOD, *again), limits=ParseLimits(products=len(GOOD) - 1))
 
 

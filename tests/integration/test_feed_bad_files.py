@@ -31,9 +31,9 @@ MIXED = (
 
 #: What the partner put there -> the code, and what the message has to say.
 FILES = {
-    "nothing": (b"", "EMPTY_FILE", ["there is no byte in it", WANTED, "still writing"]),
-    "blank lines": (b"\n \r\n", "EMPTY_FILE", ["nothing but 4 blanks", WANTED]),
-    "nothing, compressed": (gzip.compress(b""), "EMPTY_FILE", ["there is no byte in it", WANTED]),
+    "nothing": (b"", "EMPTY_FILE", ["It has no bytes", WANTED, "still writing"]),
+    "blank lines": (b"\n \r\n", "EMPTY_FILE", ["only 4 blanks", WANTED]),
+    "nothing, compressed": (gzip.compress(b""), "EMPTY_FILE", ["It has no bytes", WANTED]),
     "a login page": (
         *(b"<!DOCTYPE html>\n<html><title>Log in</title>", "HTML_INSTEAD_OF_CSV"),
         ["a web page", r"begins with '<!DOCTYPE html>\n<html>", WANTED, "path of the feed"],
@@ -60,29 +60,29 @@ FILES = {
     "an error in words": (
         *(b"catalog is being generated, try later\n", "HEADER_UNREADABLE"),
         [
-            "names no column that is known of Impact",
+            "no column name that Impact uses",
             "(tab, comma, pipe, semicolon)",
             "column for the title (such as ",
             "begins with 'catalog is being generated",
-            "check the path",
+            "Check the path",
         ],
     ),
     "an unknown delimiter": (
         *(GOOD.replace("\t", "^").encode(), "HEADER_UNREADABLE"),
-        ["whichever separates them", "begins with 'SKU^Name^Url^Price"],
+        ["whichever delimiter is tried", "begins with 'SKU^Name^Url^Price"],
     ),
     "a column too few": (
         *(b"SKU,Name,Url\n1,x,https://shop.example/1\n", "HEADER_UNREADABLE"),
         [
             "lacks a column for the sale price or list price (such as Sale Price",
-            "comma fits best and makes 3 columns",
+            "comma fits best and gives 3 columns",
             "'SKU', 'Name', 'Url'",
             "'Name' for the title",
         ],
     ),
     "two columns of one name": (
         *(b"SKU,Name,Name,Url,Price\n1,x,y,https://shop.example/1,5 USD\n", "HEADER_UNREADABLE"),
-        ["the same name for the title: 'Name', 'Name'", "ask the partner"],
+        ["the same name for the title: 'Name', 'Name'", "Ask the partner"],
     ),
     "UTF-32": (
         *(GOOD.encode("utf-32"), "ENCODING_UNREADABLE"),
@@ -90,18 +90,18 @@ FILES = {
     ),
     "bytes that are no text": (
         *(b"\x01\0\x02\0\0\0\xff\xff" * 20, "ENCODING_UNREADABLE"),
-        ["no text in UTF-8, Windows-1252 or UTF-16", r"begins with '\x01\x00", WANTED],
+        ["not text in UTF-8, Windows-1252 or UTF-16", r"begins with '\x01\x00", WANTED],
     ),
     "two encodings": (
         *(MIXED, "ENCODING_UNREADABLE"),
-        ["One part of the file is Windows-1252 and another UTF-8", "within its first", "one encoding"],
+        ["partly Windows-1252 and partly UTF-8", "The first ", "one encoding"],
     ),
     "a header alone": (feed().encode(), "NO_VALID_PRODUCTS", ["a header and no row"]),
     "no row of use": (
         *(feed(row(1, Price="none"), row(2, Price="nothing"), row(3, Name="")).encode(), "NO_VALID_PRODUCTS"),
         ["Not one of the file's 3 rows", "INVALID_PRICE 2, MISSING_TITLE 1", "line by line"],
     ),
-    "half a row": (GOOD[:-20].encode(), "TRUNCATED", ["begins in line 11 is not whole"]),
+    "half a row": (GOOD[:-20].encode(), "TRUNCATED", ["begins in line 11 is incomplete"]),
     "half a compressed file": (gzip.compress(GOOD.encode())[:-10], "TRUNCATED_GZIP", ["ends in the middle"]),
     "a damaged compressed file": (
         *(gzip.compress(GOOD.encode())[:-8] + bytes(8), "BAD_GZIP"),
@@ -124,7 +124,7 @@ def test_a_file_that_cannot_be_read_says_what_was_expected_and_what_was_found(wo
 LIMITS = {
     "max_file_bytes": (100, "FILE_SIZE_LIMIT_EXCEEDED", ["at most 100 are read", "raise the limit"]),
     "max_rows": (9, "ROW_COUNT_LIMIT_EXCEEDED", ["more than 9 rows", "max_rows", "raise the limit"]),
-    "max_products": (9, "UNIQUE_PRODUCT_LIMIT_EXCEEDED", ["10 products", "may have 9 (max_products)"]),
+    "max_products": (9, "UNIQUE_PRODUCT_LIMIT_EXCEEDED", ["10 products", "limit of 9 (max_products)"]),
 }
 
 

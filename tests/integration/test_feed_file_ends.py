@@ -79,7 +79,7 @@ def test_a_partner_who_no_longer_ends_files_is_refused_once_and_then_read_withou
     world.put_bytes(file_of(*NUMBERS, Name="Thing of Monday"))
     run = world.run()
     assert run.error_code == "TRUNCATED"
-    assert "`harvester feed run FEED --force` takes it at once" in run.error
+    assert "`harvester feed run FEED --force` imports it now" in run.error
     world.put_bytes(file_of(*NUMBERS, Name="Thing of Monday noon"))
     world.change(manual_run_requested_at="2026-01-01T00:00Z")
     assert world.run("MANUAL").error_code == "TRUNCATED", "a person who is impatient does not make it whole"
@@ -112,7 +112,7 @@ def test_only_a_file_refused_for_the_same_reason_right_before_makes_an_open_end_
     world.run()
     cut = file_of(*NUMBERS)
     world.put_bytes(cut[: cut.rindex(b"\t")])
-    assert "is not whole" in world.run().error
+    assert "is incomplete" in world.run().error
     world.put_bytes(file_of(*NUMBERS, Name="One"))
     assert world.run().error_code == "TRUNCATED"
     world.put(*NUMBERS, 120)

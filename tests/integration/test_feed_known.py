@@ -13,7 +13,7 @@ from tests.support.tables import rows
 
 from harvester.engine.enqueue import enqueue
 from harvester.feeds.jobs import CLEAN_UP
-from harvester.feeds.reader.row_cache.store import DIRECTORY, SUFFIX, known_path
+from harvester.feeds.reader.row_cache.store import DIRECTORY, SUFFIX, cache_path
 
 pytestmark = pytest.mark.usefixtures("database")
 NUMBERS = range(1000, 1040)
@@ -28,7 +28,7 @@ def disturbed(database, settings, tmp_path):
 
 
 def kept(world):
-    path = known_path(world.source.id)
+    path = cache_path(world.source.id)
     return path.read_bytes() if path.exists() else None
 
 
@@ -71,7 +71,7 @@ def test_a_feed_that_knows_comes_to_the_same_as_one_that_forgets(world):
     chance, found = seeded(7), []
     for number in range(5):
         world.put(*edition(chance, number))
-        known_path(forgetful.source.id).unlink(missing_ok=True)
+        cache_path(forgetful.source.id).unlink(missing_ok=True)
         _, known, _ = run(world)
         assert run(forgetful)[1] == [0]
         assert feed_oracle.differences(world, forgetful) == []
@@ -148,7 +148,7 @@ def test_what_is_kept_may_be_damaged_or_of_another_source(world):
         each.run()
     whole = kept(world)
     for number, wrong in enumerate([b"", whole[:-1], whole[:100] + b"x" + whole[101:], kept(other)]):
-        known_path(world.source.id).write_bytes(wrong)
+        cache_path(world.source.id).write_bytes(wrong)
         world.put(*NUMBERS, 1050 + number)
         assert run(world)[1] == [0]
         assert f"S-{1050 + number}" in world.names()
@@ -177,7 +177,7 @@ def test_another_setting_of_the_feed_makes_everything_unknown(world):
 def test_what_is_kept_for_a_source_without_a_feed_is_cleared_away(world):
     world.put(*NUMBERS)
     world.run()
-    stranger = known_path(world.source.id).with_name(f"2b0c7a1e-8f0a-4a51-9f43-1a2b3c4d5e6f{SUFFIX}")
+    stranger = cache_path(world.source.id).with_name(f"2b0c7a1e-8f0a-4a51-9f43-1a2b3c4d5e6f{SUFFIX}")
     stranger.write_bytes(b"x")
     world.work(enqueue(CLEAN_UP).job_id)
     assert [path.stem for path in stranger.parent.glob("*")] == [str(world.source.id)]

@@ -19,7 +19,7 @@ from harvester.feeds.networks import network_named, networks
 from harvester.feeds.reader import SCHEMA, ParseSettings, Parsing
 from harvester.feeds.reader.faults import fault_of
 from harvester.feeds.reader.findings import MOST_SAMPLES
-from harvester.feeds.reader.gtins import GtinReader
+from harvester.feeds.reader.identifiers import GtinReader
 from harvester.feeds.reader.links import LinkReader
 from harvester.kernel.gtin import normalize_gtin, normalize_isbn
 from harvester.kernel.link_rules import IDENTITY_NAMES, LinkRules
@@ -158,9 +158,9 @@ RESULT = ("url", "identity", "link_identity")
 
 def fast_links(texts, rules):
     reader = LinkReader(rules)
-    looked = pl.DataFrame({"address": texts}).select("address", *reader.looks(pl.col("address")))
-    looked = reader.unwrapped(looked)
-    worked = looked.with_columns(reader.work(looked["link"]))
+    looked = pl.DataFrame({"address": texts}).select("address", *reader.inputs(pl.col("address")))
+    looked = reader.unwrap(looked)
+    worked = looked.with_columns(reader.read_plain(looked["link"]))
     for text, is_plain, *plain in worked.select("address", "link_is_plain", *RESULT).iter_rows():
         *odd, fault = reader.read_odd([text]).row(0)
         yield tuple(plain) if is_plain else fault_of(fault) if fault else tuple(odd)
@@ -190,7 +190,7 @@ def test_ordinary_addresses_do_not_need_the_kernel():
         "https://brand.sjv.io/c/1/2/3?prodsku=1",
     ]
     reader = LinkReader(WRAPPING)
-    looked = reader.unwrapped(pl.DataFrame({"address": texts}).select(*reader.looks(pl.col("address"))))
+    looked = reader.unwrap(pl.DataFrame({"address": texts}).select(*reader.inputs(pl.col("address"))))
     assert looked["link_is_plain"].to_list() == [True] * len(texts)
 
 
@@ -204,8 +204,8 @@ NUMBERS = st.one_of(
 @given(st.lists(NUMBERS, min_size=1, max_size=20), st.sampled_from([Field.GTIN, Field.ISBN]))
 def test_trade_item_numbers_in_columns_are_those_of_the_kernel(texts, field):
     reader = GtinReader([(field, pl.col("text"))])
-    looked = pl.DataFrame({"text": texts}).select(reader.looks())
-    rows = reader.work(looked.with_columns(reader.checked(looked)).lazy()).collect()
+    looked = pl.DataFrame({"text": texts}).select(reader.inputs)
+    rows = reader.choose(looked.with_columns(reader.check(looked)).lazy()).collect()
     read = normalize_isbn if field is Field.ISBN else normalize_gtin
     results = [read(text) for text in texts]
     assert rows["gtin"].to_list() == [(result and result.kept) or "" for result in results]

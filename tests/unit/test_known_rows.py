@@ -18,11 +18,10 @@ from harvester.feeds.reader import ROW_COLUMNS, ParseLimits, ParseSettings, Pars
 from harvester.feeds.reader.blocks import Block
 from harvester.feeds.reader.findings import Findings
 from harvester.feeds.reader.quoting import SAMPLE_BYTES
-from harvester.feeds.reader.row_cache import reuse as known_module
+from harvester.feeds.reader.row_cache import reuse
+from harvester.feeds.reader.row_cache.file import KEY, MAGIC, CachedRows, CacheWriter
 from harvester.feeds.reader.row_cache.hashes import Hashes, hash_records
-from harvester.feeds.reader.row_cache.reader import KeptRows
-from harvester.feeds.reader.row_cache.reuse import FIRST_BLOCKS, Known
-from harvester.feeds.reader.row_cache.writer import KEY, MAGIC, KeptWriter
+from harvester.feeds.reader.row_cache.reuse import FIRST_BLOCKS, RowCache
 from harvester.kernel.link_rules import LinkRules
 from harvester.kernel.network import Field
 from harvester.kernel.stock import UnknownStock
@@ -48,9 +47,9 @@ class Remembering:
         parsing = Parsing([data], network_named(network), settings, **{"encoding": "utf-8", **options})
         if not uses or parsing.key is None:
             return taken(parsing)
-        kept = KeptRows.open(self.path, parsing.key)
-        with KeptWriter(self._part, parsing.key) as writer:
-            parsing.use(Known(kept, writer))
+        kept = CachedRows.open(self.path, parsing.key)
+        with CacheWriter(self._part, parsing.key) as writer:
+            parsing.use(RowCache(kept, writer))
             result = taken(parsing)
         if kept:
             kept.close()
@@ -63,7 +62,7 @@ def taken(parsing):
     rows = pl.concat([part.rows.select(ROW_COLUMNS) for part in parts])
     parsed = {line for part in parts for line in part.parsed["line"].to_list()}
     known = set(rows["line"].to_list()) - parsed
-    assert len(known) == sum(part.known for part in parts)
+    assert len(known) == sum(part.cached for part in parts)
     return rows, parsing.report, known
 
 
@@ -130,7 +129,7 @@ def test_what_is_known_changes_nothing_of_what_a_file_comes_to(remembering, seed
         assert not none
         assert rows.equals(plain_rows)
         assert told(report) == told(plain_report)
-        assert report.rows_known == len(lines)
+        assert report.rows_cached == len(lines)
         known += len(lines)
         table = mutated(rng, table)
     assert known > ROWS
@@ -220,7 +219,7 @@ def test_whatever_else_rows_depend_on_makes_all_of_them_unknown(remembering, oth
         other.get("settings", ParseSettings(moment=MOMENT)),
     )
     assert parsing.key not in (None, key)
-    assert KeptRows.open(remembering.path, parsing.key) is None
+    assert CachedRows.open(remembering.path, parsing.key) is None
     assert len(remembering.parse(data)[2]) == 8
 
 
@@ -228,7 +227,7 @@ def test_whatever_else_rows_depend_on_makes_all_of_them_unknown(remembering, oth
 def test_another_version_makes_all_of_them_unknown(remembering, monkeypatch, name):
     data = feed(*many(*range(1, 9))).encode()
     remembering.parse(data)
-    monkeypatch.setattr(known_module, name, 99)
+    monkeypatch.setattr(reuse, name, 99)
     assert remembering.parse(data)[2] == set()
 
 
@@ -265,9 +264,9 @@ def test_a_damaged_file_is_never_believed(remembering):
 
 def test_a_file_that_is_no_file_of_rows_is_passed_over(remembering):
     remembering.path.mkdir()
-    assert KeptRows.open(remembering.path, "key") is None
+    assert CachedRows.open(remembering.path, "key") is None
     remembering.path.rmdir()
-    assert KeptRows.open(remembering.path, "key") is None
+    assert CachedRows.open(remembering.path, "key") is None
 
 
 def test_a_full_disk_keeps_nothing_and_the_rows_are_right(remembering):
@@ -280,8 +279,8 @@ def test_a_full_disk_keeps_nothing_and_the_rows_are_right(remembering):
 def test_a_file_that_was_not_read_to_its_end_is_not_kept(remembering, tmp_path):
     data = feed(*many(*range(1, 50))).encode()
     parsing = Parsing([data], network_named("impact"), ParseSettings(moment=MOMENT), block_bytes=500)
-    with KeptWriter(tmp_path / "unfinished", "key") as writer:
-        parsing.use(Known(None, writer))
+    with CacheWriter(tmp_path / "unfinished", "key") as writer:
+        parsing.use(RowCache(None, writer))
         next(parsing.parts())
         with pytest.raises(OSError, match="not read to its end"):
             writer.publish(remembering.path)
@@ -291,9 +290,9 @@ def test_when_most_has_changed_nobody_looks_any_more(remembering, monkeypatch):
     count = 60 * FIRST_BLOCKS
     remembering.parse(feed(*many(*range(1, count))).encode(), block_bytes=1_000)
     looks = []
-    monkeypatch.setattr(KeptRows, "places", lambda _, hashes: looks.append(1) or np.full(len(hashes.first), -1))
+    monkeypatch.setattr(CachedRows, "places", lambda _, hashes: looks.append(1) or np.full(len(hashes.first), -1))
     forgotten = []
-    monkeypatch.setattr(KeptRows, "forget", lambda _: forgotten.append(1))
+    monkeypatch.setattr(CachedRows, "forget", lambda _: forgotten.append(1))
     dearer = feed(*many(*range(1, count), Price="77.00")).encode()
     assert remembering.parse(dearer, block_bytes=1_000, threads=1)[2] == set()
     assert FIRST_BLOCKS <= len(looks) < 2 * FIRST_BLOCKS
@@ -304,7 +303,7 @@ def test_what_is_forgotten_is_not_found_any_more(remembering):
     data = feed(*many(*range(1, 50))).encode()
     remembering.parse(data)
     parsing = Parsing([data], network_named("impact"), ParseSettings(moment=MOMENT), encoding="utf-8")
-    with KeptRows.open(remembering.path, parsing.key) as kept:
+    with CachedRows.open(remembering.path, parsing.key) as kept:
         (block,) = parsing._blocks()
         assert (kept.places(hash_records(block)) >= 0).all()
         kept.forget()
@@ -329,7 +328,7 @@ def test_one_hash_alone_makes_no_record_known(remembering, monkeypatch, place):
         hashes[place] = np.zeros_like(hashes[place])
         return Hashes(*hashes)
 
-    monkeypatch.setattr(known_module, "hash_records", alike)
+    monkeypatch.setattr(reuse, "hash_records", alike)
     remembering.parse(feed(*many(*range(1, 50))).encode())
     rows, _, lines = remembering.parse(feed(*many(*range(1, 50), Price="9.00")).encode())
     assert lines == set()

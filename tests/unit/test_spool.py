@@ -34,4 +34,4 @@ def test_rows_are_those_of_the_lines_that_are_asked_for(spool, wanted, found):
     lines = np.array(wanted, np.int64)
     rows = [row for block in spool.rows(lines, ["title"]) for row in block.select("line", "title", "place").iter_rows()]
     assert rows == [(line, f"Thing {line}", wanted.index(line)) for line in found]
-    assert spool.lacks(lines) == len(wanted) - len(found)
+    assert spool.count_missing(lines) == len(wanted) - len(found)

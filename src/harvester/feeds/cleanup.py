@@ -22,7 +22,7 @@ from harvester.engine.models import Job
 from harvester.engine.states import JobState
 from harvester.feeds.feed_lock import FEED_LOCK
 from harvester.feeds.jobs import CLEAN_UP
-from harvester.feeds.reader.row_cache.store import forget_all_but
+from harvester.feeds.reader.row_cache.store import remove_all_except
 from harvester.feeds.store import artifact_store
 from harvester.ops.alerts import raise_alert, resolve_alert
 from harvester.ops.models import Alert
@@ -86,7 +86,7 @@ def clean_up(job: RunningJob, *, clock: Callable[[], float] = time.monotonic) ->
         "products": _in_batches(job, "products", before, _product_batches(job)),
     }
     pruned = artifact_store().prune(before, _column(_NEEDED_FILES))
-    totals["known"] = forget_all_but(set(_column(_SOURCES)))
+    totals["known"] = remove_all_except(set(_column(_SOURCES)))
     totals |= {"files": pruned.files, "file_bytes": pruned.bytes, "parts": artifact_store().sweep()}
     _judge_time(job, clock() - began)
     log.info("CLEANUP_COMPLETE", stage="cleanup", cutoff=before.isoformat(), **totals)

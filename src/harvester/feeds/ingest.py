@@ -37,14 +37,14 @@ from harvester.feeds.reader.encoding import Encoding
 from harvester.feeds.reader.load import (
     Position,
     add_new_products,
+    count_missing_contents,
     find_upgrades,
     first_by_url,
-    lacking,
     stage,
     stage_contents,
 )
-from harvester.feeds.reader.row_cache.store import keep, knowing
-from harvester.feeds.reader.row_cache.writer import KeptWriter
+from harvester.feeds.reader.row_cache.file import CacheWriter
+from harvester.feeds.reader.row_cache.store import publish_cache, use_cache
 from harvester.feeds.reader.spool import Spool
 from harvester.feeds.run_context import Work
 from harvester.feeds.run_endings import end_held, end_promoted, lock_feed_and_source
@@ -125,7 +125,7 @@ def _ingest(work: Work, slot: Slot, file: RunFile, endings: Endings, *, looks: b
             return False
         if judged.verdict.passed:  # mutant: verdict-passed
             _promote(work, slot, spool, judged, endings)
-            keep(work, written)
+            publish_cache(work, written)
         else:
             _hold(work, slot, spool, judged, endings)
     return True
@@ -140,7 +140,9 @@ def thresholds_of(work: Work) -> Thresholds:
     return Thresholds(**{**work.feed.thresholds, "accepts_url_identity": work.feed.accepts_url_identity})
 
 
-def _read(work: Work, slot: Slot, spool: Spool, kept: RunFile, *, looks: bool) -> tuple[ParseReport, KeptWriter | None]:
+def _read(
+    work: Work, slot: Slot, spool: Spool, kept: RunFile, *, looks: bool
+) -> tuple[ParseReport, CacheWriter | None]:
     """Parse, stage and prove; from here on the run belongs to this very file."""
     end = kept.end or rule_of_verified(FeedRun.objects.get(pk=work.run.pk))
     with work.step("parse"), artifact_store().open(kept.sha256) as file:
@@ -148,7 +150,7 @@ def _read(work: Work, slot: Slot, spool: Spool, kept: RunFile, *, looks: bool) -
             parsing = _parsing(work, file, end)
         tell_header(work, parsing)
         report = parsing.report
-        with _kept_anyway(work, report), knowing(work, parsing, spool, looks=looks) as written:
+        with _kept_anyway(work, report), use_cache(work, parsing, spool, looks=looks) as written:
             stage(work.job, slot, parsing, spool, Position(file), on_block=ParseProgress(work, report))
         tell_parsed(work, report)
         _prove(report, kept.manifest_rows)
@@ -244,7 +246,7 @@ def _judge(work: Work, slot: Slot, spool: Spool, report: ParseReport) -> Judged 
             )  # fmt: skip
             repeats = count_repeats(cursor, slot, work.feed.source_id)
             moved = tenfold_prices(cursor, slot, work.feed.source_id) if found.tenfold else []
-        if unread := lacking(slot, spool, found):
+        if unread := count_missing_contents(slot, spool, found):
             work.log.info("KNOWN_ROWS_NOT_ENOUGH", rows=unread)
             return None
         upgrades, shown = find_upgrades(slot, spool, work.feed.source_id) if found.new else (0, [])

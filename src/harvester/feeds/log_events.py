@@ -92,7 +92,7 @@ def tell_parsed(work: Work, report: ParseReport) -> None:
         total_rows=report.rows_read,
         parsed_rows=report.rows_valid,
         skipped_rows=skipped,
-        known_rows=report.rows_known,
+        known_rows=report.rows_cached,
         encoding=report.encoding,
         duration_ms=work.elapsed_ms(),
     )

@@ -1,12 +1,12 @@
-"""Parsing: from the bytes of a catalog to rows that can be matched.
+"""The reader: from the bytes of a catalog to rows that can be matched.
 
     bytes ─ encoding ─ UTF-8 ─ dialect ─ header, binding
                           └─── blocks ── records ─ columns ─ rows ─ frames of valid rows
                                  │ ragged, too long,   │ faults and warnings,
                                  └ undecodable         └ counted, with samples
 
-`Parsing` is the door; `output_rows.SCHEMA` is what comes out. With `known` rows of an earlier file, only records that
-are new are parsed.
+`Parsing` is the interface; the columns of its rows are in `output_rows.SCHEMA`. With a row cache of an earlier file,
+only new records are parsed.
 """
 
 from harvester.feeds.reader.output_rows import ROW_COLUMNS, SCHEMA

@@ -1,7 +1,7 @@
-"""Memory that a run lets go of is kept for its next block, and given back when the run has ended.
+"""Freed memory stays with the process while a run reads its file, and is returned when the run ends.
 
-Left to themselves, the allocators give every large piece back to the kernel at once and ask for it again with the next
-block: a third of the kernel's time in reading a catalog.
+By default, the allocator returns every large piece to the kernel at once and requests it again for the next block: a
+third of the kernel's time while a catalog is read.
 """
 
 import ctypes
@@ -11,37 +11,37 @@ from contextlib import contextmanager
 from typing import Final
 
 _LIBC = ctypes.CDLL(None)
-#: Their numbers in <malloc.h>.
+#: From <malloc.h>.
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
-#: Bytes that may be free at the end of the heap; more than a run ever has.
+#: Bytes that may be free at the end of the heap; more than a run ever frees.
 _KEPT_FREE: Final = 256 << 20
-#: Bytes from which on a piece has pages of its own; the most that the library allows.
-_ON_ITS_OWN: Final = 32 << 20
-#: What both are where nobody says anything.
-_USUAL: Final = 128 << 10
+#: Pieces from this size are mapped separately; the most that the library allows.
+_MAPPED_FROM: Final = 32 << 20
+#: The default of both.
+_DEFAULT: Final = 128 << 10
 
-_changing = threading.Lock()
+_lock = threading.Lock()
 _runs = 0
 
 
 @contextmanager
 def memory_kept() -> Iterator[None]:
-    """Keep what is let go of until the last such block of the process ends."""
-    _count(1)
+    """Keep freed memory until the last such context of the process ends."""
+    _count_runs(1)
     try:
         yield
     finally:
-        _count(-1)
+        _count_runs(-1)
 
 
-def _count(change: int) -> None:
-    """The first run has memory kept, and the last one gives it back. Other C libraries than GNU's do as they like."""
+def _count_runs(change: int) -> None:
+    """Keep memory from the first run on, and return it after the last. C libraries other than GNU's are left alone."""
     global _runs
-    with _changing:
+    with _lock:
         before, _runs = _runs, _runs + change
         if bool(before) == bool(_runs) or not hasattr(_LIBC, "malloc_trim"):
             return
-        _LIBC.mallopt(_MMAP_THRESHOLD, _ON_ITS_OWN if _runs else _USUAL)
-        _LIBC.mallopt(_TRIM_THRESHOLD, _KEPT_FREE if _runs else _USUAL)
+        _LIBC.mallopt(_MMAP_THRESHOLD, _MAPPED_FROM if _runs else _DEFAULT)
+        _LIBC.mallopt(_TRIM_THRESHOLD, _KEPT_FREE if _runs else _DEFAULT)
         if not _runs:
             _LIBC.malloc_trim(0)

@@ -1,4 +1,4 @@
-"""Which column of a file means what."""
+"""The meaning of a file's columns."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,15 +13,15 @@ from harvester.kernel.network import FROM_ONE_COLUMN, REQUIRED, UNIQUE, Field, N
 
 @dataclass(frozen=True, kw_only=True)
 class Binding:
-    """What a header means.
+    """The meaning of a header.
 
     Attributes:
-        header: the column names as they stand in the file.
+        header: the column names as written in the file.
         family: the network's known layout, if it is one.
-        columns: field -> places of its columns, the most telling first.
-        doubtful: names that mean nothing to the network although they look like something that matters, and what.
-        spares: of fields that count from one column only, the places of the others. What stands there identifies
-            nothing, but is kept where the column that counts is empty.
+        columns: field -> places of its columns, in order of preference.
+        doubtful: names that the network does not know although they look like an important field, and that field.
+        spares: for fields that are read from one column only, the places of the other columns. Their values do not
+            identify products, but are stored where the preferred column is empty.
     """
 
     header: tuple[str, ...]
@@ -32,12 +32,12 @@ class Binding:
 
     @property
     def names(self) -> dict[str, list[str]]:
-        """Field -> the names of its columns, to show."""
+        """Field -> the names of its columns, for people."""
         return {field.value: [self.header[place] for place in places] for field, places in self.columns.items()}
 
     @property
     def unbound(self) -> list[str]:
-        """Columns that are not read."""
+        """The names of columns that are not read."""
         bound = {place for places in (*self.columns.values(), *self.spares.values()) for place in places}
         return [name for place, name in enumerate(self.header) if place not in bound]
 
@@ -46,18 +46,24 @@ def bind(header: Sequence[str], network: Network) -> Binding:
     """Find the columns by their names.
 
     Raises:
-        HeaderUnreadable: two columns of a name that matters cannot be told apart.
+        HeaderUnreadable: two columns of an important field have the same name.
     """
     found: dict[Field, list[tuple[int, int]]] = {}
     for place, name in enumerate(header):
         if meaning := network.meanings.get(normalize_header(name)):
             found.setdefault(meaning[0], []).append((meaning[1], place))
     for field, places in found.items():
-        _refuse_twins(field, places, header)
+        names = [normalize_header(header[place]) for _, place in places]
+        if field in UNIQUE and len(set(names)) < len(names):
+            twins = redact_text(", ".join(repr(header[place]) for _, place in sorted(places)))[:200]
+            raise HeaderUnreadable(
+                f"Several columns have the same name for the {field.value}: {twins}. It is unclear which one counts. "
+                "Nothing was changed. Ask the partner to remove one of them."
+            )
     ranked = {field: tuple(place for _, place in sorted(found[field])) for field in Field if field in found}
     columns = {field: places[:1] if field in FROM_ONE_COLUMN else places for field, places in ranked.items()}
-    strange = [name for name in header if normalize_header(name) not in network.meanings]
-    resembled = [(name, resembled_field(name, columns)) for name in strange]
+    unknown = [name for name in header if normalize_header(name) not in network.meanings]
+    resembled = [(name, resembled_field(name, columns)) for name in unknown]
     return Binding(
         header=tuple(header),
         family=network.family_of(header),
@@ -68,15 +74,5 @@ def bind(header: Sequence[str], network: Network) -> Binding:
 
 
 def missing(binding: Binding) -> list[tuple[Field, ...]]:
-    """The groups of fields of which a header needs one and has none."""
+    """Return the groups of required fields of which the header has none."""
     return [group for group in REQUIRED if not any(field in binding.columns for field in group)]
-
-
-def _refuse_twins(field: Field, ranked: list[tuple[int, int]], header: Sequence[str]) -> None:
-    names = [normalize_header(header[place]) for _, place in ranked]
-    if field in UNIQUE and len(set(names)) < len(names):
-        twins = redact_text(", ".join(repr(header[place]) for _, place in sorted(ranked)))[:200]
-        raise HeaderUnreadable(
-            f"Several columns have the same name for the {field.value}: {twins}. Which one counts cannot be "
-            "told. Nothing of the file is used; ask the partner to leave one of them out."
-        )

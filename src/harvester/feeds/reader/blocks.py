@@ -1,11 +1,11 @@
 """A file cut into blocks of whole records, each with exactly the fields of the header.
 
-Memory is flat whatever the file: what is held is one block and the beginning of one record. Records that are too long,
-ragged or undecodable are taken out here, counted, with their line numbers; none is padded or cut.
+Memory does not grow with the file: one block and the beginning of one record are held. Records that are too long,
+ragged or undecodable are rejected here and counted, with their line numbers; none is padded or cut.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 import numpy as np
@@ -14,15 +14,14 @@ from numpy.typing import NDArray
 from harvester.feeds.reader.blank_lines import drop_blank_lines
 from harvester.feeds.reader.errors import RowCountLimitExceeded, TruncatedFile
 from harvester.feeds.reader.findings import Findings
-from harvester.feeds.reader.quote_repair import Mender
-from harvester.feeds.reader.quoting import Quotes, late_quotes
+from harvester.feeds.reader.quoting import QuoteRepair, Quotes, late_quotes
 from harvester.feeds.reader.survey import Positions, lines_alone, survey
 from harvester.kernel.rejects import Fault
 
-#: Larger ones are no faster, and every thread holds several times as much of each.
+#: Larger blocks are not faster, and every thread holds several times as much of each.
 BLOCK_BYTES = 2 * 1024 * 1024
 LONGEST_RECORD_BYTES = 1024 * 1024
-#: Lines that are looked at together; a block of rows of 32 bytes has as many.
+#: Lines that are read together; a block of rows of 32 bytes has as many.
 MOST_LINES = 64 * 1024
 _RETURN = 13
 
@@ -33,11 +32,11 @@ class Block:
 
     Attributes:
         data: the records, one after the other.
-        ends: the position behind each record.
+        ends: the position after each record.
         lines: the line in which each record begins.
-        rows_read: records that were read, the refused ones included.
-        findings: what was refused.
-        turned_quoted: quotes mean something here, although the beginning of the file did not show it.
+        rows_read: records that were read, including rejected ones.
+        findings: the rejected records.
+        turned_quoted: quotes enclose cells here, although the beginning of the file did not show it.
     """
 
     data: bytes
@@ -48,14 +47,14 @@ class Block:
     turned_quoted: bool = False
 
     def record(self, place: int) -> bytes:
-        """One record as it stands in the file."""
+        """Return one record as written in the file."""
         start = int(self.ends[place - 1]) if place else 0
         return self.data[start : int(self.ends[place])]
 
     def only(self, wanted: NDArray[np.bool_]) -> "Block":
-        """The block with some of its records, as if no others had been read."""
+        """Return a block of these records, as if no others had been read."""
         starts = np.concatenate(([0], self.ends[:-1])).astype(np.int64)
-        # Records that stand together are copied together.
+        # Adjacent records are copied together.
         edges = np.flatnonzero(np.diff(wanted, prepend=False, append=False))
         begins, stops = starts[edges[::2]].tolist(), self.ends[edges[1::2] - 1].tolist()
         data = b"".join(self.data[begin:stop] for begin, stop in zip(begins, stops, strict=True))
@@ -63,10 +62,10 @@ class Block:
         return Block(data, ends, self.lines[wanted], int(wanted.sum()), Findings(), self.turned_quoted)
 
 
-def joined(blocks: Sequence[Block]) -> Block:
-    """The records of blocks as one block, without their findings.
+def join(blocks: Sequence[Block]) -> Block:
+    """Return the records of blocks as one block, without their findings.
 
-    The blocks come in the order of the file, and quotes mean the same in all of them.
+    The blocks are in the order of the file, and quotes mean the same in all of them.
     """
     begins = np.cumsum([0, *(len(block.data) for block in blocks[:-1])]).tolist()
     ends = np.concatenate([block.ends + begin for block, begin in zip(blocks, begins, strict=True)])
@@ -79,8 +78,8 @@ class OpenEnd(Enum):
     """What to do with a last record that no line feed ends: it may be cut in the middle of a price or an identifier."""
 
     TAKE = "take"  # the file is known to be whole
-    LEAVE_OUT = "leave out"  # nothing says whether it is: the record is counted and changes nothing
-    REFUSE = "refuse"  # something says that it is not
+    LEAVE_OUT = "leave out"  # the file may be cut: the record is counted and changes nothing
+    REFUSE = "refuse"  # the file is probably cut
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,14 +88,14 @@ class Shape:
 
     Attributes:
         delimiter: one byte.
-        quoted: whether quotes mean anything.
+        quoted: whether quotes enclose cells; if not, they are text.
         columns: how many the header has.
-        first_line: number of the line behind the header.
-        first_rows: those that say which columns are quoted.
-        may_be_cut: the end of the data need not be the end of the file, so nothing is concluded from it.
-        may_turn_quoted: a later cell that begins with a quote may show that quotes mean something.
+        first_line: number of the line after the header.
+        first_rows: those that show which columns are quoted.
+        may_be_cut: the data may end before the file does, so its end means nothing.
+        may_turn_quoted: a later cell that begins with a quote may show that quotes enclose cells.
         open_end: what to do with a last record that no line feed ends.
-        suspicion: why it is refused, as a sentence.
+        suspicion: why such a record is refused, as a sentence.
     """
 
     delimiter: bytes
@@ -112,21 +111,30 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class _Records:
-    """Records in the middle of being looked at; ends are positions of line feeds."""
+    """Records before they are checked.
+
+    Attributes:
+        data: the records with their line feeds.
+        ends: position of the line feed that ends each record.
+        lines: the line in which each record begins.
+        delimiters: how many each record has outside quotes.
+        rejected: records that were rejected already.
+        findings: those records.
+    """
 
     data: bytes
     ends: Positions
     lines: Positions
     delimiters: Positions
-    refused: int
+    rejected: int
     findings: Findings
 
 
 class RecordCutter:
-    """Takes a file in chunks of any size and gives blocks.
+    """Takes a file in chunks of any size and returns blocks.
 
     Attributes:
-        turned_quoted: whether a later cell has shown that quotes mean something.
+        turned_quoted: whether a later cell has shown that quotes enclose cells.
         is_open_ended: whether the file was read to its end and no line feed ends its last record.
         left_out: the last record, if it was counted and left out; a block without records if it is not a row.
         left_out_line: the line in which that record begins.
@@ -136,7 +144,9 @@ class RecordCutter:
         self._shape = shape
         self._most_rows = most_rows
         self._first_rows = first_rows
-        self._mender = Mender(shape.delimiter, LONGEST_RECORD_BYTES, first_rows=shape.first_rows, columns=shape.columns)
+        self._repair = QuoteRepair(
+            shape.delimiter, LONGEST_RECORD_BYTES, first_rows=shape.first_rows, columns=shape.columns
+        )
         self._late_quotes = Quotes.UNKNOWN
         self._is_turned = False
         self.turned_quoted = False
@@ -149,45 +159,52 @@ class RecordCutter:
         self.left_out_line = 0
 
     def blocks(self, chunks: Iterable[bytes]) -> Iterator[Block]:
-        """The blocks of a file. Ends early when so many rows were read as were asked for."""
+        """Yield the blocks of a file, up to the number of rows that was asked for."""
         for chunk in chunks:
-            for piece in _with_few_lines(chunk):
-                yield self._cut(piece)
+            # However short a line is, it takes memory while records are located.
+            pieces = chunk.count(b"\n") // MOST_LINES + 1
+            size = len(chunk) // pieces + 1
+            for start in range(0, max(len(chunk), 1), size):
+                yield self._cut(chunk[start : start + size] if pieces > 1 else chunk)
                 if self._rows_read == self._first_rows:
                     return
         yield from self._finish()
 
     def _cut(self, chunk: bytes) -> Block:
-        chunk = self._skip(chunk)
+        if self._is_skipping:
+            # The rest of a line that was too long.
+            _, feed, chunk = chunk.partition(b"\n")
+            self._is_skipping = not feed
+            self._line += len(feed)
         # Almost always a record ends with the last line of a chunk, and then nothing has to be copied twice.
         cut = chunk.rfind(b"\n") + 1
         records, left = self._split(self._rest + chunk[:cut] if cut else self._rest)
         self._rest = left + chunk[cut:]
         if len(self._rest) > LONGEST_RECORD_BYTES and b"\n" not in self._rest:
-            records.findings.refuse(Fault.ROW_TOO_LONG, self._line, self._rest)
-            records = _with_refused(records)
+            records.findings.add_reject(Fault.ROW_TOO_LONG, self._line, self._rest)
+            records = replace(records, rejected=records.rejected + 1)
             self._rest, self._is_skipping = b"", True
         return self._block(records)
 
     def _finish(self) -> Iterator[Block]:
-        """The last record, whose line feed may be missing."""
+        """Yield the last record, whose line feed may be missing."""
         last, self._rest = self._rest, b""
         if not last.strip(b" \r"):
             return
         is_ended = last.endswith(b"\n")
         records, open_record = self._split(last if is_ended else last + b"\n")
-        line, _, behind = open_record.partition(b"\n")
-        if is_ended and self._are_rows(behind):
+        line, _, following = open_record.partition(b"\n")
+        if is_ended and self._are_rows(following):
             # The quote is a mistake and not the beginning of a field that the file was cut in.
-            records.findings.refuse(Fault.ROW_QUOTES, self._line, line)
+            records.findings.add_reject(Fault.ROW_QUOTES, self._line, line)
             self._line += 1
-            yield self._block(_with_refused(records))
-            records, open_record = self._split(behind)
+            yield self._block(replace(records, rejected=records.rejected + 1))
+            records, open_record = self._split(following)
         is_short = not is_ended and len(records.ends) > 0 and records.delimiters[-1] < self._shape.columns - 1
         if (open_record or is_short) and not self._shape.may_be_cut:
             raise TruncatedFile(
-                f"The record that begins in line {self._line_of_last(records, open_record)} is not whole, and the file "
-                "ends there. Nothing was changed."
+                f"The record that begins in line {self._line_of_last(records, open_record)} is incomplete, and the "
+                "file ends there. Nothing was changed."
             )
         if is_short:
             records = _without_last(records)
@@ -201,12 +218,12 @@ class RecordCutter:
         if self._shape.open_end is OpenEnd.REFUSE:
             raise TruncatedFile(
                 f"No line feed ends the last row of the file, in line {self._line_of_last(records, b'')}. "
-                f"{self._shape.suspicion} Nothing was changed. If it is still the same at the next scheduled run, it "
-                "is taken as it is; `harvester feed run FEED --force` takes it at once."
+                f"{self._shape.suspicion} Nothing was changed. If the file is still the same at the next scheduled "
+                "run, it is imported; `harvester feed run FEED --force` imports it now."
             )
         if self._shape.open_end is OpenEnd.TAKE or not len(records.ends):
             return records
-        # If the last one itself was refused, a whole record is left out in its place, for one run.
+        # If the last record was rejected, the record before it is left out instead, for one run.
         start = int(records.ends[-2]) + 1 if len(records.ends) > 1 else 0
         alone = _Records(
             records.data[start:], records.ends[-1:] - start, records.lines[-1:], records.delimiters[-1:], 0, Findings()
@@ -215,7 +232,7 @@ class RecordCutter:
         return _without_last(records)
 
     def _are_rows(self, data: bytes) -> bool:
-        """Whether every line is a record by itself, with all its fields."""
+        """Return whether every line is a record by itself, with all its fields."""
         rows = data.rstrip(b" \r\n") + b"\n"
         if len(rows) == 1 or len(lines_alone(rows, self._shape.delimiter)[1]):
             return False
@@ -225,34 +242,31 @@ class RecordCutter:
     def _line_of_last(self, records: _Records, open_record: bytes) -> int:
         return self._line if open_record or not len(records.lines) else int(records.lines[-1])
 
-    def _skip(self, chunk: bytes) -> bytes:
-        """What follows the line that was too long."""
-        if not self._is_skipping:
-            return chunk
-        _, feed, behind = chunk.partition(b"\n")
-        self._is_skipping = not feed
-        self._line += len(feed)
-        return behind
-
     def _split(self, data: bytes) -> tuple[_Records, bytes]:
-        """The whole records in the data, and the beginning of the next."""
+        """Return the whole records in the data, and the beginning of the next."""
         quoted = self._is_quoted(data)
         packed = drop_blank_lines(data, quoted=quoted)
         found = survey(packed.data, self._shape.delimiter, quoted=quoted)
         consumed = int(found.ends[-1]) + 1 if len(found.ends) else 0
-        if quoted and not (found.is_regular and len(packed.data) - consumed <= LONGEST_RECORD_BYTES):
-            return self._split_mended(data)
-        starts = np.concatenate(([0], found.ends[:-1] + 1)) if len(found.ends) else found.ends
-        lines = found.lines + packed.before(starts) + self._line if packed.count else found.lines + self._line
-        records = _Records(packed.data[:consumed], found.ends, lines, found.delimiters, 0, Findings())
-        self._line += found.line_count + packed.count
-        return records, packed.data[consumed:]
+        if not quoted or (found.is_regular and len(packed.data) - consumed <= LONGEST_RECORD_BYTES):
+            starts = np.concatenate(([0], found.ends[:-1] + 1)) if len(found.ends) else found.ends
+            lines = found.lines + packed.before(starts) + self._line if packed.count else found.lines + self._line
+            records = _Records(packed.data[:consumed], found.ends, lines, found.delimiters, 0, Findings())
+            self._line += found.line_count + packed.count
+            return records, packed.data[consumed:]
+        repaired = self._repair.repair(data, self._line)
+        regular = b"".join(repaired.pieces)
+        found = survey(regular, self._shape.delimiter, quoted=True)
+        lines = np.concatenate(repaired.lines) + self._line
+        self._line += repaired.line_count
+        records = _Records(regular, found.ends, lines, found.delimiters, repaired.rejected, repaired.findings)
+        return records, data[repaired.consumed :]
 
     def _is_quoted(self, data: bytes) -> bool:
-        """Whether quotes mean something in this part of the file.
+        """Return whether quotes enclose cells in this part of the file.
 
-        Where they are needed for whole rows, they mean something to the end of the file, and where they are text, they
-        stay text. A cell in quotes that could be text as well tells nothing about what follows.
+        Once complete rows need it, quotes enclose cells to the end of the file; once quotes are text, they stay text. A
+        quoted cell that could be text as well proves nothing about what follows.
         """
         shape = self._shape
         if shape.may_turn_quoted and self._late_quotes not in (Quotes.NEEDED, Quotes.TEXT):
@@ -261,84 +275,43 @@ class RecordCutter:
         self.turned_quoted |= self._is_turned
         return shape.quoted or self._is_turned
 
-    def _split_mended(self, data: bytes) -> tuple[_Records, bytes]:
-        mended = self._mender.mend(data, self._line)
-        regular = b"".join(mended.pieces)
-        found = survey(regular, self._shape.delimiter, quoted=True)
-        lines = np.concatenate(mended.lines) + self._line
-        self._line += mended.line_count
-        records = _Records(regular, found.ends, lines, found.delimiters, mended.refused, mended.findings)
-        return records, data[mended.consumed :]
-
     def _block(self, records: _Records) -> Block:
+        """Reject and count bad records; return the good ones."""
         starts = np.concatenate(([0], records.ends[:-1] + 1)) if len(records.ends) else records.ends
         lengths = records.ends - starts
-        is_row = _filled(records, lengths)
-        is_row &= self._wanted(is_row, records.refused)
+        is_row = lengths > 0
+        single = np.flatnonzero(lengths == 1)
+        is_row[single] = [records.data[end - 1] != _RETURN for end in records.ends[single]]
+        if self._first_rows is not None:
+            is_row &= np.cumsum(is_row) <= max(self._first_rows - self._rows_read - records.rejected, 0)
         good = is_row & (records.delimiters == self._shape.columns - 1) & (lengths <= LONGEST_RECORD_BYTES)
         good &= _decodable(records, starts)
-        blanks = self._refuse(records, starts, np.flatnonzero(is_row & ~good))
-        rows_read = int(is_row.sum()) - blanks + records.refused
-        self._count(rows_read)
-        data, ends = _kept(records, starts, good)
-        return Block(data, ends, records.lines[good], rows_read, records.findings, self._is_turned)
-
-    def _wanted(self, is_row: NDArray[np.bool_], refused: int) -> NDArray[np.bool_]:
-        """The first of the rows, if no more are asked for."""
-        if self._first_rows is None:
-            return is_row
-        return np.cumsum(is_row) <= max(self._first_rows - self._rows_read - refused, 0)
-
-    def _refuse(self, records: _Records, starts: Positions, bad: Positions) -> int:
-        """Note each bad record; return how many were only blank."""
         blanks = 0
-        for place in bad:
+        for place in np.flatnonzero(is_row & ~good):
             row = records.data[starts[place] : records.ends[place]]
             if row.strip(b" \r"):
-                records.findings.refuse(_fault_of(row), int(records.lines[place]), row)
+                records.findings.add_reject(_fault_of(row), int(records.lines[place]), row)
             else:
                 blanks += 1
-        return blanks
-
-    def _count(self, rows: int) -> None:
-        self._rows_read += rows
+        rows_read = int(is_row.sum()) - blanks + records.rejected
+        self._rows_read += rows_read
         if self._rows_read > self._most_rows:
             raise RowCountLimitExceeded(
-                f"The file has more than {self._most_rows:,} rows, the most that the feed may have (max_rows). Nothing "
-                "of it is used. Check that it is the right file; if it is, raise the limit."
+                f"The file has more than {self._most_rows:,} rows, the feed's limit (max_rows). Nothing was changed. "
+                "Check that it is the right file; if it is, raise the limit."
             )
-
-
-def _with_few_lines(chunk: bytes) -> Iterator[bytes]:
-    """The chunk in pieces: each line takes memory while records are looked for, however short it is."""
-    pieces = chunk.count(b"\n") // MOST_LINES + 1
-    size = len(chunk) // pieces + 1
-    for start in range(0, max(len(chunk), 1), size):
-        yield chunk[start : start + size] if pieces > 1 else chunk
-
-
-def _with_refused(records: _Records) -> _Records:
-    return _Records(
-        records.data, records.ends, records.lines, records.delimiters, records.refused + 1, records.findings
-    )
+        data, ends = _copied(records, starts, good)
+        return Block(data, ends, records.lines[good], rows_read, records.findings, self._is_turned)
 
 
 def _without_last(records: _Records) -> _Records:
     ends = records.ends[:-1]
     data = records.data[: int(ends[-1]) + 1] if len(ends) else b""
-    return _Records(data, ends, records.lines[:-1], records.delimiters[:-1], records.refused, records.findings)
-
-
-def _filled(records: _Records, lengths: Positions) -> NDArray[np.bool_]:
-    """Which records are more than the end of a line."""
-    filled = lengths > 0
-    single = np.flatnonzero(lengths == 1)
-    filled[single] = [records.data[end - 1] != _RETURN for end in records.ends[single]]
-    return filled
+    return _Records(data, ends, records.lines[:-1], records.delimiters[:-1], records.rejected, records.findings)
 
 
 def _decodable(records: _Records, starts: Positions) -> NDArray[np.bool_]:
-    """Which records are UTF-8 without NUL; almost always all of them are, and that is seen at once."""
+    """Return which records are UTF-8 without NUL; almost always all are, and that is checked first."""
     decodable = np.ones(len(starts), bool)
     if b"\0" not in records.data and _is_utf8(records.data):
         return decodable
@@ -366,8 +339,8 @@ def _fault_of(row: bytes) -> Fault:
     return Fault.ROW_RAGGED if _is_utf8(row) else Fault.ROW_UNDECODABLE
 
 
-def _kept(records: _Records, starts: Positions, good: NDArray[np.bool_]) -> tuple[bytes, Positions]:
-    """The good records one after the other, and the position behind each."""
+def _copied(records: _Records, starts: Positions, good: NDArray[np.bool_]) -> tuple[bytes, Positions]:
+    """Return the good records one after the other, and the position after each."""
     bad = np.flatnonzero(~good)
     if not len(bad):
         return records.data, records.ends + 1

@@ -9,13 +9,12 @@ from harvester.kernel.network import Field
 
 
 class ColumnReader:
-    """Reads the bound columns of a file's blocks; the others are passed over.
+    """Reads the bound columns of a file's blocks and skips all others.
 
-    The number of fields of each record was proven before: the reader would fill up a short record with nothing and
-    leave out what is too much in a long one, and say nothing about either.
+    The number of fields of each record was checked before: polars would pad short records and cut long ones silently.
 
     Attributes:
-        texts: field -> its columns, the most telling first. Nothing in them is null.
+        texts: field -> its columns in order of preference. None of them has nulls.
         spares: the same for `Binding.spares`.
     """
 
@@ -30,7 +29,7 @@ class ColumnReader:
         }
 
     def read(self, block: Block, wanted: list[pl.Expr]) -> pl.DataFrame:
-        """What is wanted of the columns, a row for each record of a block."""
+        """Return these expressions over the columns, one row for each record of a block."""
         lazy = pl.scan_csv(
             block.data,
             has_header=False,

@@ -1,6 +1,6 @@
-"""The last valid row of a product wins, over the whole file, with a few bytes for each row.
+"""The last valid row of a product in a file wins. Finding it takes a few bytes of memory per row.
 
-Rows are passed on as they are read, so what is superseded is known only at the end: the lines that lost.
+Rows are passed on as they are read, so the superseded lines are known only at the end.
 """
 
 from dataclasses import dataclass, field
@@ -12,19 +12,19 @@ import polars as pl
 from numpy.typing import NDArray
 
 from harvester.feeds.reader.errors import UniqueProductLimitExceeded
+from harvester.feeds.reader.expressions import collect
 from harvester.feeds.reader.findings import MOST_SAMPLES
-from harvester.feeds.reader.lookup import collected
 from harvester.kernel.identity import NUMBERS, IdentityType
 
-#: Two numbers stand for an identity, of 64 and of 32 bits. With the first alone, two of a million products would be
-#: taken for the same in every forty millionth file.
+#: Two hashes stand for an identity, of 64 and 32 bits. With the first alone, two of a million products would be taken
+#: for the same one in every forty-millionth file.
 _SEEDS: dict[int, type[np.generic]] = {0: np.uint64, 1: np.uint32}
-#: Room that there is from the beginning; few files have more.
+#: Rows that fit into the memory reserved at the start; few files have more.
 FIRST_ROWS = 1 << 20
 _BY_URL = NUMBERS[IdentityType.URL_HASH]
-#: Links that are kept as text, to show some of those that come to one product; all others are kept as a number.
+#: Links that are kept as text, to show some of those that count as one product; the others are kept as hashes.
 MOST_LINK_TEXTS = 10_000
-#: Products of which links are shown.
+#: Products whose links are shown.
 COLLAPSED_SAMPLES = 10
 
 
@@ -36,11 +36,11 @@ class Superseded(NamedTuple):
 
 
 class ShownRow(NamedTuple):
-    """A valid row as a sample shows it, before redaction.
+    """A valid row as shown in a sample, before redaction.
 
     Attributes:
         identity: type and value.
-        row: identity, price and what else is known, in one line.
+        row: identity, price and other known values, in one line.
     """
 
     identity: str
@@ -49,16 +49,16 @@ class ShownRow(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Duplicates:
-    """What the whole file says about its products.
+    """The products of a whole file, and the rows that later rows replace.
 
     Attributes:
-        products: how many there are.
-        url_hash_products: how many of them are known by their address only.
-        superseded: lines of the rows that lost, ascending.
+        products: number of products.
+        url_hash_products: how many of them are identified by their address only.
+        superseded: lines of the replaced rows, ascending.
         samples: the first of them.
         shown: line -> identity and row of a sample, filled in when the rows are staged.
-        collapsed: how many products that are known by their address have links that differ in parameters that are
-            shown: those may be several products.
+        collapsed: number of products identified by their address whose links differ in parameters that are shown: each
+            may be several products.
         collapsed_links: such links, without their scheme, of some of them.
     """
 
@@ -72,33 +72,32 @@ class Duplicates:
 
     @property
     def count(self) -> int:
-        """How many rows lost."""
+        """Number of replaced rows."""
         return len(self.superseded)
 
 
 class _Column:
-    """Values of all rows, in memory of its own: pages that nothing was written to take no room.
+    """Values of all rows in a memory mapping, whose unused pages take no memory.
 
-    In the heap, what lives until the end would keep the room between it, which large blocks come and go in, from being
-    used again.
+    On the heap, long-lived values would fragment the memory that large blocks use again and again.
     """
 
     def __init__(self, dtype: type[np.generic]) -> None:
         self._dtype = np.dtype(dtype)
-        self._values = self._room(FIRST_ROWS)
+        self._values = self._map(FIRST_ROWS)
         self._count = 0
 
-    def _room(self, rows: int) -> NDArray[Any]:
+    def _map(self, rows: int) -> NDArray[Any]:
         return np.frombuffer(mmap(-1, rows * self._dtype.itemsize), self._dtype)
 
     def add(self, values: NDArray[Any]) -> None:
-        behind = self._count + len(values)
-        if behind > len(self._values):
-            more = self._room(2 * behind)
+        end = self._count + len(values)
+        if end > len(self._values):
+            more = self._map(2 * end)
             more[: self._count] = self.values
             self._values = more
-        self._values[self._count : behind] = values
-        self._count = behind
+        self._values[self._count : end] = values
+        self._count = end
 
     @property
     def values(self) -> NDArray[Any]:
@@ -106,7 +105,7 @@ class _Column:
 
 
 class ProductTracker:
-    """Remembers which products were seen, and in which lines."""
+    """Records which products were seen, and in which lines."""
 
     def __init__(self, most_products: int) -> None:
         self._most = most_products
@@ -117,9 +116,9 @@ class ProductTracker:
         self._texts_left = MOST_LINK_TEXTS
 
     def add(self, rows: pl.DataFrame, links: pl.DataFrame | None = None) -> None:
-        """Note the valid rows of a block, and `rows.Rows.links`; blocks come in the order of the file."""
+        """Add the valid rows of a block, and `rows.Rows.links`; blocks come in the order of the file."""
         identity = pl.struct("identity_type", "identity_value")
-        hashes = collected(rows.lazy().select(identity.hash(seed).alias(str(seed)) for seed in _SEEDS))
+        hashes = collect(rows.lazy().select(identity.hash(seed).alias(str(seed)) for seed in _SEEDS))
         for kept, column, dtype in zip(self._keys, hashes.iter_columns(), _SEEDS.values(), strict=True):
             kept.add(column.to_numpy().astype(dtype))
         self._lines.add(rows["line"].to_numpy())
@@ -132,37 +131,49 @@ class ProductTracker:
             self._texts_left -= min(self._texts_left, links.height)
 
     def finish(self) -> Duplicates:
-        """What the whole file says.
+        """Return the products and duplicates of the whole file.
 
         Raises:
             UniqueProductLimitExceeded: there are too many products.
         """
         key = self._keys[0].values
         if not _equals_next(np.sort(key)).any():
-            return self._all_different(len(key))
-        order, is_lost = self._compared(key)
+            # Most files have each product once, and then nothing has to be compared.
+            self._check_limit(len(key))
+            by_url = int(self._by_url.values.sum())
+            superseded = pl.Series([], dtype=pl.Int64)
+            return Duplicates(products=len(key), url_hash_products=by_url, superseded=superseded, samples=[])
+        # A stable sort puts the rows of a product together and leaves them in the order of the file.
+        order = np.argsort(key, kind="stable")  # mutant: duplicates-sorted
+        is_lost = _equals_next(key[order])
+        for other in self._keys[1:]:
+            is_lost &= _equals_next(other.values[order])
         products = len(order) - int(is_lost.sum())
-        self._refuse_more_than_allowed(products)
+        self._check_limit(products)
         lines = self._lines.values[order]
+        lost, winners = np.flatnonzero(is_lost), np.flatnonzero(~is_lost)
+        first = lost[np.argsort(lines[lost])[:MOST_SAMPLES]]
         collapsed, links = self._collapsed()
         return Duplicates(
             products=products,
             url_hash_products=int(self._by_url.values[order[~is_lost]].sum()),
             superseded=pl.Series(np.sort(lines[is_lost]).astype(np.int64)),
-            samples=_samples(lines, is_lost),
+            samples=[
+                Superseded(int(lines[place]), int(lines[winners[np.searchsorted(winners, place)]])) for place in first
+            ],
             collapsed=collapsed,
             collapsed_links=links,
         )
 
-    def _all_different(self, products: int) -> Duplicates:
-        """Most files name no product twice, and for those nothing has to be put in order."""
-        self._refuse_more_than_allowed(products)
-        by_url = int(self._by_url.values.sum())
-        none = pl.Series([], dtype=pl.Int64)
-        return Duplicates(products=products, url_hash_products=by_url, superseded=none, samples=[])
+    def _check_limit(self, products: int) -> None:
+        if products > self._most:
+            raise UniqueProductLimitExceeded(
+                f"The file has {products:,} products, more than the feed's limit of {self._most:,} (max_products). "
+                "Nothing was changed. Check that it is the right file; if it is, raise the limit."
+            )
 
     def _collapsed(self) -> tuple[int, tuple[tuple[str, ...], ...]]:
-        """How many products have several links, and some of those links."""
+        """Return how many products have several links, and some of those links."""
         if not self._links:
             return 0, ()
         rows = pl.Series("key", self._keys[0].values).value_counts(name="rows")
@@ -177,30 +188,6 @@ class ProductTracker:
         shown = products.filter(pl.col("link").list.len() > 0)["link"].head(COLLAPSED_SAMPLES)
         return products.height, tuple(tuple(sorted(links)[:3]) for links in shown.to_list())
 
-    def _refuse_more_than_allowed(self, products: int) -> None:
-        if products > self._most:
-            raise UniqueProductLimitExceeded(
-                f"The file has {products:,} products, and the feed may have {self._most:,} (max_products). Nothing of "
-                "it is used. Check that it is the right file; if it is, raise the limit."
-            )
-
-    def _compared(self, key: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """An order in which the rows of a product stand together, the last one behind, and which of them lost."""
-        # A stable sort leaves the rows of a product in the order of the file.
-        order = np.argsort(key, kind="stable")  # mutant: duplicates-sorted
-        is_lost = _equals_next(key[order])
-        for other in self._keys[1:]:
-            is_lost &= _equals_next(other.values[order])
-        return order, is_lost
-
 
 def _equals_next(values: NDArray[Any]) -> NDArray[np.bool_]:
     return np.append(values[:-1] == values[1:], np.zeros(min(len(values), 1), bool))
-
-
-def _samples(lines: NDArray[np.uint32], is_lost: NDArray[np.bool_]) -> list[Superseded]:
-    """The first lines that lost, of lines in which those of a product stand together, the last one the winner."""
-    lost = np.flatnonzero(is_lost)
-    first = lost[np.argsort(lines[lost])[:MOST_SAMPLES]]
-    winners = np.flatnonzero(~is_lost)
-    return [Superseded(int(lines[place]), int(lines[winners[np.searchsorted(winners, place)]])) for place in first]

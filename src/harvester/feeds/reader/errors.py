@@ -1,14 +1,14 @@
 """Why a file as a whole cannot be read.
 
 TransientError
-└── TruncatedFile               the last record is not whole: the file may still be on its way
+└── TruncatedFile               its last record is incomplete: the partner may still be writing it
 TerminalError
-├── EmptyFile                   there is nothing in it, not even a header
-├── HtmlInsteadOfCsv            somebody's error page
-├── HeaderUnreadable            no delimiter makes known columns of the first line
-├── EncodingUnreadable          the bytes are text in none of the encodings
-├── RowCountLimitExceeded       more rows than the feed may have
-└── UniqueProductLimitExceeded  more products than the feed may have
+├── EmptyFile                   it has nothing, not even a header
+├── HtmlInsteadOfCsv            it is a web page, mostly an error message
+├── HeaderUnreadable            the first line has no known columns with any delimiter
+├── EncodingUnreadable          it is not text in any supported encoding
+├── RowCountLimitExceeded       it has more rows than the feed's limit
+└── UniqueProductLimitExceeded  it has more products than the feed's limit
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,23 +24,19 @@ class TruncatedFile(TransientError):
 
 
 class EmptyFile(TerminalError):
-    """There is nothing in the file."""
-
     code = "EMPTY_FILE"
 
 
 class HtmlInsteadOfCsv(TerminalError):
-    """The file is a web page."""
-
     code = "HTML_INSTEAD_OF_CSV"
 
 
 class HeaderUnreadable(TerminalError):
-    """The first line names no columns that are needed.
+    """The first line lacks required columns.
 
     Attributes:
-        missing: the groups of fields of which each needs a column and has none, if that is why.
-        header: the names in the first line, by the separator that fits best.
+        missing: the groups of required fields without a column, if that is the reason.
+        header: the names in the first line, with the delimiter that fits best.
         names: field -> the columns of the file that were recognized for it.
     """
 
@@ -60,18 +56,12 @@ class HeaderUnreadable(TerminalError):
 
 
 class EncodingUnreadable(TerminalError):
-    """The file is not text in one of the known encodings."""
-
     code = "ENCODING_UNREADABLE"
 
 
 class RowCountLimitExceeded(TerminalError):
-    """The file has more rows than it may."""
-
     code = "ROW_COUNT_LIMIT_EXCEEDED"
 
 
 class UniqueProductLimitExceeded(TerminalError):
-    """The file has more products than it may."""
-
     code = "UNIQUE_PRODUCT_LIMIT_EXCEEDED"

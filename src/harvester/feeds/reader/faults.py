@@ -1,4 +1,4 @@
-"""Faults as small numbers in a column; 0 is none."""
+"""Faults as small numbers in a column; 0 means none."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""What was refused or noticed: exact counts, and the first rows of each kind to look at."""
+"""Rejected rows and warnings: exact counts, and the first rows of each kind as samples."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -11,11 +11,12 @@ from harvester.kernel.rejects import Fault, RejectCode, WarningCode
 from harvester.kernel.urls import LONGEST_URL
 
 MOST_SAMPLES = 50
-#: Enough to recognise a row by, and little enough for a page of fifty.
+#: Enough to recognize a row, and short enough for a page of fifty.
 SAMPLE_CHARACTERS = 300
-#: What is secret is known by how it ends, which may stand behind what is shown: an address with a password in it.
-LOOKED_AT_CHARACTERS = SAMPLE_CHARACTERS + LONGEST_URL
-#: Different stock texts that are kept to be named. Words for stock are few; more of them belong to another column.
+#: A secret is recognized by what follows it, such as the rest of an address with a password. That may stand beyond the
+#: characters that are shown.
+REDACTED_CHARACTERS = SAMPLE_CHARACTERS + LONGEST_URL
+#: Different unknown stock texts that are kept. There are few words for stock; more of them belong to another column.
 MOST_STOCK_TEXTS = 1_000
 
 Code: TypeAlias = RejectCode | WarningCode
@@ -27,7 +28,7 @@ class Sample:
 
     Attributes:
         line: where it begins in the file; the header is line 1.
-        row: its beginning as it stands in the file, without secrets.
+        row: its beginning as written in the file, without secrets.
         reason: what is wrong with it, in one sentence.
     """
 
@@ -43,10 +44,10 @@ class Findings:
     Attributes:
         counts: how often each code occurs.
         samples: the first rows of each code.
-        stock_cells: cells of the stock column that are not empty, of rows that are valid but for their stock.
+        stock_cells: non-empty cells of the stock column, of rows that are valid except for their stock.
         unknown_stock_cells: those of them that cannot be read.
-        unknown_stock: the most frequent texts of these, and how often each occurs; not all of them if there are many.
-        spared: valid rows in which an identifier is missing that another column has.
+        unknown_stock: the most frequent unknown texts, and how often each occurs; if there are many, some are left out.
+        spared: valid rows whose identifier is missing in its column and present in another one.
     """
 
     counts: Counter[Code] = field(default_factory=Counter)
@@ -56,19 +57,20 @@ class Findings:
     unknown_stock: Counter[str] = field(default_factory=Counter)
     spared: Counter[Field] = field(default_factory=Counter)
 
-    def refuse(self, fault: Fault, line: int, row: bytes) -> None:
-        """Note one row that is refused."""
+    def add_reject(self, fault: Fault, line: int, row: bytes) -> None:
         self.counts[fault.code] += 1
-        self.show(fault.code, line, row, fault.sentence)
+        self.add_sample(fault.code, line, row, fault.sentence)
 
-    def show(self, code: Code, line: int, row: bytes, reason: str = "") -> None:
-        """Keep a row to look at, if there are not enough of its kind."""
+    def add_sample(self, code: Code, line: int, row: bytes, reason: str = "") -> None:
+        """Keep a row as a sample, if there are not enough of its code. Invalid UTF-8 becomes replacement characters."""
         kept = self.samples.setdefault(code, [])
         if len(kept) < MOST_SAMPLES:
-            kept.append(Sample(line=line, row=cut(row), reason=reason))
+            # No character has more than four bytes.
+            text = row[: REDACTED_CHARACTERS * 4].decode(errors="replace").rstrip("\r\n")[:REDACTED_CHARACTERS]
+            kept.append(Sample(line=line, row=storable(text), reason=reason))
 
     def add(self, others: Sequence["Findings"]) -> None:
-        """Take over what was found in parts that come later in the file, side by side."""
+        """Add the findings of parts that come later in the file, in any order among themselves."""
         for other in others:
             self.counts.update(other.counts)
             self.stock_cells += other.stock_cells
@@ -80,20 +82,12 @@ class Findings:
         for code in {code for other in others for code in other.samples}:
             kept = self.samples.setdefault(code, [])
             later = sorted(sample for other in others for sample in other.samples.get(code, ()))
-            kept.extend(map(_redacted, later[: MOST_SAMPLES - len(kept)]))
-
-
-def cut(row: bytes) -> str:
-    """The beginning of a row as text; what is no text becomes a replacement character."""
-    # No character has more than four bytes.
-    text = row[: LOOKED_AT_CHARACTERS * 4].decode(errors="replace").rstrip("\r\n")[:LOOKED_AT_CHARACTERS]
-    return storable(text)
+            kept.extend(
+                Sample(line=sample.line, row=redact_text(sample.row)[:SAMPLE_CHARACTERS], reason=sample.reason)
+                for sample in later[: MOST_SAMPLES - len(kept)]
+            )
 
 
 def storable(text: str) -> str:
-    """PostgreSQL keeps every character but NUL."""
+    """Return the text without NUL, the only character that PostgreSQL cannot store."""
     return text.replace("\0", "\ufffd")
-
-
-def _redacted(sample: Sample) -> Sample:
-    return Sample(line=sample.line, row=redact_text(sample.row)[:SAMPLE_CHARACTERS], reason=sample.reason)

@@ -1,9 +1,10 @@
-"""From parsed rows to tables: into staging, and the rows that matter into products or beside the difference."""
+"""Parsed rows to tables: into staging, and from there into products or the staged contents."""
 
 import os
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, BinaryIO, NamedTuple, TypeAlias
+from typing import Any, BinaryIO, NamedTuple, TypeAlias, TypeVar
 from uuid import UUID
 
 import numpy as np
@@ -15,7 +16,6 @@ from harvester.catalog.before_images import CONTENT_COLUMNS
 from harvester.engine.job import RunningJob
 from harvester.feeds.reader import ROW_COLUMNS, Parsing
 from harvester.feeds.reader.duplicates import ShownRow
-from harvester.feeds.reader.prefetch import ahead
 from harvester.feeds.reader.spool import Spool
 from harvester.kernel.identity import NUMBERS, IdentityType
 from harvester.pipeline.baseline import Baseline
@@ -28,21 +28,23 @@ from harvester.pipeline.staging import (
     prepare_session,
 )
 
-#: What products are made of; only this is spooled, beside the line.
+#: The columns of products, which are spooled together with the line.
 _PRODUCT_COLUMNS = ("identity_type", "identity_value", "content_hash", *CONTENT_COLUMNS)
 _IS_NEW = "is_new"
 _IS_CONTENT = "is_content"
 _IS_EITHER = "is_new OR is_content"
-#: New, or made by an attempt that came to no promotion.
+#: New, or inserted by an attempt that was not promoted.
 _IS_UNSHOWN = "NOT has_offer AND NOT is_missing"
-#: Rows of a kind that are shown to people.
+#: Sample rows of each kind.
 MOST_SHOWN = 50
 _CONTENTS = ("line", "title", "url")
 _TYPE_NAMES = {number: kind.value for kind, number in NUMBERS.items()}
+T = TypeVar("T")
+_END = object()
 
 
 class Position:
-    """How far a file was read."""
+    """The position up to which a file was read."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -65,40 +67,38 @@ def stage(
     *,
     on_block: OnBlock | None = None,
 ) -> None:
-    """Parse a file to its end and put keys, hashes and prices into staging. The last row of a product counts.
+    """Parse a file to its end and put keys, hashes and prices into staging. The last row of a product wins.
 
-    `on_block` is called whenever a block of the file was parsed.
+    `on_block` is called after each block of the file.
     """
+
+    def read_parts() -> Iterator[pl.DataFrame]:
+        for part in parsing.parts():
+            job.check()
+            job.progress(position.done, position.total, f"parsed {parsing.report.rows_read:,} rows")
+            if on_block:
+                on_block(position)
+            if part.parsed.height:
+                spool.add(part.parsed.select("line", *_PRODUCT_COLUMNS))
+            spool.leaves_out |= part.cached > 0
+            if part.rows.height:
+                yield part.rows
+
     with job.transaction(), connection.cursor() as cursor:
         prepare_session(cursor)
         cursor.execute("SELECT clear_staging(%s)", [slot.number])  # mutant: empty-staging
-        copy_in(cursor, slot.rows, ROW_COLUMNS, _spooled(job, parsing, spool, position, on_block))
+        copy_in(cursor, slot.rows, ROW_COLUMNS, read_parts())
         duplicates = parsing.report.duplicates
         if duplicates and duplicates.count:
-            # Without title and address: known rows are not in the spool, and samples must not depend on what was known.
+            # Without title and address: cached rows are not in the spool, and samples must not depend on the cache.
             duplicates.shown.update(_shown(cursor, slot, [sample.line for sample in duplicates.samples], {}))
-            lost = duplicates.superseded.to_list()
+            superseded = duplicates.superseded.to_list()
             # With the type of the column PostgreSQL hashes the list; otherwise it compares each row with each entry.
-            cursor.execute(f"DELETE FROM {slot.rows} WHERE line = ANY (%s::bigint[])", [lost])  # noqa: S608
-
-
-def _spooled(
-    job: RunningJob, parsing: Parsing, spool: Spool, position: Position, on_block: OnBlock | None
-) -> Iterator[pl.DataFrame]:
-    for part in parsing.parts():
-        job.check()
-        job.progress(position.done, position.total, f"parsed {parsing.report.rows_read:,} rows")
-        if on_block:
-            on_block(position)
-        if part.parsed.height:
-            spool.add(part.parsed.select("line", *_PRODUCT_COLUMNS))
-        spool.leaves_out |= part.known > 0
-        if part.rows.height:
-            yield part.rows
+            cursor.execute(f"DELETE FROM {slot.rows} WHERE line = ANY (%s::bigint[])", [superseded])  # noqa: S608
 
 
 def _shown(cursor: Any, slot: Slot, lines: list[int], contents: Mapping[int, tuple[str, str]]) -> dict[int, ShownRow]:
-    """Return line -> identity and row of these few staged rows; `contents` has title and address by line."""
+    """Return line -> identity and row of these staged rows; `contents` has title and address by line."""
     cursor.execute(
         "SELECT line, identity_type, identity_value, "  # noqa: S608 - a constant
         "round(amount, greatest(2, min_scale(amount))), currency "
@@ -123,19 +123,27 @@ def add_new_products(
     *,
     around_block: Callable[[int], AbstractContextManager[object]] = nullcontext,
 ) -> Iterator[int]:
-    """Copy products that were never seen before, a block at a time; answers how many are there after each block.
+    """Insert products that were never seen before; yield the total after each block.
 
-    Nobody sees them: they have no offer yet. `around_block` gets the number of products of each block, and is entered
-    around its transaction.
+    They are not visible yet, because they have no offer. `around_block` gets the number of products of each block and
+    is entered around its transaction.
     """
     with connection.cursor() as cursor:
         lines, ids = lines_and_ids(cursor, slot, _IS_NEW)
-    blocks = (_as_products(block, ids, baseline, run_no) for block in spool.rows(lines, list(_PRODUCT_COLUMNS)))
+    blocks = (
+        block.with_columns(
+            pl.lit(str(baseline.source_id)).alias("source_id"),
+            pl.Series("id", ids[block["place"].to_numpy()]),
+            pl.lit(run_no).alias("created_run_no"),
+            pl.lit(run_no).alias("updated_run_no"),
+        ).drop("line", "place")
+        for block in spool.rows(lines, list(_PRODUCT_COLUMNS))
+    )
     done = 0
-    for products in ahead(blocks):
+    for products in _prefetched(blocks):
         job.check()
         with around_block(products.height), job.transaction(), connection.cursor() as cursor:  # mutant: load-fenced
-            # The promotion's commit makes what was logged before it durable too; until then nobody relies on it.
+            # The promotion's commit makes earlier log records durable too; until then nothing depends on them.
             cursor.execute("SET LOCAL synchronous_commit = off")
             copy_in(cursor, "source_products", products.columns, [products])
         done += products.height
@@ -143,17 +151,17 @@ def add_new_products(
         yield done
 
 
-def _as_products(block: pl.DataFrame, ids: NDArray[np.int64], baseline: Baseline, run_no: int) -> pl.DataFrame:
-    return block.with_columns(
-        pl.lit(str(baseline.source_id)).alias("source_id"),
-        pl.Series("id", ids[block["place"].to_numpy()]),
-        pl.lit(run_no).alias("created_run_no"),
-        pl.lit(run_no).alias("updated_run_no"),
-    ).drop("line", "place")
+def _prefetched(items: Iterator[T]) -> Iterator[T]:
+    """Yield the items, computing the next one in another thread while one is used."""
+    with ThreadPoolExecutor(1, thread_name_prefix="prefetch") as pool:
+        upcoming = pool.submit(next, items, _END)
+        while (item := upcoming.result()) is not _END:
+            upcoming = pool.submit(next, items, _END)
+            yield item  # type: ignore[misc]  # anything but the end is an item
 
 
 def stage_contents(job: RunningJob, slot: Slot, spool: Spool, *, with_new: bool) -> None:
-    """Put the content of changed products, and of new ones if asked for, beside the difference."""
+    """Stage the content of changed products, and of new ones if `with_new`."""
     with job.transaction(), connection.cursor() as cursor:
         lines, _ = lines_and_ids(cursor, slot, _IS_EITHER if with_new else _IS_CONTENT)
         blocks = spool.rows(lines, list(CONTENT_COLUMNS))
@@ -161,17 +169,17 @@ def stage_contents(job: RunningJob, slot: Slot, spool: Spool, *, with_new: bool)
             analyse(cursor, slot, "contents")
 
 
-def lacking(slot: Slot, spool: Spool, found: Match) -> int:
-    """How many rows the spool has no content of, although it is needed: they were known, and the catalog is another."""
+def count_missing_contents(slot: Slot, spool: Spool, found: Match) -> int:
+    """Return for how many rows the spool lacks content that is needed: cached rows of products that are not stored."""
     if not spool.leaves_out or not (found.new or found.content):
         return 0
     with connection.cursor() as cursor:
         lines, _ = lines_and_ids(cursor, slot, f"{_IS_EITHER} OR {_IS_UNSHOWN}" if found.new else _IS_EITHER)
-    return spool.lacks(lines)
+    return spool.count_missing(lines)
 
 
 def first_by_url(slot: Slot, spool: Spool) -> list[tuple[int, str]]:
-    """Line and address of the first rows that are known by nothing but their address."""
+    """Return line and address of the first rows that are identified by their address only."""
     query = f"SELECT line FROM {slot.rows} WHERE identity_type = %s ORDER BY line LIMIT %s"  # noqa: S608 - a constant
     with connection.cursor() as cursor:
         cursor.execute(query, [NUMBERS[IdentityType.URL_HASH], MOST_SHOWN])
@@ -179,7 +187,7 @@ def first_by_url(slot: Slot, spool: Spool) -> list[tuple[int, str]]:
     return [row for block in spool.rows(lines, ["url"]) for row in block.select("line", "url").iter_rows()]
 
 
-# A row that is new under its identity, although a product is known under a lesser identity that the row has too.
+# Rows that are new under their identity, although a product has a weaker identity that the row has too.
 _UPGRADES = """
 SELECT n.line, p.identity_type, p.identity_value
 FROM unnest(%(lines)s::bigint[], %(types)s::smallint[], %(skus)s::text[], %(hashes)s::text[])
@@ -191,11 +199,11 @@ CROSS JOIN LATERAL (
     ORDER BY s.identity_type LIMIT 1
 ) p
 """
-_LESSER = "SELECT EXISTS (SELECT FROM source_products WHERE source_id = %s AND identity_type > %s)"
+_WEAKER = "SELECT EXISTS (SELECT FROM source_products WHERE source_id = %s AND identity_type > %s)"
 
 
 class Upgrade(NamedTuple):
-    """A row with a better identity than its product is known by."""
+    """A row with a stronger identity than its product has so far."""
 
     line: int
     row: str
@@ -203,26 +211,26 @@ class Upgrade(NamedTuple):
 
 
 def find_upgrades(slot: Slot, spool: Spool, source_id: UUID) -> tuple[int, list[Upgrade]]:
-    """Return how many products got a better identity than they are known by, and the first of them."""
+    """Return how many products get a stronger identity, and the first of them."""
     with connection.cursor() as cursor:
-        cursor.execute(_LESSER, [source_id, NUMBERS[IdentityType.NETWORK_ITEM_ID]])
+        cursor.execute(_WEAKER, [source_id, NUMBERS[IdentityType.NETWORK_ITEM_ID]])
         if not cursor.fetchone()[0]:
             return 0, []
         lines, _ = lines_and_ids(cursor, slot, _IS_UNSHOWN)
-        count, known_as = _upgrades(cursor, spool, source_id, lines)
+        count, known_as = _count_upgrades(cursor, spool, source_id, lines)
         blocks = spool.rows(np.array(sorted(known_as), np.int64), ["title", "url"])
         contents = {line: (title, url) for block in blocks for line, title, url in block.select(_CONTENTS).iter_rows()}
         shown = _shown(cursor, slot, list(known_as), contents) if known_as else {}
     samples = [
-        Upgrade(line, shown[line].row, f"known as {lesser}, now {shown[line].identity}")
-        for line, lesser in known_as.items()
+        Upgrade(line, shown[line].row, f"known as {weaker}, now {shown[line].identity}")
+        for line, weaker in known_as.items()
         if line in shown
     ]
     return count, samples
 
 
-def _upgrades(cursor: Any, spool: Spool, source_id: UUID, lines: NDArray[np.int64]) -> tuple[int, dict[int, str]]:
-    """Return how many there are, and line -> old identity of the first of them."""
+def _count_upgrades(cursor: Any, spool: Spool, source_id: UUID, lines: NDArray[np.int64]) -> tuple[int, dict[int, str]]:
+    """Return how many upgrades there are, and line -> old identity of the first of them."""
     count, samples = 0, dict[int, str]()
     for block in spool.rows(lines, ["identity_type", "sku", "url_hash"]):
         cursor.execute(

@@ -1,16 +1,22 @@
-"""Identities and hashes of the rows that are valid, and the form in which rows leave parsing."""
+"""The form in which rows leave the reader, with their identities and hashes.
 
+Hashes are exactly those that `kernel.signature` and `kernel.urls` compute for one row.
+"""
+
+from dataclasses import fields
 from functools import lru_cache
 from typing import Final
 
 import polars as pl
+import polars_hash  # noqa: F401 - registers the expressions `chash` and `nchash`
 
-from harvester.feeds.reader.fingerprints import content_hash, sha256, signature
-from harvester.feeds.reader.lookup import collected
+from harvester.feeds.reader.expressions import collect
 from harvester.feeds.reader.prices import AMOUNT
+from harvester.kernel.currencies import MINOR_UNITS
 from harvester.kernel.identity import NUMBERS, IdentityType
+from harvester.kernel.signature import DIGITS, Content, field_hash, field_seed
 
-#: What a row comes to. Texts that are missing are null.
+#: The columns of a row. Missing texts are null.
 SCHEMA: Final = pl.Schema(
     {
         "line": pl.Int64(),
@@ -37,7 +43,7 @@ SCHEMA: Final = pl.Schema(
         "signature": pl.String(),
     }
 )
-#: What is needed of a row to compare it with what is known. The rest is its content.
+#: The columns that are compared with stored products. The others are content.
 ROW_COLUMNS: Final = (
     *("line", "identity_type", "identity_value", "content_hash", "amount", "currency", "original_amount"),
     *("promotion", "in_stock", "signature"),
@@ -48,23 +54,25 @@ _OPTIONAL: Final = (
 _BY_ITEM_ID: Final = NUMBERS[IdentityType.NETWORK_ITEM_ID]
 _BY_SKU: Final = NUMBERS[IdentityType.SKU]
 BY_URL: Final = NUMBERS[IdentityType.URL_HASH]
+#: Field of `Content` -> column of the rows.
+_COLUMN_OF: Final = {"image": "image_url"}
 
 
-def finished(rows: pl.DataFrame) -> pl.DataFrame:
-    """The rows with identities and hashes, in the form that is promised."""
+def finish(rows: pl.DataFrame) -> pl.DataFrame:
+    """Add identities and hashes; return the rows in the columns of `SCHEMA`."""
     present = frozenset(name for name in _OPTIONAL if name in rows.columns)
     spares = frozenset(name for name in ("item_id", "sku") if f"{name}_spare" in rows.columns)
     finished = rows.lazy()
-    for step in _finishing(present, spares, frozenset(rows["price_currency"].unique().to_list())):
+    for step in _steps(present, spares, frozenset(rows["price_currency"].unique().to_list())):
         finished = finished.with_columns(step)
-    return collected(finished.select(SCHEMA.names()))
+    return collect(finished.select(SCHEMA.names()))
 
 
 @lru_cache(maxsize=256)
-def _finishing(present: frozenset[str], spares: frozenset[str], currencies: frozenset[str]) -> list[list[pl.Expr]]:
-    """Steps to identities and hashes, over rows with some of the optional columns and prices in these currencies.
+def _steps(present: frozenset[str], spares: frozenset[str], currencies: frozenset[str]) -> list[list[pl.Expr]]:
+    """Return the steps for rows with some of the optional columns and prices in these currencies.
 
-    Spare identifiers take the empty places when identities are made, so that they are part of the content alone.
+    Spare identifiers fill empty cells only after identities are made, so that they are content and nothing else.
     """
     by_item, by_sku = pl.col("item_id") != "", pl.col("sku") != ""
     identity_type = pl.when(by_item).then(_BY_ITEM_ID).when(by_sku).then(_BY_SKU).otherwise(BY_URL)
@@ -72,7 +80,7 @@ def _finishing(present: frozenset[str], spares: frozenset[str], currencies: froz
     identity_value = pl.when(by_item).then("item_id").when(by_sku).then("sku").otherwise("url_hash")
     return [
         [
-            sha256(pl.col("identity")).alias("url_hash"),
+            _sha256(pl.col("identity")).alias("url_hash"),
             pl.col("price_currency").alias("currency"),
             *(pl.lit("").alias(name) for name in _OPTIONAL if name not in present),
         ],
@@ -82,11 +90,57 @@ def _finishing(present: frozenset[str], spares: frozenset[str], currencies: froz
             *(pl.when(pl.col(name) != "").then(name).otherwise(f"{name}_spare").alias(name) for name in sorted(spares)),
         ],
         [
-            content_hash(present | {"title", "url", "url_hash"}).alias("content_hash"),
-            signature(currencies).alias("signature"),
+            _content_hash(present | {"title", "url", "url_hash"}).alias("content_hash"),
+            _signature(currencies).alias("signature"),
         ],
         [
             pl.when(pl.col(name) != "").then(pl.col(name)) if name in present else pl.lit(None, pl.String).alias(name)
             for name in _OPTIONAL
         ],
     ]
+
+
+def _sha256(texts: pl.Expr) -> pl.Expr:
+    """Return 64 hexadecimal digits."""
+    return texts.chash.sha2_256()  # type: ignore[attr-defined]
+
+
+def _signature(currencies: frozenset[str]) -> pl.Expr:
+    """Return the price signature of rows in these currencies, whose promotion may be empty but not null."""
+    decimals = sorted({MINOR_UNITS[code] for code in currencies})
+    text = pl.format(
+        "{}|{}|{}|{}|{}",
+        _amount_text("amount", decimals),
+        "currency",
+        _amount_text("original_amount", decimals).fill_null(""),
+        pl.when("in_stock").then(pl.lit("in")).otherwise(pl.lit("out")),
+        "promotion",
+    )  # mutant: signature-parts
+    return _sha256(text).str.head(DIGITS)
+
+
+def _amount_text(column: str, decimals: list[int]) -> pl.Expr:
+    """Return the amount with exactly the decimals of its currency."""
+    text = pl.col(column).cast(pl.String)
+    chosen = text
+    for count in decimals:
+        # Without decimals the point is left out too.
+        shortened = text.str.head(-(AMOUNT.scale - count + (count == 0)))
+        codes = [code for code, units in MINOR_UNITS.items() if units == count]
+        chosen = (
+            pl.when(pl.col("currency").is_in(codes)).then(shortened).otherwise(chosen) if decimals[1:] else shortened
+        )
+    return chosen
+
+
+def _content_hash(columns: frozenset[str]) -> pl.Expr:
+    """Return the content hash of rows with these columns, whose texts may be empty but not null."""
+    present: list[pl.Expr] = []
+    absent = 0
+    for place, field in enumerate(fields(Content)):
+        column = _COLUMN_OF.get(field.name, field.name)
+        if column in columns:
+            present.append(pl.col(column).nchash.xxhash64(seed=field_seed(place)))  # type: ignore[attr-defined]
+        else:
+            absent += field_hash(place, None)
+    return pl.sum_horizontal(*present, pl.lit(absent % 2**64, pl.UInt64)).reinterpret(signed=True)

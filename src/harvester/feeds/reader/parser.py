@@ -1,4 +1,4 @@
-"""From a file to rows: the whole of parsing in one iterator."""
+"""A file to rows, as one iterator."""
 
 import os
 from collections import deque
@@ -19,14 +19,14 @@ from harvester.feeds.reader.dialect import Dialect, open_file
 from harvester.feeds.reader.duplicates import Duplicates, ProductTracker
 from harvester.feeds.reader.encoding import Encoding, Utf8Reader
 from harvester.feeds.reader.findings import Findings
-from harvester.feeds.reader.row_cache.reuse import Known, Part, key_of
+from harvester.feeds.reader.row_cache.reuse import Part, RowCache, key_of
 from harvester.feeds.reader.rows import ParseSettings, RowReader
 from harvester.kernel.network import Field, Network
 
-#: Rows of a test run.
+#: Rows that a feed test reads.
 TEST_ROWS = 100  # mutant: test-rows
 _TEST_CHUNK_BYTES = 64 * 1024
-#: Polars leaves the interpreter's lock alone, so blocks can be read side by side. More than these bring little.
+#: Polars releases the interpreter's lock, so blocks are read in parallel. More threads than these gain little.
 _MOST_THREADS = 4
 T = TypeVar("T")
 R = TypeVar("R")
@@ -34,7 +34,7 @@ R = TypeVar("R")
 
 @dataclass(frozen=True, kw_only=True)
 class ParseLimits:
-    """What a file may have at most."""
+    """The most rows and products that a file may have."""
 
     rows: int = 500_000
     products: int = 500_000
@@ -42,20 +42,20 @@ class ParseLimits:
 
 @dataclass(kw_only=True)
 class ParseReport:
-    """What was read. Complete once the rows have all been taken.
+    """What was read. It is complete once all rows were taken.
 
     Attributes:
-        encoding: in which the file is written.
+        encoding: of the file.
         dialect: delimiter, quoting, line ends.
-        binding: which columns mean what.
-        rows_read: records behind the header, blank lines left out.
-        rows_valid: of them, those that became rows.
-        rows_known: of those, the ones that were known from an earlier file.
+        binding: the meaning of the columns.
+        rows_read: records after the header, without blank lines.
+        rows_valid: records that became rows.
+        rows_cached: valid rows that came from the row cache.
         is_open_ended: no line feed ends the last record.
         left_out: line of the last record, if it was counted and left out because it may be cut.
         left_out_identity: type and value of that record's identity, if it has one.
-        findings: refused rows and warnings by their codes, with samples.
-        duplicates: what the whole file says about its products; none before the end, and in a test run.
+        findings: rejected rows and warnings by their codes, with samples.
+        duplicates: the products of the whole file; None before its end, and in a feed test.
     """
 
     dialect: Dialect
@@ -63,7 +63,7 @@ class ParseReport:
     encoding: Encoding = "utf-8"
     rows_read: int = 0
     rows_valid: int = 0
-    rows_known: int = 0
+    rows_cached: int = 0
     is_open_ended: bool = False
     left_out: int | None = None
     left_out_identity: tuple[int, str] | None = None
@@ -76,18 +76,18 @@ class ParseReport:
 
     @property
     def stock_cells(self) -> int:
-        """Cells of the stock column that are not empty; of rows that are known, every one could be read."""
-        known = self.rows_known if Field.STOCK in self.binding.columns else 0
-        return known + self.findings.stock_cells
+        """The non-empty cells of the stock column; those of cached rows could all be read."""
+        cached = self.rows_cached if Field.STOCK in self.binding.columns else 0
+        return cached + self.findings.stock_cells
 
 
 class Parsing:
-    """The rows of one file, block by block, in the order of the file; to be gone through once.
+    """The rows of one file, block by block, in the order of the file; it can be iterated once.
 
-    The header is read at once: a file that is no catalog raises here.
+    The constructor reads the header.
 
     Raises:
-        EmptyFile, HtmlInsteadOfCsv, HeaderUnreadable, EncodingUnreadable: it is no catalog of that network.
+        EmptyFile, HtmlInsteadOfCsv, HeaderUnreadable, EncodingUnreadable: it is not a catalog of that network.
     """
 
     def __init__(
@@ -125,79 +125,83 @@ class Parsing:
         self._cutter = RecordCutter(shape, most_rows=self._limits.rows, first_rows=first_rows)
         columns = ColumnReader(self._opening.dialect, self._opening.binding)
         self._rows = RowReader(columns, network, settings)
-        self._known: Known | None = None
-        #: What rows depend on beside their records; none if they depend on the moment too.
+        self._cache: RowCache | None = None
+        #: A hash of what rows depend on except their records; None if they also depend on the moment.
         self.key = key_of(self._opening.dialect, self._opening.binding, network, settings)
         self._tracker = ProductTracker(self._limits.products)
         self.report = ParseReport(dialect=self._opening.dialect, binding=self._opening.binding)
 
     @property
     def bytes_read(self) -> int:
-        """How much of the file was taken so far."""
+        """How much of the file was read so far."""
         return self._text.bytes_read
 
     @property
     def encoding(self) -> Encoding:
-        """As far as it is known by now."""
+        """The encoding as far as it is known."""
         return self._text.encoding
 
-    def use(self, known: Known) -> None:
-        """Take over rows that are known under the same `key`, and let it know those of this file."""
-        self._known = known
+    def use(self, cache: RowCache) -> None:
+        """Take rows from a cache made under the same `key`, and write those of this file to it."""
+        self._cache = cache
 
     def __iter__(self) -> Iterator[pl.DataFrame]:
-        """The valid rows that have to be parsed, in frames of the columns of `output_rows.SCHEMA`."""
+        """Yield the valid rows that were parsed, in frames with the columns of `output_rows.SCHEMA`."""
         return (part.parsed for part in self.parts())
 
     def parts(self) -> Iterator[Part]:
-        """The file, part by part.
+        """Yield the file, part by part.
 
         Raises:
-            TruncatedFile: the last record is not whole.
-            RowCountLimitExceeded, UniqueProductLimitExceeded, EncodingUnreadable: nothing of the file may be used,
-                whatever was yielded before.
+            TruncatedFile: the last record is incomplete.
+            RowCountLimitExceeded, UniqueProductLimitExceeded, EncodingUnreadable: the whole file is unusable, whatever
+                was yielded before.
         """
         with closing(self._read()) as parts:
             for part in parts:
-                self._note(part)
+                self.report.rows_read += part.rows_read
+                self.report.rows_valid += part.rows.height
+                self.report.rows_cached += part.cached
+                self.report.findings.add(part.findings)
+                self._tracker.add(part.rows, part.links)
                 yield part
-        self._note_end()
+        self._report_end()
         if self._first_rows is None:
             self.report.duplicates = self._tracker.finish()
-            if self._known:
-                self._known.finish(self.report.duplicates.superseded)
+            if self._cache:
+                self._cache.finish(self.report.duplicates.superseded)
 
     def check_records(self) -> ParseReport:
-        """Read the file to its end without making rows of it: whether its records are whole, and how many there are.
+        """Read the file to its end without making rows, to count its records and see whether they are complete.
 
         Raises:
             TruncatedFile, RowCountLimitExceeded, EncodingUnreadable: a run would raise them too.
         """
         for block in self._blocks():
             self.report.rows_read += block.rows_read
-        self._note_end()
+        self._report_end()
         return self.report
 
     def _read(self) -> Generator[Part]:
-        """Yield blocks read side by side, in their order, and never more of them than threads.
+        """Yield parts in their order, read in parallel by a limited number of threads.
 
-        An error of the file is raised after the blocks before it, so that what was found in them is known.
+        An error of the file is raised after the blocks before it, so that their findings are recorded.
         """
         errors: list[Exception] = []
         with ThreadPoolExecutor(self._threads, thread_name_prefix="parse") as pool:
             blocks = _until_error(self._blocks(), errors)
-            if self._known:
-                # Rows that are known come fast and take room, so few of them wait.
-                looked = _in_order(pool, self._known.look, self._known.while_looking(blocks), waiting=1)
-                together = self._known.together(looked, self._block_bytes // 2)
-                yield from _in_order(pool, partial(self._known.read, reader=self._rows), together, waiting=1)
+            if self._cache:
+                # Cached rows come fast and take memory, so few of them wait.
+                lookups = _in_order(pool, self._cache.look_up, self._cache.while_useful(blocks), waiting=1)
+                together = self._cache.together(lookups, self._block_bytes // 2)
+                yield from _in_order(pool, partial(self._cache.read, reader=self._rows), together, waiting=1)
             yield from _in_order(pool, self._part, blocks, waiting=self._threads)
         for error in errors:
             raise error
 
     def _part(self, block: Block) -> Part:
-        if self._known:
-            return self._known.read([self._known.look(block)], self._rows)
+        if self._cache:
+            return self._cache.read([self._cache.look_up(block)], self._rows)
         rows = self._rows.read(block)
         return Part(
             rows=rows.frame, parsed=rows.frame, findings=rows.findings, rows_read=rows.rows_read, links=rows.links
@@ -207,7 +211,7 @@ class Parsing:
         blocks = self._cutter.blocks(_rechunked(self._opening.rows, self._block_bytes))
         return (block for block in blocks if block.rows_read)
 
-    def _note_end(self) -> None:
+    def _report_end(self) -> None:
         self.report.encoding = self._text.encoding
         self.report.is_open_ended = self._cutter.is_open_ended
         if self._cutter.turned_quoted:
@@ -217,13 +221,6 @@ class Parsing:
             self.report.left_out = self._cutter.left_out_line
             if len(block.ends):
                 self.report.left_out_identity = self._rows.identity(block)
-
-    def _note(self, part: Part) -> None:
-        self.report.rows_read += part.rows_read
-        self.report.rows_valid += part.rows.height
-        self.report.rows_known += part.known
-        self.report.findings.add(part.findings)
-        self._tracker.add(part.rows, part.links)
 
 
 def parse_file(
@@ -235,20 +232,20 @@ def parse_file(
     encoding: Encoding | None = None,
     first_rows: int | None = None,
 ) -> Parsing:
-    """Parse a plain file of this machine."""
+    """Parse an uncompressed local file."""
     size = BLOCK_BYTES if first_rows is None else _TEST_CHUNK_BYTES
     return Parsing(file_chunks(path, size), network, settings, limits=limits, encoding=encoding, first_rows=first_rows)
 
 
 def file_chunks(path: Path, size: int = BLOCK_BYTES) -> Iterator[bytes]:
-    """The content of a file in chunks."""
+    """Yield the content of a file in chunks."""
     with path.open("rb", buffering=0) as file:
         while chunk := file.read(size):
             yield chunk
 
 
 def _in_order(pool: ThreadPoolExecutor, work: Callable[[T], R], items: Iterable[T], *, waiting: int) -> Generator[R]:
-    """What the work on each item comes to, in their order; so many may wait while another one is taken."""
+    """Yield the results of the work in the order of the items; `waiting` more items are submitted ahead."""
     working: deque[Future[R]] = deque()
     for item in items:
         working.append(pool.submit(work, item))
@@ -259,7 +256,7 @@ def _in_order(pool: ThreadPoolExecutor, work: Callable[[T], R], items: Iterable[
 
 
 def _until_error(items: Iterable[T], errors: list[Exception]) -> Iterator[T]:
-    """Yield the items; if that fails, end as if there were no more, and add the error to `errors`."""
+    """Yield the items until the first error, and add that to `errors`."""
     try:
         yield from items
     except Exception as error:  # noqa: BLE001 - the caller raises it
@@ -267,7 +264,7 @@ def _until_error(items: Iterable[T], errors: list[Exception]) -> Iterator[T]:
 
 
 def _rechunked(chunks: Iterable[bytes], size: int) -> Iterator[bytes]:
-    """Chunks of about that size, whatever the size in which they come."""
+    """Yield chunks of about that size, whatever the size of those given."""
     ready: list[bytes] = []
     count = 0
     for chunk in chunks:

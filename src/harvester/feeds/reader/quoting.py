@@ -1,32 +1,38 @@
-"""Whether quotes mean anything in a file."""
+"""Whether quotes enclose cells in a file, and the repair of records whose quotes are misplaced."""
 
+from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import NamedTuple
 
-from harvester.feeds.reader.blank_lines import drop_blank_lines
-from harvester.feeds.reader.records import Record, Trouble, read_record
-from harvester.feeds.reader.survey import lines_alone, survey
+import numpy as np
 
-#: Some thousand rows tell whether quotes mean anything.
+from harvester.feeds.reader.blank_lines import drop_blank_lines
+from harvester.feeds.reader.findings import Findings
+from harvester.feeds.reader.records import Record, Trouble, read_record, torn_places, write_record
+from harvester.feeds.reader.survey import Positions, lines_alone, survey
+from harvester.kernel.rejects import Fault
+
+#: A few thousand rows show whether quotes enclose cells.
 SAMPLE_BYTES = 256 * 1024
 _TAB = b"\t"
+_LINE_FEED = 10
 
 
 class Quotes(Enum):
     """What quotes mean in a part of a file whose beginning has no cell that begins with one."""
 
-    #: No cell begins with one, or nothing can be told.
+    #: No cell begins with one, or both readings fit.
     UNKNOWN = auto()
-    #: They are text: fewer rows are whole if they are not.
+    #: They are text: otherwise fewer rows would be complete.
     TEXT = auto()
-    #: They enclose cells, but every row would be whole with quotes as text too.
+    #: They enclose cells, but every row would be complete with quotes as text too.
     ENCLOSING = auto()
-    #: They enclose cells: fewer rows are whole if they do not.
+    #: They enclose cells: otherwise fewer rows would be complete.
     NEEDED = auto()
 
 
 def first_quoted(data: bytes, delimiter: bytes) -> int | None:
-    """Return the beginning of the first line with a cell that begins with a quote."""
+    """Return the start of the first line with a cell that begins with a quote."""
     if data.startswith(b'"'):
         return 0
     # Two searches for a fixed text take a tenth of the time of one for a pattern.
@@ -35,7 +41,7 @@ def first_quoted(data: bytes, delimiter: bytes) -> int | None:
 
 
 def late_quotes(data: bytes, delimiter: bytes, columns: int) -> Quotes:
-    """Say what quotes mean in data that begins with a record."""
+    """Return what quotes mean in data that begins with a record."""
     start = first_quoted(data, delimiter)
     rows = b"" if start is None else data[start : data.rfind(b"\n") + 1]
     if not rows:
@@ -52,13 +58,13 @@ def late_quotes(data: bytes, delimiter: bytes, columns: int) -> Quotes:
 
 
 def first_rows(rows: bytes) -> bytes:
-    """Return the whole lines by which `is_quoted` decides."""
+    """Return the whole lines that `is_quoted` looks at."""
     sample = rows[:SAMPLE_BYTES]
     return sample[: sample.rfind(b"\n") + 1] or sample + b"\n"
 
 
 def is_quoted(rows: bytes, delimiter: bytes, columns: int) -> bool:
-    """Whether quotes mean anything: the reading under which fewer lines are ragged."""
+    """Return whether quotes enclose cells: the reading with fewer ragged lines."""
     sample = first_rows(rows)
     if b'"' not in sample:
         return delimiter != _TAB
@@ -66,8 +72,8 @@ def is_quoted(rows: bytes, delimiter: bytes, columns: int) -> bool:
     quoted = _quoted_reading(sample, delimiter, columns)
     if plain != quoted.ragged:
         return quoted.ragged < plain
-    # Both readings are sound, so either is right about the columns. Fields that are quoted on one line each are
-    # meant to be; without any, tab files are known to have quotes as text.
+    # Both readings give the same columns. Quoted fields that stay within a line are probably meant as such; without
+    # any, quotes in tab files are usually text.
     return not quoted.spans_lines if quoted.fields else delimiter != _TAB
 
 
@@ -109,10 +115,111 @@ def _quoted_reading(sample: bytes, delimiter: bytes, columns: int) -> _Reading:
             spans_lines |= record.end > line_end
             position = record.end + 1
         elif record is Trouble.OPEN and line_end + 1 < len(sample):
-            # It swallows the rest of the sample.
+            # The record swallows the rest of the sample.
             swallowed = sum(1 for line in sample[line_end + 1 :].split(b"\n") if line.strip(b" \r"))
             return _Reading(ragged + swallowed, fields + 1, spans_lines=True)
         else:
             ragged += record is Trouble.BROKEN
             position = line_end + 1
     return _Reading(ragged, fields, spans_lines)
+
+
+@dataclass(kw_only=True)
+class Repaired:
+    """What became of the records.
+
+    Attributes:
+        pieces: regular records, one after the other.
+        lines: number of line feeds before each record.
+        consumed: how much of the data was used; the rest is the beginning of a record.
+        line_count: number of line feeds in what was used.
+        findings: the rejected lines.
+        rejected: how many those are.
+    """
+
+    pieces: list[bytes] = field(default_factory=list)
+    lines: list[Positions] = field(default_factory=lambda: [np.empty(0, np.int64)])
+    consumed: int = 0
+    line_count: int = 0
+    findings: Findings = field(default_factory=Findings)
+    rejected: int = 0
+
+
+class QuoteRepair:
+    """Rewrites the records of one file whose quotes are misplaced into records that every reader understands the same.
+
+    A quote in the middle of a field is text, unless it seems to begin a field that is quoted in other rows. If a quoted
+    field does not end where it should, its line is rejected, and reading continues with the next line.
+
+    Only the first rows of the file decide which columns are quoted, so that the result for a row does not depend on the
+    blocks in which a file is read.
+    """
+
+    def __init__(self, delimiter: bytes, longest_record: int, *, first_rows: bytes, columns: int) -> None:
+        self._delimiter = delimiter
+        self._longest = longest_record
+        self._first_rows = first_rows
+        self._columns = columns
+        self._quoted: frozenset[int] | None = None
+
+    def repair(self, data: bytes, first_line: int) -> Repaired:
+        """Make the records in the data regular; findings count lines from `first_line`."""
+        feeds, troubled = lines_alone(data, self._delimiter)
+        repaired = Repaired()
+        line = 0
+        for number in troubled.tolist():
+            if number < line:
+                continue
+            self._copy_lines(repaired, data, feeds, line, number)
+            line = self._repair_record(repaired, data, feeds, number, first_line)
+            if line == number:
+                break
+        else:
+            self._copy_lines(repaired, data, feeds, line, len(feeds))
+            line = len(feeds)
+        repaired.line_count = int(line)
+        repaired.consumed = _start(feeds, line)
+        return repaired
+
+    def _copy_lines(self, repaired: Repaired, data: bytes, feeds: Positions, line: int, until: int) -> None:
+        if line < until:
+            first = _start(feeds, line)
+            packed = drop_blank_lines(data[first : _start(feeds, until)], quoted=False)
+            repaired.pieces.append(packed.data)
+            lines = np.arange(line, until)
+            if packed.count:
+                starts = np.flatnonzero(np.frombuffer(b"\n" + packed.data[:-1], np.uint8) == _LINE_FEED)
+                starts = starts if packed.data else starts[:0]
+                lines = np.arange(line, line + len(starts)) + packed.before(starts)
+            repaired.lines.append(lines)
+
+    def _repair_record(self, repaired: Repaired, data: bytes, feeds: Positions, line: int, first_line: int) -> int:
+        """Repair the record that begins with this line; return the next line, or this one if it is incomplete."""
+        start = _start(feeds, line)
+        record = read_record(data, start, self._delimiter)
+        if isinstance(record, Record) and record.end - start <= self._longest:
+            if self._lacks_delimiter(record):
+                repaired.rejected += 1
+                repaired.findings.add_reject(Fault.ROW_DELIMITER, first_line + line, data[start : record.end])
+            else:
+                repaired.pieces.append(write_record(record.fields, self._delimiter))
+                repaired.lines.append(np.array([line]))
+            return int(np.searchsorted(feeds, record.end)) + 1
+        if record is Trouble.OPEN and len(data) - start <= self._longest:
+            return line
+        fault = Fault.ROW_QUOTES if record is Trouble.BROKEN else Fault.ROW_TOO_LONG
+        repaired.rejected += 1
+        repaired.findings.add_reject(fault, first_line + line, data[start : feeds[line]])
+        return line + 1
+
+    def _lacks_delimiter(self, record: Record) -> bool:
+        """Return whether a field seems to be torn in a column that is quoted in other rows."""
+        if len(record.fields) != self._columns or not (torn := torn_places(record)):
+            return False
+        if self._quoted is None:
+            self._quoted = quoted_columns(self._first_rows, self._delimiter, self._columns)
+        return not torn.isdisjoint(self._quoted)
+
+
+def _start(feeds: Positions, line: int) -> int:
+    return int(feeds[line - 1]) + 1 if line else 0

@@ -1,4 +1,4 @@
-"""One record of a quoted file, read byte by byte: the definition that everything faster has to agree with.
+"""One record of a quoted file, read byte by byte: the definition that all faster readers agree with.
 
 A field that begins with a quote ends with the next quote that is not doubled, and a delimiter or the end of the line
 has to follow. In any other field a quote is text, as in `5" nail`.
@@ -17,7 +17,7 @@ _DOUBLED = re.compile(rb'[^"]*+(?:""[^"]*+)*+')
 
 
 class Trouble(Enum):
-    """Why there is no record."""
+    """Why a record cannot be read."""
 
     #: Something follows the quote that ends a field.
     BROKEN = "broken"
@@ -27,7 +27,7 @@ class Trouble(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A record as it stands in the data.
+    """A record as written in the data.
 
     Attributes:
         end: position of the line feed that ends it.
@@ -41,13 +41,14 @@ class Record:
 
 
 def read_record(data: bytes, start: int, delimiter: bytes) -> Record | Trouble:
-    """The record that begins there."""
+    """Return the record that begins at this position."""
     fields: list[bytes] = []
     quoted: list[int] = []
     position = start
+    unquoted = _unquoted_pattern(delimiter)
     while True:
         is_quoted = data.startswith(QUOTE, position)
-        stop = (_QUOTED if is_quoted else _unquoted(delimiter)).match(data, position).end()  # type: ignore[union-attr]
+        stop = (_QUOTED if is_quoted else unquoted).match(data, position).end()  # type: ignore[union-attr]
         field = data[position + is_quoted : stop]
         stop += is_quoted
         if stop >= len(data):
@@ -58,19 +59,28 @@ def read_record(data: bytes, start: int, delimiter: bytes) -> Record | Trouble:
         if data.startswith(delimiter, stop):
             position = stop + 1
             continue
-        end = _line_feed(data, stop)
-        return Trouble.BROKEN if end is None else Record(end, _without_return(fields, quoted=is_quoted), tuple(quoted))
+        if not data.startswith((b"\n", b"\r\n"), stop):
+            return Trouble.BROKEN
+        if not is_quoted:
+            # The carriage return in front of the line feed belongs to the end of the line.
+            fields[-1] = fields[-1].removesuffix(b"\r")
+        return Record(stop if data.startswith(b"\n", stop) else stop + 1, tuple(fields), tuple(quoted))
+
+
+@lru_cache(maxsize=16)
+def _unquoted_pattern(delimiter: bytes) -> re.Pattern[bytes]:
+    return re.compile(b"[^\n" + re.escape(delimiter) + b"]*+")
 
 
 def torn_places(record: Record) -> set[int]:
     """Return the places of fields that may be the torn rest of a quoted field, because a delimiter is missing.
 
-    Without the delimiter in front of its quote, `Pan,"red, blue"` becomes the fields `Pan"red` and ` blue"`: as many as
-    before. So a quote inside an unquoted field may open text that a later field ends with a quote, if all quotes in
+    Without the delimiter in front of its quote, `Pan,"red, blue"` becomes the fields `Pan"red` and ` blue"`: the same
+    number. So a quote inside an unquoted field may open text that a later field ends with a quote, if all quotes in
     between are doubled. A quote at the end of a field opens nothing, because `5",7"` are two sizes.
     """
     torn: set[int] = set()
-    # Hardly ever does a field end with a quote, and that is seen much faster.
+    # Fields hardly ever end with a quote, and this check is much faster.
     if QUOTE + b"\n" not in b"\n".join((*record.fields, b"")):
         return torn
     opened: set[int] = set()
@@ -91,23 +101,5 @@ def torn_places(record: Record) -> set[int]:
 
 
 def write_record(fields: tuple[bytes, ...], delimiter: bytes) -> bytes:
-    """The record with every field quoted, as any reader understands it."""
+    """Return the record with every field quoted."""
     return delimiter.join(QUOTE + field.replace(QUOTE, b'""') + QUOTE for field in fields) + b"\n"
-
-
-@lru_cache(maxsize=16)
-def _unquoted(delimiter: bytes) -> re.Pattern[bytes]:
-    return re.compile(b"[^\n" + re.escape(delimiter) + b"]*+")
-
-
-def _line_feed(data: bytes, position: int) -> int | None:
-    if data.startswith(b"\n", position):
-        return position
-    return position + 1 if data.startswith(b"\r\n", position) else None
-
-
-def _without_return(fields: list[bytes], *, quoted: bool) -> tuple[bytes, ...]:
-    """The carriage return in front of the line feed belongs to the end of the line."""
-    if not quoted:
-        fields[-1] = fields[-1].removesuffix(b"\r")
-    return tuple(fields)

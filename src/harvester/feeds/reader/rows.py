@@ -1,13 +1,14 @@
 """Records to rows: every rule over whole columns, every fault and warning counted.
 
-A block takes four steps, each of them one pass over columns. *Look* reads the cells and sees what is plain about them.
-*Work* makes results of what is plain. What is odd goes to the kernel value by value, and its results are put in their
-places. *Judge* finds the faults. *Finish* makes identities and hashes of the rows that are valid.
+A block takes five steps. `_inputs` are the cells of a block and what is plain about them. `_read_plain` computes the
+results of what is plain. `_read_odd` lets the kernel read everything else value by value. `_judge` finds faults and
+warnings. `output_rows.finish` adds identities and hashes to the valid rows.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import cache
 from typing import Final
 
 import numpy as np
@@ -16,53 +17,72 @@ from numpy.typing import NDArray
 
 from harvester.feeds.reader.blocks import Block
 from harvester.feeds.reader.columns import ColumnReader
-from harvester.feeds.reader.faults import FAULT_TYPE, NUMBER, no_faults
-from harvester.feeds.reader.findings import Findings
-from harvester.feeds.reader.gtins import GtinReader
-from harvester.feeds.reader.links import LinkReader, is_surely_web, read_odd_addresses
-from harvester.feeds.reader.lookup import collected, mapped, patched
-from harvester.feeds.reader.output_rows import BY_URL, SCHEMA, finished
-from harvester.feeds.reader.prices import CELLS, COLUMN, RESULT, PriceReader
-from harvester.feeds.reader.row_checks import judged
-from harvester.feeds.reader.texts import (
-    first_charged,
+from harvester.feeds.reader.expressions import (
+    collect,
     first_filled,
     first_given,
-    is_odd_identifier,
-    read_odd_identifiers,
+    first_nonzero,
+    map_values,
+    replace_at,
     trimmed,
 )
+from harvester.feeds.reader.faults import FAULT_TYPE, NUMBER, NUMBERS_OF_CODE, fault_of, no_faults
+from harvester.feeds.reader.findings import MOST_SAMPLES, Findings, storable
+from harvester.feeds.reader.identifiers import GtinReader, is_odd_identifier, read_odd_identifiers
+from harvester.feeds.reader.links import LinkReader, is_surely_web, read_odd_addresses
+from harvester.feeds.reader.output_rows import BY_URL, SCHEMA, finish
+from harvester.feeds.reader.prices import CELLS, CURRENCY_COLUMN, RESULT, PriceReader
 from harvester.kernel.identity import NUMBERS, IdentityType, clean_identifier
 from harvester.kernel.link_rules import LinkRules
 from harvester.kernel.money import sale_holds_at
 from harvester.kernel.network import Field, Network
 from harvester.kernel.numerals import DecimalStyle
-from harvester.kernel.rejects import Fault, Rejected
+from harvester.kernel.rejects import Fault, Rejected, WarningCode
 from harvester.kernel.special_networks import Network as IpNetwork
 from harvester.kernel.stock import Stock, UnknownStock, read_stock
 from harvester.kernel.urls import url_hash
 
 LONGEST_FIELD: Final = 100_000
+#: Characters of a stock text that are shown.
+SHOWN_STOCK: Final = 60
 _IDENTIFIERS: Final = (Field.ITEM_ID, Field.SKU)
-#: Which of a field's columns counts, for the fields whose cells need nothing else at first.
-_FIRST: Final[dict[Field, Callable[[Sequence[pl.Expr]], pl.Expr]]] = {
-    **dict.fromkeys(CELLS, first_charged),
+#: How to choose among several columns, for the fields that need nothing else at first.
+_CHOICE: Final[dict[Field, Callable[[Sequence[pl.Expr]], pl.Expr]]] = {
+    **dict.fromkeys(CELLS, first_nonzero),
     **dict.fromkeys((Field.STOCK, Field.SALE_PERIOD), first_given),
     **dict.fromkeys((Field.MPN, Field.BRAND, Field.CATEGORY, Field.DESCRIPTION, Field.PROMOTION), first_filled),
+}
+_TITLE_FAULT: Final = "title_fault"
+#: Columns of faults, the most important first.
+_FAULTS: Final = (
+    "text_fault",
+    _TITLE_FAULT,
+    "link_fault",
+    "period_fault",
+    "price_fault",
+    "item_id_fault",
+    "sku_fault",
+    "stock_fault",
+)  # mutant: row-faults
+_WARNINGS: Final = {
+    WarningCode.UNKNOWN_STOCK: "unknown_stock",
+    WarningCode.BAD_GTIN: "bad_gtin",
+    WarningCode.BAD_IMAGE_URL: "bad_image",
+    WarningCode.BAD_ORIGINAL_PRICE: "bad_original",
 }
 
 
 @dataclass(frozen=True, kw_only=True)
 class ParseSettings:
-    """What a feed says about its files.
+    """The settings of a feed that decide how its files are read.
 
     Attributes:
         moment: when the prices are observed; sale prices outside their period do not count.
-        default_currency: for rows that name none.
+        default_currency: for rows without one.
         decimal_style: used only where a price has two readings.
-        kept_parameters: parameters of links, in lower case, that choose a product of this feed.
-        allowed_networks: that links may lead to although they are not public.
-        unknown_stock: what a stock text means that is empty or cannot be read.
+        kept_parameters: link parameters, in lower case, that choose a product of this feed.
+        allowed_networks: networks that links may lead to although they are not public.
+        unknown_stock: the meaning of a stock text that is empty or cannot be read.
     """
 
     moment: datetime
@@ -77,17 +97,22 @@ class ParseSettings:
             raise ValueError("prices are observed at a moment with its offset")
 
     def link_rules(self, network: Network) -> LinkRules:
-        """The network's rules with what the feed says about them."""
+        """Return the network's rules with the settings of the feed added."""
         kept = network.links.kept_names | set(self.kept_parameters)
         return replace(network.links, kept_names=kept, allowed_networks=self.allowed_networks)
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """The valid rows of a block, what was found beside them, and the lines with a warning.
+    """The valid rows of a block.
 
-    Of products that are known by their address alone, and whose link has a parameter that is shown but does not count
-    for the identity, `links` has `identity_value` and `link`.
+    Attributes:
+        frame: the rows.
+        findings: rejected rows and warnings.
+        rows_read: records that were read, including rejected ones.
+        warned: the lines with a warning.
+        links: `identity_value` and `link` of products identified by their address alone, if the link has a parameter
+            that is shown but is not part of the identity.
     """
 
     frame: pl.DataFrame
@@ -115,40 +140,41 @@ class RowReader:
         self._gtins = GtinReader(
             [(field, text) for field in (Field.GTIN, Field.ISBN) for text in self._texts.get(field, ())]
         )
-        self._looks = list(self._wanted())
+        self._cells = list(self._inputs())
 
     def read(self, block: Block) -> Rows:
-        """The valid rows of a block."""
+        """Return the valid rows of a block."""
         if not len(block.ends):
             return Rows(pl.DataFrame(schema=SCHEMA), (block.findings,), block.rows_read, block.lines)
-        looked = self._links.unwrapped(self._columns.read(block, self._looks))
-        worked = self._mended(self._worked(looked, block))
-        valid, findings, warned = judged(worked, block)
-        frame = finished(valid) if valid.height else pl.DataFrame(schema=SCHEMA)
-        return Rows(frame, (block.findings, findings), block.rows_read, warned, _shortened(valid, frame))
+        valid, findings, warned = _judge(self._read_odd(self._read_plain(block)), block)
+        frame = finish(valid) if valid.height else pl.DataFrame(schema=SCHEMA)
+        links = None
+        if valid.height and (is_other := valid["identity"] != valid["link_identity"]).any():
+            found = pl.DataFrame([frame["identity_value"], valid["link_identity"].alias("link")])
+            found = found.filter(is_other & (frame["identity_type"] == BY_URL))
+            links = found if found.height else None
+        return Rows(frame, (block.findings, findings), block.rows_read, warned, links)
 
     def identity(self, block: Block) -> tuple[int, str] | None:
         """Return type and value of the identity of a block's only record, whether or not the record is a valid row."""
-        looked = self._links.unwrapped(self._columns.read(block, self._looks))
-        row = self._mended(self._worked(looked, block)).row(0, named=True)
+        row = self._read_odd(self._read_plain(block)).row(0, named=True)
         for kind, field in ((IdentityType.NETWORK_ITEM_ID, Field.ITEM_ID), (IdentityType.SKU, Field.SKU)):
             if value := row.get(field.value):
                 return NUMBERS[kind], value
         address = row["identity"]
         return (NUMBERS[IdentityType.URL_HASH], url_hash(address)) if address else None
 
-    def _wanted(self) -> Iterator[pl.Expr]:
-        """The look: cells, and what is to be seen about them."""
+    def _inputs(self) -> Iterator[pl.Expr]:
         texts = self._texts
         yield first_filled(texts[Field.TITLE]).alias("title")
         landing, link = texts.get(Field.LANDING_URL, []), texts.get(Field.URL, [])
         address = first_given([*landing, *link])
         yield address.alias("address")
-        yield from self._links.looks(address)
+        yield from self._links.inputs(address)
         if landing and link:
             yield trimmed(first_given([*link, *landing])).alias("given_link")
             yield is_surely_web(trimmed(first_given([*link, *landing]))).alias("given_is_web")
-        yield from self._gtins.looks()
+        yield from self._gtins.inputs
         for field in _IDENTIFIERS:
             if field in texts:
                 yield first_filled(texts[field]).alias(field.value)
@@ -158,52 +184,61 @@ class RowReader:
         if Field.IMAGE_URL in texts:
             yield first_given(texts[Field.IMAGE_URL]).alias("image_url")
             yield is_surely_web(first_given(texts[Field.IMAGE_URL])).alias("image_is_web")
-        for field, first in _FIRST.items():
+        for field, choose in _CHOICE.items():
             if field in texts:
-                yield first(texts[field]).alias(field.value)
-        # Together, so that two columns which contradict each other are seen to do so.
+                yield choose(texts[field]).alias(field.value)
+        # All of them together, so that two columns which contradict each other are noticed.
         currencies = [trimmed(text) for text in texts.get(Field.CURRENCY, ())]
         currency = pl.concat_str(currencies, separator=" ") if currencies else pl.lit("")
         if symbols := texts.get(Field.CURRENCY_SYMBOL):
             symbol = trimmed(first_given(symbols))
             yield symbol.alias(Field.CURRENCY_SYMBOL.value)
             currency = pl.when(trimmed(currency) == "").then(symbol).otherwise(currency)
-        yield currency.alias(COLUMN)
+        yield currency.alias(CURRENCY_COLUMN)
 
-    def _worked(self, looked: pl.DataFrame, block: Block) -> pl.DataFrame:
-        """The results of what is plain."""
-        ready = looked.with_columns(
+    def _read_plain(self, block: Block) -> pl.DataFrame:
+        cells = self._links.unwrap(self._columns.read(block, self._cells))
+        ready = cells.with_columns(
             pl.Series("line", block.lines),
-            *self._links.work(looked["link"]),
-            *self._gtins.checked(looked),
-            *self._in_period(looked),
-            *_too_long(looked, block),
+            *self._links.read_plain(cells["link"]),
+            *self._gtins.check(cells),
+            *self._sale_prices(cells),
+            *_too_long(cells, block),
         ).with_row_index("place")
-        rows = self._prices.work(ready.lazy(), ready[COLUMN])
-        return collected(self._gtins.work(rows.with_columns(*_stock(looked, self._unknown_stock))))
+        rows = self._prices.read_plain(ready.lazy(), ready[CURRENCY_COLUMN])
+        return collect(self._gtins.choose(rows.with_columns(*_stock(cells, self._unknown_stock))))
 
-    def _in_period(self, looked: pl.DataFrame) -> list[pl.Series]:
-        """Sale prices only where they hold, and faults where nobody knows."""
-        if not {Field.SALE_PERIOD.value, Field.SALE_PRICE.value} <= set(looked.columns):
+    def _sale_prices(self, cells: pl.DataFrame) -> list[pl.Series]:
+        """Return sale prices only where their period holds, and faults where the period cannot be read."""
+
+        def holds(period: str) -> bool | None:
+            try:
+                return sale_holds_at(period, self._moment)
+            except Rejected:
+                return None
+
+        if not {Field.SALE_PERIOD.value, Field.SALE_PRICE.value} <= set(cells.columns):
             return []
-        sale = looked[Field.SALE_PRICE.value]
-        holds = mapped(looked[Field.SALE_PERIOD.value], self._holds, pl.Boolean())
-        unknown = holds.is_null() & (looked.select(trimmed(pl.col(sale.name))).to_series() != "")
+        sale = cells[Field.SALE_PRICE.value]
+        is_on = map_values(cells[Field.SALE_PERIOD.value], holds, pl.Boolean())
+        unknown = is_on.is_null() & (cells.select(trimmed(pl.col(sale.name))).to_series() != "")
         fault = unknown.cast(FAULT_TYPE) * NUMBER[Fault.PERIOD_UNREADABLE]
-        return [sale.zip_with(holds.fill_null(value=False), pl.Series([""])), fault.alias("period_fault")]
+        return [sale.zip_with(is_on.fill_null(value=False), pl.Series([""])), fault.alias("period_fault")]
 
-    def _holds(self, period: str) -> bool | None:
-        try:
-            return sale_holds_at(period, self._moment)
-        except Rejected:
-            return None
-
-    def _mended(self, rows: pl.DataFrame) -> pl.DataFrame:
-        """The rows with everything in its place that the kernel had to read."""
-        images = _odd_images(rows, self._rules)
-        mended = [*self._odd_links(rows), *self._odd_prices(rows), *_odd_identifiers(rows), *images]
-        rows = rows.with_columns(mended) if mended else rows
-        return rows.with_columns(*_tracked(rows, self._rules), *_spared(rows))
+    def _read_odd(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """Return the rows with the results of the kernel for everything that is not plain."""
+        columns = [*self._odd_links(rows), *self._odd_prices(rows)]
+        for name in (field.value for field in _IDENTIFIERS):
+            if name in rows.columns and rows[f"{name}_is_odd"].any():
+                values, faults = read_odd_identifiers(rows[name], no_faults(rows.height), rows[f"{name}_is_odd"])
+                columns += [values, faults.alias(f"{name}_fault")]
+        if "image_url" in rows.columns and not rows["image_is_web"].all():
+            # Images without a usable address are dropped.
+            images = collect(rows.lazy().select(trimmed(pl.col("image_url")))).to_series()
+            is_web = read_odd_addresses(rows["image_is_web"], images, self._rules)
+            columns += [images.zip_with(is_web, pl.Series([""])), (~is_web & (images != "")).alias("bad_image")]
+        rows = rows.with_columns(columns) if columns else rows
+        return rows.with_columns(*_tracked_urls(rows, self._rules), *_spare_identifiers(rows))
 
     def _odd_links(self, rows: pl.DataFrame) -> Iterator[pl.Series]:
         is_plain = rows["link_is_plain"]
@@ -212,26 +247,26 @@ class RowReader:
         places = (~is_plain).arg_true()
         odd = self._links.read_odd(rows["address"].gather(places).to_list())
         for name in ("url", "identity", "link_identity"):
-            yield patched(rows[name], places, odd[name])
-        yield patched(no_faults(rows.height), places, odd["fault"]).alias("link_fault")
+            yield replace_at(rows[name], places, odd[name])
+        yield replace_at(no_faults(rows.height), places, odd["fault"]).alias("link_fault")
 
     def _odd_prices(self, rows: pl.DataFrame) -> Iterator[pl.Series]:
         is_plain = rows["price_is_plain"]
         if is_plain.all():
             return
         cells = [cell.value for cell in self._prices.bound]
-        odd = self._prices.read_odd(rows.filter(~is_plain).select("place", COLUMN, *cells))
+        odd = self._prices.read_odd(rows.filter(~is_plain).select("place", CURRENCY_COLUMN, *cells))
         for name in RESULT.names()[1:]:
-            yield patched(rows[name], odd["place"], odd[name])
+            yield replace_at(rows[name], odd["place"], odd[name])
 
 
-def _stock(looked: pl.DataFrame, meaning: UnknownStock) -> Iterator[pl.Expr]:
-    """Whether products are in stock, and where the column for it says nothing that is known."""
+def _stock(cells: pl.DataFrame, meaning: UnknownStock) -> Iterator[pl.Expr]:
+    """Yield whether products are in stock, and which stock texts are unknown."""
     cell = pl.col(Field.STOCK.value)
-    words = looked[Field.STOCK.value].unique().to_list() if Field.STOCK.value in looked.columns else []
-    meanings = {word: read_stock(word) for word in words}
-    unknown = [word for word, stock in meanings.items() if stock is Stock.UNKNOWN]
-    out = [word for word, stock in meanings.items() if stock is Stock.OUT]
+    texts = cells[Field.STOCK.value].unique().to_list() if Field.STOCK.value in cells.columns else []
+    meanings = {text: read_stock(text) for text in texts}
+    unknown = [text for text, stock in meanings.items() if stock is Stock.UNKNOWN]
+    out = [text for text, stock in meanings.items() if stock is Stock.OUT]
     out += unknown if meaning is UnknownStock.OUT_OF_STOCK else []
     yield (~cell.is_in(out) if out else pl.lit(value=True)).alias("in_stock")
     if unknown:
@@ -240,66 +275,103 @@ def _stock(looked: pl.DataFrame, meaning: UnknownStock) -> Iterator[pl.Expr]:
         yield (cell.is_in(unknown).cast(FAULT_TYPE) * NUMBER[Fault.STOCK_UNREADABLE]).alias("stock_fault")
 
 
-def _shortened(valid: pl.DataFrame, frame: pl.DataFrame) -> pl.DataFrame | None:
-    """See `Rows.links`; none if there is no such row."""
-    if not valid.height or (valid["identity"] == valid["link_identity"]).all():
-        return None
-    is_shortened = (valid["identity"] != valid["link_identity"]) & (frame["identity_type"] == BY_URL)
-    found = pl.DataFrame([frame["identity_value"], valid["link_identity"].alias("link")]).filter(is_shortened)
-    return found if found.height else None
-
-
-def _too_long(looked: pl.DataFrame, block: Block) -> Iterator[pl.Series]:
-    """Faults where a field has too many characters; most blocks have no record of so many bytes."""
+def _too_long(cells: pl.DataFrame, block: Block) -> Iterator[pl.Series]:
+    """Yield faults where a field has too many characters; most blocks have no record of so many bytes."""
     if np.diff(block.ends, prepend=0).max() > LONGEST_FIELD:
-        texts = [name for name, dtype in looked.schema.items() if dtype == pl.String and not name.endswith("_spare")]
-        longest = looked.select(pl.max_horizontal(trimmed(pl.col(texts)).str.len_chars())).to_series()
+        texts = [name for name, dtype in cells.schema.items() if dtype == pl.String and not name.endswith("_spare")]
+        longest = cells.select(pl.max_horizontal(trimmed(pl.col(texts)).str.len_chars())).to_series()
         yield ((longest > LONGEST_FIELD).cast(FAULT_TYPE) * NUMBER[Fault.TEXT_TOO_LONG]).alias("text_fault")
 
 
-def _odd_identifiers(rows: pl.DataFrame) -> Iterator[pl.Series]:
-    for field in _IDENTIFIERS:
-        name = field.value
-        if name in rows.columns and rows[f"{name}_is_odd"].any():
-            values, faults = read_odd_identifiers(rows[name], no_faults(rows.height), rows[f"{name}_is_odd"])
-            yield values
-            yield faults.alias(f"{name}_fault")
+def _spare_identifiers(rows: pl.DataFrame) -> Iterator[pl.Series]:
+    """Yield usable identifiers of spare columns, only where the preferred column is empty."""
 
+    def usable(text: str) -> str:
+        try:
+            return clean_identifier(text)
+        except Rejected:
+            return ""
 
-def _spared(rows: pl.DataFrame) -> Iterator[pl.Series]:
-    """Identifiers of other columns, only where the column that counts is empty; one that cannot be used is none."""
     for field in _IDENTIFIERS:
         if (name := f"{field.value}_spare") in rows.columns:
             is_wanted = (rows[field.value] == "") & (rows[name] != "")
-            yield mapped(rows[name].zip_with(is_wanted, pl.Series([""])), _identifier_or_none, pl.String()).alias(name)
+            yield map_values(rows[name].zip_with(is_wanted, pl.Series([""])), usable, pl.String()).alias(name)
 
 
-def _identifier_or_none(text: str) -> str:
-    try:
-        return clean_identifier(text)
-    except Rejected:
-        return ""
-
-
-def _tracked(rows: pl.DataFrame, rules: LinkRules) -> Iterator[pl.Series]:
-    """The network's link where it is more than the address that is shown, and an address at all."""
+def _tracked_urls(rows: pl.DataFrame, rules: LinkRules) -> Iterator[pl.Series]:
+    """Yield the network's link, where it is an address and not the one that is shown."""
     if "given_link" in rows.columns:
         link, is_web = rows["given_link"], rows["given_is_web"]
         is_tracked = (link != rows["url"]) & read_odd_addresses(is_web, link, rules)
     elif (rows["address"] == rows["url"]).all():
         return
     else:
-        link = collected(rows.lazy().select(trimmed(pl.col("address")))).to_series()
+        link = collect(rows.lazy().select(trimmed(pl.col("address")))).to_series()
         is_tracked = link != rows["url"]
     if is_tracked.any():
         yield link.zip_with(is_tracked, pl.Series([""])).alias("tracked_url")
 
 
-def _odd_images(rows: pl.DataFrame, rules: LinkRules) -> Iterator[pl.Series]:
-    """Images without those that are no address."""
-    if "image_url" not in rows.columns or rows["image_is_web"].all():
-        return
-    images = collected(rows.lazy().select(trimmed(pl.col("image_url")))).to_series()
-    is_web = read_odd_addresses(rows["image_is_web"], images, rules)
-    yield images.zip_with(is_web, pl.Series([""]))
-    yield (~is_web & (images != "")).alias("bad_image")
+def _judge(rows: pl.DataFrame, block: Block) -> tuple[pl.DataFrame, Findings, NDArray[np.int64]]:
+    """Return the valid rows, rejected rows and warnings, and the lines with a warning.
+
+    There is a row for each record of the block.
+    """
+    findings = Findings()
+    is_warned = pl.zeros(rows.height, pl.Boolean, eager=True)
+    present = tuple(name for name in _FAULTS if name in rows.columns)
+    faults = collect(rows.lazy().select(_first_fault(present))).to_series()
+    is_valid = faults == 0
+    if not is_valid.all():
+        _add_rejects(findings, block, faults)
+    for warning, name in _WARNINGS.items():
+        if name in rows.columns and rows[name].any():
+            is_warned |= rows[name]
+            places = (rows[name] & is_valid).arg_true()
+            if len(places):
+                findings.counts[warning] += len(places)
+            for place in places.head(MOST_SAMPLES):
+                findings.add_sample(warning, int(block.lines[place]), block.record(place))
+    for field in _IDENTIFIERS:
+        if (name := f"{field.value}_spare") in rows.columns and (spared := (rows[name] != "") & is_valid).any():
+            # A row with a stronger identity is not affected.
+            gaps = spared & (rows[Field.ITEM_ID.value] == "") if Field.ITEM_ID.value in rows.columns else spared
+            findings.spared[field] += int(gaps.sum())
+            is_warned |= spared
+    if Field.STOCK.value in rows.columns:
+        _count_stock(findings, rows, is_valid | (faults == NUMBER[Fault.STOCK_UNREADABLE]))
+    return rows if is_valid.all() else rows.filter(is_valid), findings, block.lines[is_warned.to_numpy()]
+
+
+@cache
+def _first_fault(present: tuple[str, ...]) -> pl.Expr:
+    """Return the first fault of each row, from the columns that are present and the title."""
+    untitled = pl.when(pl.col("title") == "").then(NUMBER[Fault.NO_TITLE]).otherwise(0)  # mutant: title-required
+    fault = pl.lit(0, FAULT_TYPE)
+    for name in reversed(_FAULTS):
+        if name in present or name == _TITLE_FAULT:
+            column = untitled if name == _TITLE_FAULT else pl.col(name)
+            fault = pl.when(column != 0).then(column).otherwise(fault)
+    return fault.cast(FAULT_TYPE).alias("fault")
+
+
+def _add_rejects(findings: Findings, block: Block, faults: pl.Series) -> None:
+    """Count the rejected rows, and keep the first of each code as samples."""
+    distinct = faults.filter(faults != 0).value_counts().rows()
+    for number, count in distinct:
+        findings.counts[fault_of(number).code] += count
+    for code in {fault_of(number).code for number, _ in distinct}:
+        for place in faults.is_in(NUMBERS_OF_CODE[code]).arg_true().head(MOST_SAMPLES):
+            sentence = fault_of(faults[place]).sentence
+            findings.add_sample(code, int(block.lines[place]), block.record(place), sentence)
+
+
+def _count_stock(findings: Findings, rows: pl.DataFrame, counts: pl.Series) -> None:
+    """Count the stock texts of the rows that count, and the unknown ones; empty texts are never counted."""
+    findings.stock_cells += int(counts.sum())
+    if "unknown_stock" in rows.columns and (unknown := rows["unknown_stock"] & counts).any():
+        texts = rows.filter(unknown).select(trimmed(pl.col(Field.STOCK.value))).to_series()
+        findings.stock_cells -= int((texts == "").sum())
+        for text, count in texts.filter(texts != "").value_counts().iter_rows():
+            findings.unknown_stock_cells += count
+            findings.unknown_stock[storable(text[:SHOWN_STOCK])] += count

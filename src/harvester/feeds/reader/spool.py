@@ -1,7 +1,7 @@
-"""Parsed rows on the disk, block by block: a run reads its file once and comes back for the rows that matter.
+"""Parsed rows on disk, block by block, so that a run reads its file only once.
 
-A run holds a lock on its directory as long as it lives. What a killed one left has no lock any more, and the next run
-on that machine removes it.
+A run holds a lock on its directory. The directory of a killed run has no lock, and the next run on that machine removes
+it.
 """
 
 import fcntl
@@ -24,21 +24,23 @@ PREFIX = "spool-"
 
 
 class Spool:
-    """A directory of blocks in Arrow's own format, gone with the run.
+    """A directory of blocks in Arrow format, deleted at the end of the run.
 
     Attributes:
-        leaves_out: whether there are rows of the file that are not here, because they were known.
+        leaves_out: whether rows of the file are not here, because they came from the row cache.
 
     Raises:
-        DiskFull: there is no room; so does `add`.
+        DiskFull: the disk is full; so does `add`.
     """
 
     def __init__(self, parent: Path) -> None:
         with told_plainly(parent):
             parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            # Under the lock of all: nobody may take a directory that is not locked yet for one that was left.
+            # Under the lock of the parent: a new directory that is not locked yet must not look abandoned.
             with _locked(parent):
-                _remove_left(parent)
+                for path in parent.glob(f"{PREFIX}*"):
+                    with suppress(BlockingIOError, FileNotFoundError), _locked(path, fcntl.LOCK_EX | fcntl.LOCK_NB):
+                        shutil.rmtree(path, ignore_errors=True)
                 self._directory = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent))
                 self._lock = _lock(self._directory)
         #: The last line of each block.
@@ -46,33 +48,37 @@ class Spool:
         self.leaves_out = False
 
     def add(self, rows: pl.DataFrame) -> None:
-        """Keep one block; blocks come in the order of the file."""
-        # Texts behind each other are read in half the time that texts with a pointer to each take.
+        """Store one block; blocks come in the order of the file."""
+        # Contiguous texts are read in half the time that string views take.
         block = rows.write_ipc_stream(None, compat_level=pl.CompatLevel.oldest())
-        # Written here and not by polars, whose errors do not tell a full disk by its number.
+        # Written here and not by polars, whose errors lack the number that identifies a full disk.
         with told_plainly(self._directory.parent), block.getbuffer() as data:
-            self._path(len(self._ends)).write_bytes(data)
+            self._block_path(len(self._ends)).write_bytes(data)
         self._ends.append(int(rows["line"][-1]))
 
-    def lacks(self, lines: NDArray[np.int64]) -> int:
-        """Of how many of these lines (ascending) no row was kept."""
+    def count_missing(self, lines: NDArray[np.int64]) -> int:
+        """Return how many of these lines (ascending) have no stored row."""
         return len(lines) - sum(block.height for block in self.rows(lines, []))
 
-    def beside(self, name: str) -> Path:
-        """A path for something else that is gone with the run, unless it was moved elsewhere."""
+    def path(self, name: str) -> Path:
+        """Return a path for another file, which is deleted at the end of the run unless it was moved."""
         return self._directory / name
 
     def rows(self, lines: NDArray[np.int64], columns: list[str]) -> Iterator[pl.DataFrame]:
-        """The rows of these lines (ascending), one frame for each block that has some.
+        """Yield the rows of these lines (ascending), one frame for each block that has some.
 
-        Each frame has a column `place` beside those asked for: where its line stands in `lines`.
+        Each frame has an additional column `place`: the position of its line in `lines`.
         """
         start = 0
         for number, end in enumerate(self._ends):
             stop = start + int(np.searchsorted(lines[start:], end, side="right"))
             if stop > start:
-                block = pl.read_ipc_stream(self._path(number), columns=["line", *columns])
-                yield _picked(block, lines[start:stop], np.arange(start, stop))
+                block = pl.read_ipc_stream(self._block_path(number), columns=["line", *columns])
+                wanted = pl.DataFrame({"line": lines[start:stop], "place": np.arange(start, stop)})
+                if wanted["line"].equals(block["line"]):
+                    yield block.with_columns(wanted["place"])
+                else:
+                    yield block.join(wanted, on="line", how="inner", maintain_order="left")
             start = stop
 
     def close(self) -> None:
@@ -87,16 +93,8 @@ class Spool:
     ) -> None:
         self.close()
 
-    def _path(self, number: int) -> Path:
+    def _block_path(self, number: int) -> Path:
         return self._directory / f"{number}.arrow"
-
-
-def _picked(block: pl.DataFrame, lines: NDArray[np.int64], places: NDArray[np.int64]) -> pl.DataFrame:
-    """The rows of these lines, with the place of each."""
-    if np.array_equal(lines, block["line"].to_numpy()):
-        return block.with_columns(place=pl.Series(places))
-    wanted = pl.DataFrame({"line": lines, "place": places})
-    return block.join(wanted, on="line", how="inner", maintain_order="left")
 
 
 def _lock(directory: Path, strength: int = fcntl.LOCK_EX) -> int:
@@ -116,10 +114,3 @@ def _locked(directory: Path, strength: int = fcntl.LOCK_EX) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
-
-
-def _remove_left(parent: Path) -> None:
-    """Remove the directories of runs that live no more."""
-    for path in parent.glob(f"{PREFIX}*"):
-        with suppress(BlockingIOError, FileNotFoundError), _locked(path, fcntl.LOCK_EX | fcntl.LOCK_NB):
-            shutil.rmtree(path, ignore_errors=True)

@@ -1,8 +1,8 @@
-"""Where records and fields end, for megabytes at a time.
+"""Where records and fields end, computed for megabytes at a time.
 
-A bit for each byte, sixty-four to a word. A byte stands inside quotes when the number of quotes up to it is odd, and
-the parity of all of them at once is a handful of shifts. That holds as long as quotes stand only where they may; the
-survey says whether they do.
+There is a bit for each byte, sixty-four to a word. A byte is inside quotes if the number of quotes up to it is odd, and
+a few shifts compute that parity for all bytes at once. This is valid if quotes occur only where fields begin and end;
+the survey reports whether they do.
 """
 
 from dataclasses import dataclass
@@ -24,14 +24,14 @@ _LINE_FEED, _RETURN, _QUOTE = b'\n\r"'
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """What stands where.
+    """Records and their delimiters.
 
     Attributes:
         ends: position of the line feed that ends each record.
-        lines: number of line feeds in front of each record.
+        lines: number of line feeds before each record.
         line_count: number of line feeds up to the last end.
-        delimiters: how many stand in each record outside quotes.
-        is_regular: quotes stand only where a field begins or ends. If not, nothing else here can be trusted.
+        delimiters: how many each record has outside quotes.
+        is_regular: quotes occur only where a field begins or ends. If not, nothing else here can be trusted.
     """
 
     ends: Positions
@@ -42,7 +42,7 @@ class Survey:
 
 
 def survey(data: bytes, delimiter: bytes, *, quoted: bool) -> Survey:
-    """Look at the records that end within the data."""
+    """Locate the records that end within the data."""
     values = np.frombuffer(data, np.uint8)
     delimiters = _pack(values == delimiter[0])
     feed_bits = _pack(values == _LINE_FEED)
@@ -50,17 +50,19 @@ def survey(data: bytes, delimiter: bytes, *, quoted: bool) -> Survey:
     if not quoted or b'"' not in data:
         return _surveyed(feeds, np.arange(len(feeds)), delimiters, is_regular=True)
     quotes = _pack(values == _QUOTE)
-    inside = _parity(quotes)
-    which = np.flatnonzero(~_bits_at(inside, feeds))
+    inside = _odd_so_far(quotes)
+    places = feeds.astype(np.uint64)
+    is_inside = ((inside[places >> _SIX] >> (places & np.uint64(_WORD_BITS - 1))) & _ONE).astype(bool)
+    which = np.flatnonzero(~is_inside)
     bounds = delimiters | feed_bits
-    # A single byte is looked for much faster than two.
+    # Searching for one byte is much faster than for two.
     returns = _pack(values == _RETURN) & _next_bits(feed_bits) if b"\r" in data else np.zeros_like(bounds)
     is_regular = _are_regular(quotes, inside, bounds, returns, len(data) - 1)
     return _surveyed(feeds, which, delimiters & ~inside, is_regular=is_regular)
 
 
 def lines_alone(data: bytes, delimiter: bytes) -> tuple[Positions, Positions]:
-    """The line feeds, and the numbers of the lines that are no record each by itself."""
+    """Return the positions of line feeds, and the numbers of the lines that are not records by themselves."""
     values = np.frombuffer(data, np.uint8)
     feeds = np.flatnonzero(values == _LINE_FEED)
     quotes = np.flatnonzero(values[: feeds[-1] + 1] == _QUOTE) if len(feeds) else np.empty(0, np.int64)
@@ -70,15 +72,20 @@ def lines_alone(data: bytes, delimiter: bytes) -> tuple[Positions, Positions]:
     before = np.where(quotes > 0, values[quotes - 1], _LINE_FEED)
     after = values[quotes + 1]
     after = np.where((after == _RETURN) & (values[np.minimum(quotes + 2, len(values) - 1)] == _LINE_FEED), 10, after)
-    beside = np.where(place % 2 == 0, before, after)
-    is_wrong = ~np.isin(beside, (_LINE_FEED, _QUOTE, delimiter[0]))
+    neighbor = np.where(place % 2 == 0, before, after)
+    is_wrong = ~np.isin(neighbor, (_LINE_FEED, _QUOTE, delimiter[0]))
     return feeds, np.union1d(line[is_wrong], np.flatnonzero(counts % 2))
 
 
 def _surveyed(feeds: Positions, which: Positions, delimiters: Words, *, is_regular: bool) -> Survey:
     ends = feeds[which]
     lines = np.concatenate(([0], which[:-1] + 1)) if len(which) else which
-    passed = _count_before(delimiters, ends)
+    # How many delimiters precede each end.
+    places = ends.astype(np.uint64)
+    word = places >> _SIX
+    totals = np.concatenate(([0], np.cumsum(np.bitwise_count(delimiters), dtype=np.int64)))
+    within = delimiters[word] & ((_ONE << (places & np.uint64(_WORD_BITS - 1))) - _ONE)
+    passed = totals[word] + np.bitwise_count(within)
     return Survey(
         ends=ends,
         lines=lines,
@@ -89,9 +96,11 @@ def _surveyed(feeds: Positions, which: Positions, delimiters: Words, *, is_regul
 
 
 def _are_regular(quotes: Words, inside: Words, bounds: Words, returns: Words, last: int) -> bool:
-    """Whether quotes open fields only where one begins and close them where one ends. Two in a row are one in text."""
+    """Return whether quotes occur only where fields begin or end. Two in a row are one in text."""
     opening, closing = quotes & inside, quotes & ~inside
-    may_open = _previous_bits(bounds | closing)
+    before = bounds | closing
+    may_open = before << _ONE
+    may_open[1:] |= before[:-1] >> np.uint64(_WORD_BITS - 1)
     may_open[0] |= _ONE
     may_close = _next_bits(bounds | opening | returns)
     # What follows the last byte is not known yet.
@@ -107,15 +116,15 @@ def _pack(mask: NDArray[np.bool_]) -> Words:
 
 
 def _positions(words: Words) -> Positions:
-    """Where bits are set, few of them."""
+    """Return where bits are set; fast if few are."""
     filled = np.flatnonzero(words)
     bits = np.unpackbits(words[filled].view(np.uint8), bitorder="little")
     found = np.flatnonzero(bits.view(np.bool_))
     return filled[found // _WORD_BITS] * _WORD_BITS + found % _WORD_BITS
 
 
-def _parity(words: Words) -> Words:
-    """Each bit: whether the number of ones up to it, itself included, is odd."""
+def _odd_so_far(words: Words) -> Words:
+    """Set each bit for which the number of ones up to and including it is odd."""
     parity = words.copy()
     for shift in (1, 2, 4, 8, 16, 32):
         parity ^= parity << np.uint64(shift)
@@ -124,30 +133,8 @@ def _parity(words: Words) -> Words:
     return parity
 
 
-def _previous_bits(words: Words) -> Words:
-    """Each bit: that of the byte in front."""
-    moved = words << _ONE
-    moved[1:] |= words[:-1] >> np.uint64(_WORD_BITS - 1)
-    return moved
-
-
 def _next_bits(words: Words) -> Words:
-    """Each bit: that of the byte behind."""
+    """Set each bit to that of the byte after."""
     moved = words >> _ONE
     moved[:-1] |= words[1:] << np.uint64(_WORD_BITS - 1)
     return moved
-
-
-def _bits_at(words: Words, positions: Positions) -> NDArray[np.bool_]:
-    places = positions.astype(np.uint64)
-    return ((words[places >> _SIX] >> (places & np.uint64(_WORD_BITS - 1))) & _ONE).astype(bool)
-
-
-def _count_before(words: Words, positions: Positions) -> Positions:
-    """How many bits are set in front of each position."""
-    places = positions.astype(np.uint64)
-    totals = np.concatenate(([0], np.cumsum(np.bitwise_count(words), dtype=np.int64)))
-    word = places >> _SIX
-    within = words[word] & ((_ONE << (places & np.uint64(_WORD_BITS - 1))) - _ONE)
-    counted: Positions = totals[word] + np.bitwise_count(within)
-    return counted

@@ -1,5 +1,5 @@
-"""The row cache: parsed rows of each source's last promoted file, so that the next run parses only what is new.
+"""The row cache: parsed rows of each source's last promoted file, so that the next run parses only new records.
 
-`hashes` finds records that were read before, `writer` and `reader` keep and find their rows, `reuse` takes them over
-while a file is parsed, and `store` has one cache for each source.
+`hashes` identifies records, `file` stores their rows, `reuse` takes rows from the cache while a file is parsed, and
+`store` has one cache file for each source.
 """

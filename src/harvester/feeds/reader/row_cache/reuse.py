@@ -1,8 +1,8 @@
-"""Rows of records that an earlier file had too are taken over instead of being made again.
+"""Rows of records that an earlier file had too are taken from the cache instead of being parsed again.
 
-What a record comes to depends on its bytes and on what `key_of` names, so it is enough to know the record again.
-Records that were refused, or about which there was a warning, are never known: they are parsed each time, so that what
-is found in a file is exact. Neither are products with nothing but their address: people are shown the first of them.
+The row of a record depends on its bytes and on the values in `key_of`, so it is enough to recognize the record. Records
+that were rejected or had a warning are never cached: they are parsed each time, so that counts and samples are exact.
+Products that are identified by their address only are not cached either, because people are shown the first of them.
 """
 
 import hashlib
@@ -18,35 +18,32 @@ from numpy.typing import NDArray
 
 import harvester
 from harvester.feeds.reader.binding import Binding
-from harvester.feeds.reader.blocks import Block, joined
+from harvester.feeds.reader.blocks import Block, join
 from harvester.feeds.reader.dialect import Dialect
 from harvester.feeds.reader.findings import Findings
-from harvester.feeds.reader.output_rows import ROW_COLUMNS
+from harvester.feeds.reader.output_rows import BY_URL, ROW_COLUMNS
+from harvester.feeds.reader.row_cache.file import KEY, CachedRows, CacheWriter
 from harvester.feeds.reader.row_cache.hashes import Hashes, hash_records
-from harvester.feeds.reader.row_cache.reader import KeptRows
-from harvester.feeds.reader.row_cache.writer import KEY, KeptWriter
-from harvester.feeds.reader.rows import ParseSettings, RowReader, Rows
+from harvester.feeds.reader.rows import ParseSettings, RowReader
 from harvester.feeds.reader.survey import Positions
-from harvester.kernel.identity import NUMBERS, IdentityType
 from harvester.kernel.network import Field, Network
 from harvester.kernel.signature import CONTENT_VERSION
 
-#: To be raised whenever a record comes to another row than before.
+#: Raise it whenever a record is read as another row than before.
 ROWS_VERSION: Final = 8
-#: Below this share of known records a block is parsed as a whole, which costs no more.
+#: Below this share of cached records a whole block is parsed, which costs the same.
 LEAST_SHARE: Final = 0.15
-#: When so many blocks had fewer known records than that, most of the file has changed, and no more are looked for.
+#: If the first blocks together have a smaller share, most of the file has changed, and the cache is not used further.
 FIRST_BLOCKS: Final = 8
-#: Kept blocks that are read for one block of a file. Records that are scattered over more are parsed.
-MOST_KEPT_BLOCKS: Final = 4
-#: Blocks whose unknown records are parsed together, because a few records cost as much as some thousand. With 4 of them
-#: 5 % of new records cost a tenth less, and everything takes 24 MB more.
+#: Cached blocks that are read for one block of a file. Records that are scattered over more are parsed.
+MOST_CACHED_BLOCKS: Final = 4
+#: Blocks whose new records are parsed together, because a few records cost as much as a few thousand. With 4 of them,
+#: 5 % of new records cost a tenth less, but the process takes 24 MB more.
 MOST_TOGETHER: Final = 2
-_BY_URL: Final = NUMBERS[IdentityType.URL_HASH]
 
 
 def key_of(dialect: Dialect, binding: Binding, network: Network, settings: ParseSettings) -> str | None:
-    """What rows depend on beside their records; none if they depend on the moment too."""
+    """Return a hash of what rows depend on except their records; None if they also depend on the moment."""
     if Field.SALE_PERIOD in binding.columns:
         return None
     links = settings.link_rules(network)
@@ -61,22 +58,22 @@ def key_of(dialect: Dialect, binding: Binding, network: Network, settings: Parse
 
 
 @dataclass(frozen=True, slots=True)
-class Looked:
-    """A block that was looked at.
+class Lookup:
+    """A block whose records were looked up in the cache.
 
     Attributes:
         lines: of all its records.
         hashes: of all its records.
-        unknown: the records that have to be parsed.
-        known: rows of the others.
-        rows_read: records that were read, the refused ones included.
-        findings: what was refused.
+        new: the records that have to be parsed.
+        cached: the rows of the others.
+        rows_read: records that were read, including rejected ones.
+        findings: the rejected records.
     """
 
     lines: Positions
     hashes: Hashes
-    unknown: Block
-    known: list[pl.DataFrame]
+    new: Block
+    cached: list[pl.DataFrame]
     rows_read: int
     findings: Findings
 
@@ -88,8 +85,8 @@ class Part:
     Attributes:
         rows: its valid rows, with at least the columns `ROW_COLUMNS`.
         parsed: those of them that were parsed, with all columns.
-        known: how many the others are.
-        findings: what was refused and noticed.
+        cached: how many came from the cache.
+        findings: rejected rows and warnings.
         rows_read: records that were read.
         links: see `Rows.links`.
     """
@@ -98,101 +95,96 @@ class Part:
     parsed: pl.DataFrame
     findings: Sequence[Findings]
     rows_read: int
-    known: int = 0
+    cached: int = 0
     links: pl.DataFrame | None = None
 
 
-class Known:
-    """What is known of one file, and what will be known of it."""
+class RowCache:
+    """The cached rows of the last file, and the cache that is written for the next one."""
 
-    def __init__(self, kept: KeptRows | None, writer: KeptWriter | None) -> None:
-        self._kept = kept
+    def __init__(self, cached: CachedRows | None, writer: CacheWriter | None) -> None:
+        self._cached = cached
         self._writer = writer
         self._blocks = self._records = self._found = 0
 
-    def while_looking(self, blocks: Iterator[Block]) -> Iterator[Block]:
-        """Blocks of which something may be known; the others are left to whoever comes next."""
-        while self._kept and (block := next(blocks, None)):
+    def while_useful(self, blocks: Iterator[Block]) -> Iterator[Block]:
+        """Yield the blocks to look up; the iterator keeps the others."""
+        while self._cached and (block := next(blocks, None)):
             yield block
 
-    def look(self, block: Block) -> Looked:
+    def look_up(self, block: Block) -> Lookup:
         """Find the rows of a block's records."""
         hashes = hash_records(block)
-        is_known = np.zeros(len(block.ends), bool)
-        # Another thread may decide meanwhile that looking is in vain.
-        kept = self._kept
-        # What a quote means is part of the key, and here it is not what the beginning of the file says.
-        known = list(_taken(kept, block, hashes, is_known)) if kept and not block.turned_quoted else []
-        unknown = block.only(~is_known) if known else joined([block])
-        return Looked(block.lines, hashes, unknown, known, block.rows_read, block.findings)
+        is_cached = np.zeros(len(block.ends), bool)
+        # Another thread may drop the cache meanwhile.
+        cached = self._cached
+        # The key says what quotes mean at the beginning of the file, and here they mean something else.
+        found = list(_cached_rows(cached, block, hashes, is_cached)) if cached and not block.turned_quoted else []
+        new = block.only(~is_cached) if found else join([block])
+        return Lookup(block.lines, hashes, new, found, block.rows_read, block.findings)
 
-    def together(self, looked: Iterable[Looked], most_bytes: int) -> Iterator[list[Looked]]:
-        """Blocks whose unknown records are to be parsed together."""
-        waiting: list[Looked] = []
-        for one in looked:
-            self._judge(one)
-            if waiting and waiting[0].unknown.turned_quoted != one.unknown.turned_quoted:
+    def together(self, lookups: Iterable[Lookup], most_bytes: int) -> Iterator[list[Lookup]]:
+        """Yield blocks whose new records are to be parsed together."""
+        waiting: list[Lookup] = []
+        for one in lookups:
+            self._blocks += 1
+            self._records += len(one.lines)
+            self._found += sum(rows.height for rows in one.cached)
+            if self._cached and self._blocks == FIRST_BLOCKS and self._found < self._records * LEAST_SHARE:
+                self._cached.forget()
+                self._cached = None
+            if waiting and waiting[0].new.turned_quoted != one.new.turned_quoted:
                 yield waiting
                 waiting = []
             waiting.append(one)
-            if len(waiting) == MOST_TOGETHER or sum(len(each.unknown.data) for each in waiting) >= most_bytes:
+            if len(waiting) == MOST_TOGETHER or sum(len(each.new.data) for each in waiting) >= most_bytes:
                 yield waiting
                 waiting = []
         if waiting:
             yield waiting
 
-    def read(self, looked: Sequence[Looked], reader: RowReader) -> Part:
-        """Parse what is unknown of some blocks, and put it between what is known."""
-        parsed = reader.read(joined([one.unknown for one in looked]))
-        known = [rows for one in looked for rows in one.known]
-        rows = pl.concat([*known, parsed.frame.select(ROW_COLUMNS)]).sort("line") if known else parsed.frame
-        if self._writer and not self._writer.failure and not looked[0].unknown.turned_quoted:
-            self._keep(self._writer, looked, rows, parsed)
+    def read(self, lookups: Sequence[Lookup], reader: RowReader) -> Part:
+        """Parse the new records of some blocks, and merge their rows with the cached ones."""
+        parsed = reader.read(join([one.new for one in lookups]))
+        cached = [rows for one in lookups for rows in one.cached]
+        rows = pl.concat([*cached, parsed.frame.select(ROW_COLUMNS)]).sort("line") if cached else parsed.frame
+        if self._writer and not self._writer.failure and not lookups[0].new.turned_quoted:
+            line = rows["line"].to_numpy()
+            is_kept = (rows["identity_type"] != BY_URL).to_numpy() & ~np.isin(line, parsed.warned)
+            at = np.searchsorted(np.concatenate([one.lines for one in lookups]), line[is_kept])
+            keys = np.empty(len(at), KEY)
+            keys["first"] = np.concatenate([one.hashes.first for one in lookups])[at]
+            keys["second"] = np.concatenate([one.hashes.second for one in lookups])[at]
+            keys["line"] = line[is_kept]
+            self._writer.add(keys, rows if is_kept.all() else rows.filter(is_kept))
         return Part(
             rows=rows,
             parsed=parsed.frame,
-            findings=[*(one.findings for one in looked), *parsed.findings],
-            rows_read=sum(one.rows_read for one in looked),
-            known=sum(rows.height for rows in known),
+            findings=[*(one.findings for one in lookups), *parsed.findings],
+            rows_read=sum(one.rows_read for one in lookups),
+            cached=sum(rows.height for rows in cached),
             links=parsed.links,
         )
 
     def finish(self, superseded: pl.Series) -> None:
-        """The whole file was read, and rows of these lines lost to later ones."""
+        """End the new cache; the whole file was read, and later rows replace these lines."""
         if self._writer:
             self._writer.finish(superseded.to_numpy())
 
-    def _judge(self, looked: Looked) -> None:
-        """Stop looking when the beginning of the file says that it is in vain."""
-        self._blocks += 1
-        self._records += len(looked.lines)
-        self._found += sum(rows.height for rows in looked.known)
-        if self._kept and self._blocks == FIRST_BLOCKS and self._found < self._records * LEAST_SHARE:
-            self._kept.forget()
-            self._kept = None
 
-    def _keep(self, writer: KeptWriter, looked: Sequence[Looked], rows: pl.DataFrame, parsed: Rows) -> None:
-        line = rows["line"].to_numpy()
-        is_kept = (rows["identity_type"] != _BY_URL).to_numpy() & ~np.isin(line, parsed.warned)
-        at = np.searchsorted(np.concatenate([one.lines for one in looked]), line[is_kept])
-        keys = np.empty(len(at), KEY)
-        keys["first"] = np.concatenate([one.hashes.first for one in looked])[at]
-        keys["second"] = np.concatenate([one.hashes.second for one in looked])[at]
-        keys["line"] = line[is_kept]
-        writer.add(keys, rows if is_kept.all() else rows.filter(is_kept))
-
-
-def _taken(kept: KeptRows, block: Block, hashes: Hashes, is_known: NDArray[np.bool_]) -> Iterator[pl.DataFrame]:
-    """Rows of known records, one frame for each kept block; sets `is_known` for them."""
-    places = kept.places(hashes)
-    numbers = np.searchsorted(kept.starts, places, side="right") - 1
-    occurring, counts = np.unique(numbers[places >= 0], return_counts=True)
-    most = np.argsort(-counts)[:MOST_KEPT_BLOCKS]
+def _cached_rows(
+    cached: CachedRows, block: Block, hashes: Hashes, is_cached: NDArray[np.bool_]
+) -> Iterator[pl.DataFrame]:
+    """Yield the rows of cached records, one frame for each cached block; set `is_cached` for them."""
+    places = cached.places(hashes)
+    numbers = np.searchsorted(cached.starts, places, side="right") - 1
+    distinct, counts = np.unique(numbers[places >= 0], return_counts=True)
+    most = np.argsort(-counts)[:MOST_CACHED_BLOCKS]
     if counts[most].sum() < len(places) * LEAST_SHARE:
         return
-    for number in occurring[most].tolist():
-        if (rows := kept.rows(number)) is not None:
+    for number in distinct[most].tolist():
+        if (rows := cached.rows(number)) is not None:
             at = np.flatnonzero(numbers == number)
-            is_known[at] = True
+            is_cached[at] = True
             line = pl.Series("line", block.lines[at])
-            yield rows[places[at] - kept.starts[number]].insert_column(0, line)
+            yield rows[places[at] - cached.starts[number]].insert_column(0, line)
