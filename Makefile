@@ -1,7 +1,7 @@
 # `make` alone lists every target.
 .DEFAULT_GOAL := help
 .PHONY: help demo up test test-fast lint format bench bench-engine bench-ingest bench-search bench-pages \
-	chaos mutants nightly lock clean parts api-reference pictures compiled
+	chaos mutants nightly lock clean parts api-reference schema pictures compiled
 
 PYTHON ?= python3
 VENV := .venv
@@ -68,6 +68,9 @@ api-reference: $(VENV)/.runtime ## Make docs/api-reference.md anew from what the
 	@mkdir -p build
 	@HARVESTER_HOME=$(CURDIR)/build/lint $(BIN)/python tools/api_reference.py > build/api-reference.md
 	@mv build/api-reference.md docs/api-reference.md
+
+schema: $(VENV)/.runtime ## Update docs/schema.md from a new database
+	@$(BIN)/python tools/schema.py
 
 chaos: $(VENV)/.dev ## Three minutes of killed workers and database restarts (ARGS="--seed N")
 	@$(BIN)/python -m tests.chaos $(ARGS)
