@@ -370,6 +370,19 @@ def test_a_row_that_is_locked_after_the_look_costs_no_writer_its_session(databas
     assert (state(mine.id), notes("x")) == ("succeeded", ["written"])
 
 
+def test_a_job_that_beats_after_the_look_costs_no_writer_its_session(database):
+    mine, rescuer = silent(), patient_rescuer()
+    with mine.transaction(), connect("test") as session:
+        rescuer.look(session)
+        [silence] = rescuer._suspects
+        found = session.execute(sql.STUCK, {"stuck": 0}).fetchone()
+        beat(mine)
+        assert not rescuer._take(session, silence, found)
+        note("x", "written")
+        mine.finish()
+    assert (state(mine.id), notes("x")) == ("succeeded", ["written"])
+
+
 def test_a_writer_that_thaws_during_the_takeover_keeps_its_job(database, monkeypatch):
     """It opens a new fence after its sessions were ended: then the job is still its own, and it may commit."""
     mine, rescuer = silent(), patient_rescuer()
