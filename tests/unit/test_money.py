@@ -318,6 +318,10 @@ CURRENCIES = [
     ("5", "US\u00a0Dollar", None, "5.00 USD"),
     ("5", "EUR/USD", "USD", Fault.CURRENCY_UNKNOWN),
     ("5", "each", "USD", Fault.CURRENCY_UNKNOWN),
+    # pence are no pounds
+    ("1299", "GBp", "GBP", Fault.CURRENCY_UNKNOWN),
+    ("1299 GBp", None, "GBP", Fault.PRICE_UNREADABLE),
+    ("12.99 gbp", "Gbp", None, "12.99 GBP"),
     ("5", "XXX", "USD", Fault.CURRENCY_UNKNOWN),
     ("5", "u\u017fd", "USD", Fault.CURRENCY_UNKNOWN),
     # a dollar sign is one of many dollars: only the column or the default can say which

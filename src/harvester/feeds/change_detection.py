@@ -7,7 +7,7 @@ from harvester.catalog.models import Run
 from harvester.feeds.models import Feed, FeedRun
 
 #: Raise it whenever the same file would be read differently: then every feed reads its file again.
-PARSER_VERSION: Final = 9
+PARSER_VERSION: Final = 10
 INGESTED: Final = (
     *("last_remote_mtime", "last_remote_size", "last_content_hash", "last_ingested_run_no", "last_parser_version"),
 )

@@ -112,6 +112,8 @@ SIGNS: Mapping[str, frozenset[str]] = MappingProxyType(
 SIGN_ALONE: Mapping[frozenset[str], str] = MappingProxyType({SIGNS["\u00a3"]: "GBP", SIGNS["\u20a9"]: "KRW"})
 #: Codes that are also English words: in a price they count in capitals only.
 CODES_LIKE_WORDS = frozenset({"ALL", "CUP", "GEL", "MOP", "TOP", "TRY"})
+#: Pence, a hundredth of the pounds that the same letters mean in any other case.
+PENCE = "GBp"
 #: Name in lower case without blanks -> the currencies that it may stand for.
 NAMES: Mapping[str, frozenset[str]] = MappingProxyType(
     {
@@ -184,7 +186,7 @@ def column_currencies(text: str | None) -> frozenset[str] | None:
     given = trim(text)
     if not given:
         return None
-    if given.isascii() and given.upper() in MINOR_UNITS:
+    if given.isascii() and given.upper() in MINOR_UNITS and given != PENCE:
         return frozenset({given.upper()})
     try:
         named = named_currencies(given.translate(_ONE_BLANK)) if len(given) <= _LONGEST_NAME else None
@@ -229,7 +231,8 @@ def named_currencies(marker: str, passed_over: frozenset[str] = _NOTHING) -> fro
 def _meaning(phrase: str) -> frozenset[str] | None:
     """Return the currencies of a sign, a name or a code; none if it is none of these."""
     code = phrase.upper()
-    if code in MINOR_UNITS and phrase.isascii() and (phrase == code or code not in CODES_LIKE_WORDS):
+    is_written_so = phrase == code or (code not in CODES_LIKE_WORDS and phrase != PENCE)
+    if code in MINOR_UNITS and phrase.isascii() and is_written_so:
         return frozenset({code})
     return SIGNS.get(phrase) or NAMES.get(phrase.lower())
 
