@@ -310,7 +310,7 @@ def test_a_private_key_that_cannot_be_used_is_refused_in_readable_words(tmp_path
     make_feed(make_source(NAME))
     (tmp_path / "acme.key").write_text("no key")
     refused = feed("credentials", NAME, "--private-key-file", tmp_path / "acme.key", code=2)
-    assert "error: The private key cannot be used: it is no private key in OpenSSH or PEM form." in refused.err
+    assert "error: The private key cannot be used: it is not a private key in OpenSSH or PEM form." in refused.err
 
 
 def test_commands_that_are_proposed_can_be_copied(world):

@@ -129,7 +129,7 @@ def test_a_writer_is_used_once(store):
     with store.writer() as writer:
         writer.commit()
         for again in (writer.commit, lambda: writer.write(b"x")):
-            with pytest.raises(ValueError, match="before"):
+            with pytest.raises(ValueError, match="already committed or discarded"):
                 again()
 
 

@@ -5,10 +5,10 @@ import inspect
 
 import pytest
 
-from harvester.guards import artifacts, egress, host_keys, http, http_network, inflate, remote
+from harvester.guards import artifacts, egress, host_keys, http, inflate, remote
 from harvester.kernel.errors import ConfigError, HarvesterError, TerminalError, TransientError
 
-MODULES = ("artifacts", "egress", "host_keys", "inflate", "remote", "hosts", "dns", "http", "http_network")
+MODULES = ("artifacts", "egress", "host_keys", "inflate", "remote", "hosts", "http")
 
 TRANSIENT = {
     "name servers silent": (egress.ResolutionTimedOut, "DNS_TIMEOUT"),
@@ -25,7 +25,7 @@ TRANSIENT = {
     "never ends": (remote.TransferTooLong, "TRANSFER_TOO_LONG"),
     "truncated gzip": (inflate.TruncatedGzip, "TRUNCATED_GZIP"),
     "damaged gzip": (inflate.BadGzip, "BAD_GZIP"),
-    "no whole answer in HTTP": (http_network.BadHttpAnswer, "BAD_HTTP_ANSWER"),
+    "no complete answer in HTTP": (http.BadHttpAnswer, "BAD_HTTP_ANSWER"),
     "disk full": (artifacts.DiskFull, "DISK_FULL"),
     "disk broken": (artifacts.ArtifactStoreFailed, "ARTIFACT_STORE_FAILED"),
 }
@@ -38,7 +38,7 @@ TERMINAL = {
     "answer too large": (http.ResponseTooLarge, "RESPONSE_TOO_LARGE"),
     "redirects without end": (http.TooManyRedirects, "TOO_MANY_REDIRECTS"),
     "odd address": (http.InvalidUrl, "INVALID_URL"),
-    "certificate not trusted": (http_network.TlsNotTrusted, "TLS_NOT_TRUSTED"),
+    "certificate not trusted": (http.TlsNotTrusted, "TLS_NOT_TRUSTED"),
     "bomb": (inflate.InflateLimitExceeded, "INFLATE_LIMIT_EXCEEDED"),
     "artifact gone": (artifacts.ArtifactMissing, "ARTIFACT_MISSING"),
 }

@@ -15,8 +15,15 @@ from tests.support.doors import LOOPBACK
 from tests.support.http_server import HttpServer, says
 
 from harvester.guards.egress import ConnectionRefused, EgressPolicy, EgressRefused
-from harvester.guards.http import HttpLimits, InvalidUrl, ResponseTooLarge, TooManyRedirects, request
-from harvester.guards.http_network import BadHttpAnswer, TlsNotTrusted
+from harvester.guards.http import (
+    BadHttpAnswer,
+    HttpLimits,
+    InvalidUrl,
+    ResponseTooLarge,
+    TlsNotTrusted,
+    TooManyRedirects,
+    request,
+)
 from harvester.guards.inflate import InflateLimitExceeded, TruncatedGzip
 from harvester.guards.remote import ConnectionLost, RemoteTimedOut, TransferTooLong
 

@@ -247,11 +247,11 @@ def test_a_password_helps_where_the_key_is_not_accepted(root):
 @pytest.mark.parametrize(
     ("private_key", "passphrase", "why"),
     [
-        ("hello", None, "no private key"),
-        ("-----BEGIN OPENSSH PRIVATE KEY-----\nAAAA\n-----END OPENSSH PRIVATE KEY-----", None, "no private key"),
+        ("hello", None, "not a private key"),
+        ("-----BEGIN OPENSSH PRIVATE KEY-----\nAAAA\n-----END OPENSSH PRIVATE KEY-----", None, "not a private key"),
         ("{encrypted}", None, "passphrase"),
         ("{encrypted}", "wrong passphrase", "passphrase"),
-        ("{public}", None, "no private key"),
+        ("{public}", None, "not a private key"),
     ],
 )
 def test_a_private_key_that_cannot_be_used_is_told_before_connecting(root, private_key, passphrase, why):
@@ -529,7 +529,7 @@ def test_a_missing_file_leaves_the_session_usable(root):
 def test_ssh_without_sftp_is_a_config_error(root):
     with (
         serving(root, None, process_factory=lambda process: process.exit(0)) as server,
-        pytest.raises(ProtocolMismatch, match="offers no SFTP"),
+        pytest.raises(ProtocolMismatch, match="has SSH but no SFTP"),
     ):
         sftp(server)
 

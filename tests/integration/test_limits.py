@@ -65,7 +65,7 @@ def test_whoever_asks_at_the_same_moment_shares_the_pace(kept):
 
 def test_redis_that_does_not_answer_is_an_error_and_no_second_limiter_steps_in(database, settings):
     settings.CONFIG = replace(settings.CONFIG, redis_url="redis://127.0.0.1:1")
-    with pytest.raises(TransientError, match="Redis does not answer"):
+    with pytest.raises(TransientError, match="Redis does not respond"):
         limits.take("test:a", SLOW)
     assert rows("SELECT * FROM rate_limits") == []
 

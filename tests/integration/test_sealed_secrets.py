@@ -186,7 +186,7 @@ def test_secrets_of_one_owner_that_were_swapped_do_not_open():
     put("feed", FEED, {"password": "p", "passphrase": CANARY})
     stolen = SealedSecret.objects.get(name="passphrase")
     SealedSecret.objects.filter(name="password").update(payload=stolen.payload)
-    with pytest.raises(NotADocument, match=f"feed {FEED} password: something else was sealed") as caught:
+    with pytest.raises(NotADocument, match=f"feed {FEED} password: the sealed value is not this secret") as caught:
         open_document("feed", FEED)
     assert CANARY not in "".join(traceback.format_exception(caught.value))
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.doors import PARTNER
 
-from harvester.guards import dns
+from harvester.guards import egress
 from harvester.guards.egress import (
     ConnectionRefused,
     ConnectTimedOut,
@@ -260,7 +260,7 @@ def test_the_system_resolver_is_used_by_default_and_answers_for_this_machine():
 
 
 def test_a_silent_name_server_is_given_up_and_does_not_pile_up_threads(monkeypatch):
-    monkeypatch.setattr(dns, "_places", threading.BoundedSemaphore(2))
+    monkeypatch.setattr(egress, "_resolving", threading.BoundedSemaphore(2))
     release = threading.Event()
     policy = EgressPolicy(resolver=lambda name: release.wait(30), resolve_seconds=0.01)
     for _ in range(5):

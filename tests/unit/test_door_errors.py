@@ -1,4 +1,4 @@
-"""What the libraries of the doors raise, told as what it means for a retry: the codes of section 16.2."""
+"""Errors of the FTP and SFTP libraries become Harvester's own, which decide about retries."""
 
 import errno
 import ftplib
@@ -6,7 +6,7 @@ import ftplib
 import asyncssh
 import pytest
 
-from harvester.guards import ftp_errors, sftp_errors
+from harvester.guards import ftp, sftp
 from harvester.guards.remote import (
     AuthenticationFailed,
     ConnectionLost,
@@ -17,7 +17,7 @@ from harvester.guards.remote import (
     RemoteTimedOut,
 )
 
-#: The same whichever library was at work.
+#: The same for both libraries.
 OF_THE_SYSTEM = [
     (OSError(errno.ETIMEDOUT, "Connection timed out"), RemoteTimedOut),
     (OSError(errno.ECONNRESET, "Connection reset by peer"), ConnectionLost),
@@ -45,14 +45,14 @@ OF_SFTP = [
 
 
 @pytest.mark.parametrize(
-    ("door", "raised", "told"),
+    ("protocol", "raised", "expected"),
     [
-        *((ftp_errors, *case) for case in (*OF_THE_SYSTEM, *OF_FTP)),
-        *((sftp_errors, *case) for case in (*OF_THE_SYSTEM, *OF_SFTP)),
+        *((ftp, *case) for case in (*OF_THE_SYSTEM, *OF_FTP)),
+        *((sftp, *case) for case in (*OF_THE_SYSTEM, *OF_SFTP)),
     ],
     ids=lambda value: getattr(value, "__name__", "").rpartition(".")[2] or repr(value),
 )
-def test_each_code_is_told_as_what_it_means(door, raised, told):
-    with pytest.raises(told) as refusal, door.told_plainly("sftp.example.com", "/catalog.csv"):
+def test_each_error_is_translated(protocol, raised, expected):
+    with pytest.raises(expected) as caught, protocol.translated_errors("sftp.example.com", "/catalog.csv"):
         raise raised
-    assert type(refusal.value) is told
+    assert type(caught.value) is expected

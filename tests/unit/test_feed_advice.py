@@ -20,13 +20,14 @@ from harvester.kernel.errors import (
 RUNBOOK = Path(__file__).parents[2] / "docs" / "runbooks.md"
 #: Where errors of a run come from.
 PARTS = ("kernel", "guards", "engine", "pipeline", "feeds")
-#: Only alerts go out by HTTP, and keys are read from files by commands.
-ELSEWHERE = ("harvester.guards.http", "harvester.guards.http_network", "harvester.guards.key_file")
+#: Only alerts go out by HTTP.
+ELSEWHERE = ("harvester.guards.http",)
 #: What people asked for and a rule refused; nothing of it ends a run.
 REFUSALS = (Conflict, InvalidInput, NotFound)
 #: Never raised themselves, or caught before a run ends.
 BASES = {TransientError, TerminalError, ConfigError}
-BASE_CODES = {"VAULT", "SECRET_IN_ARGS"}
+#: Keys are read from files by commands only.
+BASE_CODES = {"VAULT", "SECRET_IN_ARGS", "INVALID_KEY_FILE"}
 #: Codes without a class.
 OTHERS = {"UNEXPECTED", "CANCELLED", "ENDING_NOT_STORED"}
 

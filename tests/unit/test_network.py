@@ -75,5 +75,5 @@ def test_an_entry_of_a_manifest_names_a_file_and_a_moment(wrong):
     from datetime import datetime
 
     moment = {"updated_at": datetime(2025, 1, 1)} if "updated_at" in wrong else {}  # noqa: DTZ001 - that is the mistake
-    with pytest.raises(ValueError, match="an entry of a manifest"):
+    with pytest.raises(ValueError, match="manifest entry"):
         ManifestEntry(**(wrong | moment))

@@ -15,8 +15,17 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.support.generated import examples
 
-from harvester.guards.redaction import REDACTED, forget, forget_all, is_secret_name, redact, redact_text, remember
-from harvester.guards.redaction.live_secrets import MOST, LiveSecrets
+from harvester.guards.redaction import (
+    MOST_LIVE,
+    REDACTED,
+    LiveSecrets,
+    forget,
+    forget_all,
+    is_secret_name,
+    redact,
+    redact_text,
+    remember,
+)
 
 PEM = "-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXk=\nAAAA\n-----END OPENSSH PRIVATE KEY-----"
 
@@ -472,11 +481,11 @@ def test_remembering_again_starts_the_time_anew():
 
 def test_the_oldest_values_give_way():
     live = LiveSecrets()
-    for number in range(MOST + 1):
+    for number in range(MOST_LIVE + 1):
         live.remember(f"secret number {number}")
     assert "secret number 0" not in live.forms()
     assert "secret number 1" in live.forms()
-    assert f"secret number {MOST}" in live.forms()
+    assert f"secret number {MOST_LIVE}" in live.forms()
 
 
 @pytest.mark.timeout(120)

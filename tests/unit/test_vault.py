@@ -15,9 +15,9 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harvester.guards.key_file import InvalidKeyFile
 from harvester.guards.vault import (
     InvalidKey,
+    InvalidKeyFile,
     KeyRing,
     PayloadTooShort,
     Sealed,
@@ -147,7 +147,7 @@ def test_random_bytes_are_refused(key, plaintext, noise):
 )
 def test_a_payload_moved_to_another_owner_is_refused(other):
     ring = ring_of(KEY)
-    with pytest.raises(WrongKeyOrContext, match="which of them cannot be told"):
+    with pytest.raises(WrongKeyOrContext, match="moved from another owner, or altered"):
         ring.open(ring.seal("hunter2", AAD), other)
 
 
@@ -245,7 +245,7 @@ def test_no_repr_shows_bytes():
 
 @pytest.mark.parametrize("leave_the_process", [pickle.dumps, copy.copy, copy.deepcopy])
 def test_a_ring_does_not_travel(leave_the_process):
-    with pytest.raises(TypeError, match="never copied"):
+    with pytest.raises(TypeError, match="must not leave its process"):
         leave_the_process(ring_of(KEY))
 
 
@@ -261,7 +261,7 @@ def test_two_owners_never_share_a_name(one, other):
 
 @pytest.mark.parametrize(("kind", "version"), [("", 1), ("fe:ed", 1), ("Feed", 1), ("feed", 0), ("feed", -1)])
 def test_a_malformed_owner_is_refused(kind, version):
-    with pytest.raises(ValueError, match=r"owner's kind|counts from 1"):
+    with pytest.raises(ValueError, match=r"kind of an owner|must be at least 1"):
         aad_for(kind, FEED, version)
 
 
@@ -393,7 +393,7 @@ def test_something_else_in_place_of_the_key_file_is_refused(tmp_path, make):
 
 def test_a_home_that_is_no_directory_is_said_in_one_line(tmp_path):
     (tmp_path / "home").write_text("a file")
-    with pytest.raises(InvalidKeyFile, match="cannot be read or made: Not a directory"):
+    with pytest.raises(InvalidKeyFile, match="cannot be read or created: Not a directory"):
         load_or_create_key_file(tmp_path / "home" / "credential.key")
 
 

@@ -1,1 +1,1 @@
-"""The only doors to the outside and to secrets."""
+"""The only code that connects to other systems or handles secrets."""

@@ -1,4 +1,4 @@
-"""Registers the guards with Django: they keep one table, the sealed secrets."""
+"""Registers the guards with Django: they have one table, the sealed secrets."""
 
 from django.apps import AppConfig
 

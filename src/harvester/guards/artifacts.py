@@ -1,11 +1,11 @@
-"""What was fetched, kept under the hash of its content.
+"""Downloaded files, stored under the hash of their content.
 
-    artifacts/ab/cdef...        a whole artifact, mode 0600, never changed
-    artifacts/.part-...         one that is being written, locked by its writer
-    artifacts/.prune.lock       keeps pruning and the last step of a writer apart
+    artifacts/ab/cdef...        a complete artifact, mode 0600, never changed
+    artifacts/.part-...         an artifact that is being written, locked by its writer
+    artifacts/.prune.lock       separates pruning from the last step of a writer
 
-A file has its final name only after it is complete on the disk, so a crash leaves either nothing or a part that
-`sweep` removes. The same content is one file, whoever writes it.
+A file gets its final name only when it is complete on the disk, so a crash leaves either nothing or a part that
+`sweep` removes. The same content is one file, no matter how often it is written.
 """
 
 import errno
@@ -38,7 +38,7 @@ _NO_ACCESS = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR)
 
 
 class DiskFull(TransientError):
-    """There is no room for the artifact."""
+    """There is not enough disk space for the artifact."""
 
     code = "DISK_FULL"
 
@@ -50,20 +50,20 @@ class ArtifactStoreFailed(TransientError):
 
 
 class ArtifactStoreForbidden(ConfigError):
-    """Harvester may not write where artifacts are kept."""
+    """Harvester may not write to the artifact directory."""
 
     code = "ARTIFACT_STORE_FORBIDDEN"
 
 
 class ArtifactMissing(TerminalError):
-    """The artifact is not kept any more."""
+    """The artifact has been deleted."""
 
     code = "ARTIFACT_MISSING"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Artifact:
-    """What is kept.
+    """A stored file.
 
     Attributes:
         sha256: the hash of its content in hexadecimal, which is its name.
@@ -76,7 +76,7 @@ class Artifact:
 
 @dataclass(frozen=True, kw_only=True)
 class Pruned:
-    """What a clean-up removed."""
+    """What a cleanup removed."""
 
     files: int = 0
     bytes: int = 0
@@ -89,8 +89,8 @@ class ArtifactStore:
         self._root = root
 
     def writer(self) -> "ArtifactWriter":
-        """Begin an artifact; `with store.writer() as writer` removes what was not committed."""
-        with told_plainly(self._root):
+        """Start an artifact; `with store.writer() as writer` removes it unless it is committed."""
+        with translated_disk_errors(self._root):
             _make_directory(self._root)
             return ArtifactWriter(self._root)
 
@@ -98,46 +98,54 @@ class ArtifactStore:
         """Open an artifact for reading.
 
         Raises:
-            ArtifactMissing: there is none of that hash.
+            ArtifactMissing: there is none with that hash.
         """
         path = artifact_path(self._root, sha256)
-        with told_plainly(self._root):
+        with translated_disk_errors(self._root):
             try:
                 return path.open("rb")
             except FileNotFoundError:
-                raise ArtifactMissing(f"The artifact {sha256} is not kept any more. Fetch the file anew.") from None
+                raise ArtifactMissing(f"The artifact {sha256} has been deleted. Download the file again.") from None
 
     def has(self, sha256: str) -> bool:
         return artifact_path(self._root, sha256).is_file()
 
     def prune(self, before: datetime, protected: Collection[str] = ()) -> Pruned:
-        """Remove artifacts that nobody has written since a moment, except for the protected ones.
+        """Remove artifacts that were last written before a time, except for the protected ones.
 
-        Writing the same content again counts as writing it.
+        Writing the same content again counts.
         """
         if before.tzinfo is None:
-            raise ValueError("the moment needs its time zone")
+            raise ValueError("the time needs a time zone")
         kept = frozenset(protected)
         removed = [size for path in self._artifacts() if (size := self._remove_old(path, before, kept)) is not None]
         return Pruned(files=len(removed), bytes=sum(removed))
 
     def sweep(self, older_than_seconds: float = SWEEP_SECONDS) -> int:
-        """Remove what killed writers left; those that live hold a lock on their part."""
-        with told_plainly(self._root):
-            parts = [path for path in _listed(self._root) if path.name.startswith(PART_PREFIX)]
-            return sum(_remove_dead_part(path, time.time() - older_than_seconds) for path in parts)
+        """Remove parts of killed writers; running writers hold a lock on their part."""
+        removed, before = 0, time.time() - older_than_seconds
+        with translated_disk_errors(self._root):
+            for path in _listed(self._root):
+                if not path.name.startswith(PART_PREFIX):
+                    continue
+                with suppress(FileNotFoundError, BlockingIOError), path.open("rb") as part:
+                    if os.fstat(part.fileno()).st_mtime < before:
+                        fcntl.flock(part, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                        path.unlink()
+                        removed += 1
+        return removed
 
     def _artifacts(self) -> Iterator[Path]:
-        with told_plainly(self._root):
+        with translated_disk_errors(self._root):
             for directory in _listed(self._root):
                 if not directory.name.startswith(".") and directory.is_dir():
                     yield from (path for path in _listed(directory) if _HASH.fullmatch(directory.name + path.name))
 
     def _remove_old(self, path: Path, before: datetime, kept: frozenset[str]) -> int | None:
-        """Remove one artifact if it is old; the size of what was removed."""
+        """Remove one artifact if it is old; return its size."""
         if path.parent.name + path.name in kept:
             return None
-        with told_plainly(self._root), suppress(FileNotFoundError):
+        with translated_disk_errors(self._root), suppress(FileNotFoundError):
             if path.stat().st_mtime >= before.timestamp():
                 return None
             with _prune_lock(self._root, fcntl.LOCK_EX):
@@ -165,7 +173,7 @@ class ArtifactWriter:
         """Append to the artifact.
 
         Raises:
-            DiskFull: what was written is removed.
+            DiskFull: there is no space; the artifact is removed.
         """
         with self._open_part() as descriptor:
             rest = memoryview(block)
@@ -175,16 +183,22 @@ class ArtifactWriter:
         self._size += len(block)
 
     def commit(self) -> Artifact:
-        """Make the artifact durable and give it its name."""
+        """Make the artifact durable under its final name."""
         artifact = Artifact(sha256=self._digest.hexdigest(), size=self._size)
         with self._open_part() as descriptor:
             os.fsync(descriptor)
-            self._give_name(artifact_path(self._root, artifact.sha256))
+            path = artifact_path(self._root, artifact.sha256)
+            _make_directory(path.parent)
+            # The lock keeps pruning from checking the old file and then removing the new one.
+            with _prune_lock(self._root, fcntl.LOCK_SH):
+                self._part.replace(path)
+            sync_directory(path.parent)
+            sync_directory(self._root)
         self.discard()
         return artifact
 
     def discard(self) -> None:
-        """Remove what was written; after a commit nothing is left to remove."""
+        """Remove the part; after a commit this does nothing."""
         descriptor, self._descriptor = self._descriptor, None
         if descriptor is not None:
             self._part.unlink(missing_ok=True)
@@ -198,21 +212,13 @@ class ArtifactWriter:
     ) -> None:
         self.discard()
 
-    def _give_name(self, path: Path) -> None:
-        _make_directory(path.parent)
-        # Under the lock: pruning must not look at the old file and then remove the new one.
-        with _prune_lock(self._root, fcntl.LOCK_SH):
-            self._part.replace(path)
-        sync_directory(path.parent)
-        sync_directory(self._root)
-
     @contextmanager
     def _open_part(self) -> Iterator[int]:
-        """The file while it is written; whatever fails removes it."""
+        """Yield the open file; any error removes it."""
         if self._descriptor is None:
-            raise ValueError("this artifact was committed or discarded before")
+            raise ValueError("this artifact was already committed or discarded")
         try:
-            with told_plainly(self._root):
+            with translated_disk_errors(self._root):
                 yield self._descriptor
         except BaseException:
             self.discard()
@@ -220,9 +226,9 @@ class ArtifactWriter:
 
 
 def artifact_path(root: Path, sha256: str) -> Path:
-    """Where an artifact of that hash is kept."""
+    """Return the path of the artifact with that hash."""
     if not _HASH.fullmatch(sha256):
-        raise ValueError("an artifact is named by 64 hexadecimal digits")
+        raise ValueError("the name of an artifact has 64 hexadecimal digits")
     return root / sha256[:2] / sha256[2:]
 
 
@@ -237,16 +243,6 @@ def _listed(directory: Path) -> list[Path]:
         return []
 
 
-def _remove_dead_part(path: Path, before: float) -> bool:
-    with suppress(FileNotFoundError, BlockingIOError), path.open("rb") as part:
-        if os.fstat(part.fileno()).st_mtime >= before:
-            return False
-        fcntl.flock(part, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        path.unlink()
-        return True
-    return False
-
-
 @contextmanager
 def _prune_lock(root: Path, strength: int) -> Iterator[None]:
     descriptor = os.open(root / LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, FILE_MODE)
@@ -258,21 +254,22 @@ def _prune_lock(root: Path, strength: int) -> Iterator[None]:
 
 
 @contextmanager
-def told_plainly(root: Path) -> Iterator[None]:
-    """Say what is wrong with a disk by errors of this house, of which some are worth another try."""
+def translated_disk_errors(root: Path) -> Iterator[None]:
+    """Raise errors of the disk as Harvester's own, which decide about retries."""
     try:
         yield
     except OSError as error:
-        # Where it happened is told by the error below; its own trace would keep the data that found no room.
+        # The error below has its own traceback; the original one would keep the unwritten data in memory.
         cause, reason = error.with_traceback(None), os.strerror(error.errno or errno.EIO)
         if error.errno in _NO_ROOM:
             raise DiskFull(
-                f"There is no room in {root}: {reason}. Nothing half-made was left. Make room; it is tried again later."
+                f"There is not enough space in {root}: {reason}. No partial file was left. Free some space; it will "
+                "be retried later."
             ) from cause
         if error.errno in _NO_ACCESS:
             raise ArtifactStoreForbidden(
-                f"Harvester cannot write in {root}: {reason}. Check who owns it and its mode."
+                f"Harvester cannot write in {root}: {reason}. Check its owner and mode."
             ) from cause
         raise ArtifactStoreFailed(
-            f"{root} does not work: {reason}. It is tried again later; check the disk."
+            f"{root} does not work: {reason}. It will be retried later; check the disk."
         ) from cause

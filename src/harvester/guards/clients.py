@@ -1,31 +1,31 @@
-"""Where requests come from."""
+"""The addresses of HTTP clients."""
 
 import ipaddress
 
 from django.conf import settings
 from django.http import HttpRequest
 
-#: Whoever has one address of IPv6 has as many as there are in such a network.
+#: One IPv6 client usually owns a whole network of this prefix length.
 _NETWORK_OF_ONE = 64
 NOBODY = "0.0.0.0"  # noqa: S104 - nothing is bound to it
 
 
 def client_address(request: HttpRequest) -> str:
-    """The peer's address; behind a proxy that the operator told of, the one that this proxy saw."""
+    """Return the peer's address; behind a configured proxy, the address that the proxy saw."""
     peer = str(request.META.get("REMOTE_ADDR", ""))
     if not settings.CONFIG.https:
         return peer
-    # Whatever stands further left was written by whoever sent the request.
+    # Everything further left was sent by the client.
     return request.headers.get("X-Forwarded-For", "").rpartition(",")[2].strip() or peer
 
 
 def client_network(request: HttpRequest) -> str:
-    """What to count a client by: its address, or the network that is one client's in IPv6."""
+    """Return the address to count a client by; for IPv6, its network."""
     return network_of(client_address(request))
 
 
 def network_of(address: str) -> str:
-    """The same for an address that was noted."""
+    """Return the same for a stored address."""
     network = _network(address)
     if network is None:
         return "unknown"
@@ -33,7 +33,7 @@ def network_of(address: str) -> str:
 
 
 def counted_address(request: HttpRequest) -> str:
-    """The same for whoever keeps nothing but addresses: the network by its first one, the unknown by nobody's."""
+    """Return the same as a single address: the first one of the network, or `NOBODY` if unknown."""
     network = _network(client_address(request))
     return str(network.network_address) if network else NOBODY
 

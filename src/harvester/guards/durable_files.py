@@ -1,11 +1,11 @@
-"""Names on a disk that outlast a loss of power."""
+"""File names that survive a power loss."""
 
 import os
 from pathlib import Path
 
 
 def sync_directory(directory: Path) -> None:
-    """A new name is durable only once its directory is."""
+    """Flush a directory to the disk: a new file name is durable only then."""
     descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)

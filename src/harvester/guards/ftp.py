@@ -1,46 +1,56 @@
-"""Reading files by plain FTP: passive, binary, and only where the operator switched it on.
+"""Read files over plain FTP: passive, binary, and only if an operator enabled it.
 
-Credentials and files travel readable to anybody on the way. The data connection goes to the very address of the
-control connection, whatever the server says: an address in a passive reply could lead anywhere.
+Credentials and files are sent unencrypted. The data connection always goes to the address of the control connection,
+because an address in a passive reply could lead anywhere.
 """
 
 import ftplib
 import re
 import socket
 import time
-from collections.abc import Generator
-from contextlib import suppress
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from types import TracebackType
 from typing import Self
 
 from harvester.guards import transfer
 from harvester.guards.egress import EgressPolicy
-from harvester.guards.ftp_errors import is_missing, is_unsupported, told_plainly
 from harvester.guards.greeting import expect_greeting
 from harvester.guards.remote import (
+    AuthenticationFailed,
     ConnectionLost,
     Credentials,
     Downloaded,
     OnProgress,
+    PermissionDenied,
     PlainFtpForbidden,
     ProtocolMismatch,
+    RemoteBusy,
+    RemoteFileNotFound,
     RemoteStat,
+    RemoteTimedOut,
     Sink,
     TransferLimits,
     check_path,
+    quote_reply,
 )
 from harvester.kernel.config import HIGHEST_PORT
-from harvester.kernel.errors import InvalidInput
+from harvester.kernel.errors import HarvesterError, InvalidInput
 
 DEFAULT_PORT = 21
 VARIABLE = "AFFILIATE_FEED_ALLOW_PLAIN_FTP"
 BLOCK_BYTES = 256 * 1024
-#: Servers take passive ports from above; a lower one would be a service of its own.
+#: Passive ports are higher; a lower one would be another service.
 LOWEST_DATA_PORT = 1024
-#: Greetings have some lines; one without end is an attack.
+#: Greetings have a few lines; one that never ends is an attack.
 MOST_REPLY_LINES = 200
 _TIME = re.compile(r"213 +(\d{14})(?:\.\d+)?\s*", re.ASCII)
+
+_UNAVAILABLE = 550
+_UNSUPPORTED = range(500, 505)
+_LOGIN = (430, 530, 532)
+_DENIED = re.compile(r"permission|denied|not allowed|not permitted|forbidden|access", re.IGNORECASE)
 
 
 def connect_ftp(
@@ -57,19 +67,19 @@ def connect_ftp(
     Args:
         host: the server.
         port: its port.
-        credentials: who logs in; the password is sent as it is.
+        credentials: user name and password; the password is sent unencrypted.
         allow_plain_ftp: the setting AFFILIATE_FEED_ALLOW_PLAIN_FTP.
         policy: where connections may go.
-        limits: how patient the session is.
+        limits: timeouts of the session.
 
     Raises:
-        PlainFtpForbidden: it is switched off; nothing was connected.
+        PlainFtpForbidden: it is disabled; no connection was made.
         HarvesterError: one of the errors in remote.py and egress.py.
     """
     if not allow_plain_ftp:
         raise PlainFtpForbidden(
-            f"Plain FTP is switched off, because it sends the password readable to anybody on the way. Nothing was "
-            f"connected. Use SFTP; or an operator sets {VARIABLE}=true."
+            "Plain FTP is disabled, because it sends the password unencrypted. No connection was made. Use SFTP, or "
+            f"have an operator set {VARIABLE}=true."
         )
     if not credentials.password:
         raise InvalidInput("FTP needs a password; private keys are for SFTP.")
@@ -83,7 +93,7 @@ def connect_ftp(
 
 
 class FtpSession:
-    """A session with an FTP server; `connect_ftp` makes it."""
+    """A session with an FTP server; created by `connect_ftp`."""
 
     def __init__(self, host: str, policy: EgressPolicy, limits: TransferLimits) -> None:
         self._host = host
@@ -91,21 +101,26 @@ class FtpSession:
         self._ftp: _CheckedFtp | None = _CheckedFtp(policy, limits)
 
     def log_in(self, port: int, username: str, password: str) -> None:
-        with told_plainly(self._host):
+        with translated_errors(self._host):
             ftp = self._open_ftp()
             ftp.open(self._host, port)
             ftp.login(username, password)
             ftp.voidcmd("TYPE I")
 
     def stat(self, path: str) -> RemoteStat:
-        """Ask for size and time. A server may know neither; a file is missing when it refuses both for that."""
+        """Return size and time, if the server knows them; a file is missing if the server refuses both for that."""
         check_path(path)
-        with told_plainly(self._host, path):
+        with translated_errors(self._host, path):
             size = self._ask(f"SIZE {path}")
             mtime = self._ask(f"MDTM {path}")
-            if isinstance(size, ftplib.Error) and isinstance(mtime, ftplib.Error):
-                self._raise_if_missing(size, mtime)
-        return RemoteStat(size=_read_size(size), mtime=_read_time(mtime))
+            refusals = [reply for reply in (size, mtime) if isinstance(reply, ftplib.Error) and _is_missing(reply)]
+            if len(refusals) == 2:  # noqa: PLR2004 - both of them
+                raise refusals[0]
+        digits = size[3:].strip() if isinstance(size, str) and size.startswith("213") else ""
+        return RemoteStat(
+            size=int(digits) if digits.isascii() and digits.isdigit() else None,
+            mtime=_read_time(mtime) if isinstance(mtime, str) else None,
+        )
 
     def download(self, path: str, sink: Sink, *, cap_bytes: int, on_progress: OnProgress | None = None) -> Downloaded:
         return transfer.download(self, path, sink, cap_bytes=cap_bytes, limits=self._limits, on_progress=on_progress)
@@ -114,21 +129,23 @@ class FtpSession:
         return transfer.read_small(self, path, cap_bytes=cap_bytes, limits=self._limits)
 
     def blocks(self, path: str, pace: transfer.Pace) -> Generator[bytes, None, None]:
-        """Yield the bytes of a file in order, to its end, which the server has to confirm."""
+        """Yield the bytes of a file in order, to its end, which the server must confirm."""
         ftp = self._open_ftp()
-        with told_plainly(self._host, path):
+        with translated_errors(self._host, path):
             data = ftp.transfercmd(f"RETR {path}")
-        is_whole = False
+        is_complete = False
         try:
-            with data, told_plainly(self._host, path):
-                while block := _receive(data, pace):
+            with data, translated_errors(self._host, path):
+                data.settimeout(pace.patience())
+                while block := data.recv(BLOCK_BYTES):
                     yield block
-            with told_plainly(self._host, path):
+                    data.settimeout(pace.patience())
+            with translated_errors(self._host, path):
                 ftp.voidresp()
-            is_whole = True
+            is_complete = True
         finally:
-            # Servers disagree on how a transfer is broken off; a new connection is sure.
-            if not is_whole:
+            # Servers disagree on how a transfer is aborted; a new connection always works.
+            if not is_complete:
                 self.close()
 
     def close(self) -> None:
@@ -155,18 +172,13 @@ class FtpSession:
         try:
             return self._open_ftp().sendcmd(command)
         except ftplib.error_perm as refusal:
-            if is_missing(refusal) or is_unsupported(refusal):
+            if _is_missing(refusal) or _number(refusal) in _UNSUPPORTED:
                 return refusal
             raise
 
-    @staticmethod
-    def _raise_if_missing(*refusals: ftplib.Error) -> None:
-        if all(is_missing(refusal) for refusal in refusals):
-            raise refusals[0]
-
 
 class _CheckedFtp(ftplib.FTP):
-    """The standard client, with both connections made by the egress policy."""
+    """The standard client, with both connections made through the egress policy."""
 
     def __init__(self, policy: EgressPolicy, limits: TransferLimits) -> None:
         super().__init__(timeout=limits.idle)
@@ -196,26 +208,23 @@ class _CheckedFtp(ftplib.FTP):
         _, port = self.makepasv()
         if not LOWEST_DATA_PORT <= port <= HIGHEST_PORT:
             raise ProtocolMismatch(
-                f"{self.host} offers its data on port {port}, where no FTP server does. Ask the partner."
+                f"{self.host} offers its data on port {port}, which no FTP server uses. Ask the partner."
             )
         data = self._policy.connect_again(self.sock, port, self._limits.connect)
         try:
-            self._begin_transfer(cmd)
+            reply = self.sendcmd(cmd)
+            if not reply.startswith("1"):
+                raise ftplib.error_reply(reply)  # noqa: S321, TRY301 - an error and not a call; the data socket is closed
         except BaseException:
             data.close()
             raise
         return data, None
 
-    def _begin_transfer(self, cmd: str) -> None:
-        reply = self.sendcmd(cmd)
-        if not reply.startswith("1"):
-            raise ftplib.error_reply(reply)  # noqa: S321 - an error, no call
-
 
 class _Replies:
-    """The lines of the control connection, each reply within a time and a number of lines.
+    """The lines of the control connection, each reply with a limit of time and lines.
 
-    The standard client sets a time for each piece that arrives: one byte a minute would hold it for ever.
+    The standard client has a timeout for each piece that arrives: one byte a minute would block it forever.
     """
 
     def __init__(self, connection: socket.socket, seconds: float) -> None:
@@ -248,20 +257,55 @@ class _Replies:
         self._buffer = b""
 
 
-def _receive(data: socket.socket, pace: transfer.Pace) -> bytes:
-    data.settimeout(pace.patience())
-    return data.recv(BLOCK_BYTES)
-
-
-def _read_size(reply: str | ftplib.Error) -> int | None:
-    digits = reply[3:].strip() if isinstance(reply, str) and reply.startswith("213") else ""
-    return int(digits) if digits.isascii() and digits.isdigit() else None
-
-
-def _read_time(reply: str | ftplib.Error) -> datetime | None:
-    match = _TIME.fullmatch(reply) if isinstance(reply, str) else None
-    if not match:
-        return None
-    with suppress(ValueError):
-        return datetime.strptime(match[1], "%Y%m%d%H%M%S").replace(tzinfo=UTC)
+def _read_time(reply: str) -> datetime | None:
+    if match := _TIME.fullmatch(reply):
+        with suppress(ValueError):
+            return datetime.strptime(match[1], "%Y%m%d%H%M%S").replace(tzinfo=UTC)
     return None
+
+
+@contextmanager
+def translated_errors(host: str, path: str = "") -> Iterator[None]:
+    """Raise the standard library's errors as those of remote.py; all others pass.
+
+    The reply code decides about retries. Servers use 550 both for a missing file and for one that may not be read, so
+    only there the text is examined, and both are final.
+    """
+    try:
+        yield
+    except (ftplib.error_temp, ftplib.error_perm) as refusal:
+        raise _translate(refusal, host, path) from None
+    except ftplib.Error as strange:
+        reply = quote_reply(str(strange))
+        raise ProtocolMismatch(
+            f"{host} does not respond like an FTP server: {reply!r}. Check the port, and ask the partner."
+        ) from None
+    except TimeoutError:
+        raise RemoteTimedOut(f"{host} stopped responding. It will be retried later.") from None
+    except EOFError:
+        raise ConnectionLost(f"{host} closed the connection. It will be retried later.") from None
+    except OSError as error:
+        raise ConnectionLost(f"The connection to {host} broke: {error.strerror}. It will be retried later.") from None
+
+
+def _translate(refusal: ftplib.Error, host: str, path: str) -> HarvesterError:
+    reply = f"{host} replied {quote_reply(str(refusal))!r}."
+    number = _number(refusal)
+    if isinstance(refusal, ftplib.error_temp) and number not in _LOGIN:
+        return RemoteBusy(f"{reply} It will be retried later.")
+    if number in _UNSUPPORTED:
+        return ProtocolMismatch(f"{reply} The server does not support passive transfers. Ask the partner for SFTP.")
+    if number in _LOGIN or not path:
+        return AuthenticationFailed(f"{reply} The login will not be retried; check user name and password.")
+    if _DENIED.search(str(refusal)):
+        return PermissionDenied(f"{reply} Ask the partner for access to {path!r}, or correct the path.")
+    return RemoteFileNotFound(f"{reply} Correct the path {path!r}; it is case-sensitive.")
+
+
+def _is_missing(refusal: ftplib.Error) -> bool:
+    return _number(refusal) == _UNAVAILABLE
+
+
+def _number(refusal: ftplib.Error) -> int:
+    digits = str(refusal)[:3]
+    return int(digits) if digits.isascii() and digits.isdigit() else 0

@@ -1,4 +1,4 @@
-"""Gunicorn's messages take the way of all other logs."""
+"""Gunicorn's messages, logged like all others."""
 
 import logging
 from typing import Any
@@ -8,7 +8,7 @@ from gunicorn.glogging import Logger
 
 # Gunicorn has no types.
 class GunicornLogger(Logger):  # type: ignore[misc]
-    """For gunicorn's setting `logger_class`: no handlers of its own, the process's logging decides."""
+    """A `logger_class` for gunicorn that uses the logging of the process instead of its own handlers."""
 
     def setup(self, cfg: Any) -> None:
         super().setup(cfg)

@@ -1,7 +1,7 @@
-"""Host keys: by them a server proves that it is the one whose key a person approved.
+"""Host keys, by which a server proves that it is the one that a person approved.
 
-A first key is shown and approved, never taken by itself. A changed key may be a new server or somebody in
-between; only a person can find out which.
+A first key must be approved, it is never trusted automatically. A changed key may mean a new server or an attack; only
+a person can find out.
 """
 
 import base64
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from harvester.kernel.errors import ConfigError, InvalidInput
 
 _TYPE = re.compile(r"[a-z0-9][a-z0-9.@-]{1,63}", re.ASCII)
-#: RSA keys with 16,384 bits are below it.
+#: RSA keys of 16,384 bits are smaller.
 LARGEST_BYTES = 4096
 
 
@@ -30,7 +30,7 @@ class HostKeyUnknown(ConfigError):
 
 
 class HostKeyChanged(ConfigError):
-    """The server shows a key that nobody approved, in place of the one that was."""
+    """The server shows another key than the approved one."""
 
     code = "HOST_KEY_CHANGED"
 
@@ -42,7 +42,7 @@ class HostKeyChanged(ConfigError):
 
 @dataclass(frozen=True)
 class HostKey:
-    """A server's public key, as a line of a known_hosts file has it.
+    """A server's public key, as in a line of a known_hosts file.
 
     Attributes:
         type: its algorithm, such as ssh-ed25519.
@@ -53,18 +53,27 @@ class HostKey:
     base64: str
 
     def __post_init__(self) -> None:
-        if not _TYPE.fullmatch(self.type) or _inner_type(_decode(self.base64)) != self.type:
-            raise InvalidInput("This is no host key; one looks like: ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAA...")
+        try:
+            key = base64.b64decode(self.base64, validate=True)
+        except (binascii.Error, ValueError):
+            key = b""
+        # Another encoding of the same bytes would compare as another key.
+        is_canonical = base64.b64encode(key).decode() == self.base64 and len(key) <= LARGEST_BYTES
+        # The key contains its type: a length of four bytes, then the name.
+        length = int.from_bytes(key[:4], "big")
+        inner_type = key[4 : 4 + length].decode("ascii", errors="replace") if length <= len(key) else ""
+        if not _TYPE.fullmatch(self.type) or not is_canonical or inner_type != self.type:
+            raise InvalidInput("This is not a host key; one looks like: ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAA...")
 
     @classmethod
     def parse(cls, text: str) -> "HostKey":
-        """Read `type base64`, with or without a comment behind it."""
+        """Read `type base64`, with or without a comment after it."""
         words = text.split()
         return cls(words[0], words[1]) if len(words) > 1 else cls("", "")
 
     @property
     def fingerprint(self) -> str:
-        """What people compare, as OpenSSH shows it."""
+        """The fingerprint that people compare, as OpenSSH shows it."""
         digest = hashlib.sha256(base64.b64decode(self.base64)).digest()
         return "SHA256:" + base64.b64encode(digest).decode().rstrip("=")
 
@@ -73,11 +82,11 @@ class HostKey:
 
 
 def check_host_key(seen: HostKey, approved: Collection[HostKey], host: str) -> None:
-    """Refuse a server whose key is not one of those that were approved for it.
+    """Reject a server whose key is not one of the approved ones.
 
     Raises:
         HostKeyUnknown: none was approved.
-        HostKeyChanged: others were.
+        HostKeyChanged: other keys were approved.
     """
     if seen in approved:
         return
@@ -85,27 +94,12 @@ def check_host_key(seen: HostKey, approved: Collection[HostKey], host: str) -> N
     kept = "No credentials were sent."
     if not approved:
         raise HostKeyUnknown(
-            f"{shown}, which nobody has approved yet. {kept} Compare it with what the partner says, and approve it.",
+            f"{shown}, which nobody has approved yet. {kept} Compare it with the partner's, and approve it.",
             seen,
         )
     known = ", ".join(f"{key.type} {key.fingerprint}" for key in approved)
     raise HostKeyChanged(
-        f"{shown}, but approved is {known}. {kept} Either the partner changed the server, or somebody is in "
-        "between: ask the partner, and approve the new key only if it is theirs.",
+        f"{shown}, but the approved key is {known}. {kept} Either the partner changed the server, or this is an "
+        "attack: ask the partner, and approve the new key only if it is theirs.",
         seen,
     )
-
-
-def _decode(text: str) -> bytes:
-    try:
-        key = base64.b64decode(text, validate=True)
-    except (binascii.Error, ValueError):
-        return b""
-    # Another spelling of the same bytes would compare as another key.
-    return key if base64.b64encode(key).decode() == text and len(key) <= LARGEST_BYTES else b""
-
-
-def _inner_type(key: bytes) -> str:
-    """The key's own word for its type: a length of four bytes, then the word."""
-    length = int.from_bytes(key[:4], "big")
-    return key[4 : 4 + length].decode("ascii", errors="replace") if length <= len(key) else ""

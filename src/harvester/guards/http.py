@@ -1,18 +1,24 @@
-"""The one door for HTTP. Nothing else may import a client library.
+"""The only HTTP client. Nothing else may import a client library.
 
-No proxy, no cookie, nothing of the environment, no redirect unless asked for; every hop is judged like the first.
-The body is counted as it is sent and as it is inflated. Whatever the status, the answer is returned: only the caller
-knows what it means. The errors are those of http_network.py, remote.py, egress.py and inflate.py, and
+No proxy, no cookie, nothing from the environment, no redirect unless requested; every hop is checked like the first.
+The body is limited both as sent and decompressed. Whatever the status, the answer is returned: only the caller knows
+what it means. The errors are those of remote.py, egress.py and inflate.py, and
 
+TransientError
+└── BadHttpAnswer           not a complete answer in HTTP
 TerminalError
-├── ResponseTooLarge        the body is larger than it may be
-├── TooManyRedirects        each answer leads to the next address
+├── TlsNotTrusted           the certificate of the server is not trusted
+├── ResponseTooLarge        the body exceeds the limit
+├── TooManyRedirects        each answer leads to another address
 └── InvalidInput
     └── InvalidUrl          not http or https with a host, or with a password in it
 """
 
+import socket
 import ssl
+import time
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -21,45 +27,57 @@ import httpcore
 import httpx
 
 from harvester.guards.egress import EgressPolicy
-from harvester.guards.http_network import BadHttpAnswer, Deadline, GuardedNetwork, told_plainly
 from harvester.guards.inflate import InflateLimits, inflate
-from harvester.kernel.errors import InvalidInput, TerminalError
+from harvester.guards.remote import ConnectionLost, RemoteTimedOut, TransferTooLong, quote_reply
+from harvester.kernel.errors import InvalidInput, TerminalError, TransientError
 
 MOST_REDIRECTS = 5
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
-#: What is asked with these may be asked elsewhere again: it changes nothing.
+#: Requests with these methods change nothing, so they may be repeated elsewhere.
 SAFE_METHODS = frozenset({"GET", "HEAD"})
 OUR_HEADERS = {"user-agent": "harvester", "accept-encoding": "gzip", "connection": "close"}
 
 
+class BadHttpAnswer(TransientError):
+    """The server did not send a complete answer in HTTP."""
+
+    code = "BAD_HTTP_ANSWER"
+
+
+class TlsNotTrusted(TerminalError):
+    """The certificate of the server is not trusted."""
+
+    code = "TLS_NOT_TRUSTED"
+
+
 class ResponseTooLarge(TerminalError):
-    """The body is larger than it may be."""
+    """The body exceeds the limit."""
 
     code = "RESPONSE_TOO_LARGE"
 
 
 class TooManyRedirects(TerminalError):
-    """Each answer leads to the next address."""
+    """Each answer leads to another address."""
 
     code = "TOO_MANY_REDIRECTS"
 
 
 class InvalidUrl(InvalidInput):
-    """The address cannot be asked."""
+    """The address is not a usable URL."""
 
     code = "INVALID_URL"
 
 
 @dataclass(frozen=True, kw_only=True)
 class HttpLimits:
-    """How long, and how much.
+    """Limits of time and size.
 
     Attributes:
         connect: seconds for the connection, and again for TLS.
-        read: seconds of silence.
-        total: seconds for everything, all hops together.
-        body_bytes: of a body as it is sent.
-        inflated_bytes: of a body as it is read.
+        read: seconds without data.
+        total: seconds for all hops together.
+        body_bytes: of a body as sent.
+        inflated_bytes: of a decompressed body.
     """
 
     connect: float = 10.0
@@ -71,13 +89,13 @@ class HttpLimits:
 
 @dataclass(frozen=True, kw_only=True)
 class HttpAnswer:
-    """What came back.
+    """The answer of a server.
 
     Attributes:
-        url: where it came from, after all hops.
-        status: the number.
-        headers: by name in small letters.
-        body: inflated.
+        url: the final one, after all hops.
+        status: the status code.
+        headers: by name in lower case.
+        body: decompressed.
     """
 
     url: str
@@ -97,65 +115,158 @@ def request(
     redirects: int = 0,
     tls: ssl.SSLContext | None = None,
 ) -> HttpAnswer:
-    """Ask a server, and follow its redirects where that is asked for and the method is safe.
+    """Send a request, and follow redirects if requested and the method is safe.
 
     Args:
         method: GET, POST and so on.
         url: http or https.
-        policy: where connections may lead.
-        headers: of the caller; none of them is sent to another origin than the first.
+        policy: where connections may go.
+        headers: of the caller; they are sent to the first origin only.
         content: the body.
-        limits: how long, and how much.
-        redirects: how many are followed, five at the most.
-        tls: whom to trust, if not the public authorities.
+        limits: of time and size.
+        redirects: how many to follow, five at most.
+        tls: which certificates to trust, if not those of the public authorities.
     """
     first = target = _checked(url)
-    door = _Door(policy, limits or HttpLimits(), tls or _public_authorities())
+    callers = {name.lower(): value for name, value in (headers or {}).items()}
+    exchange = _Exchange(policy, limits or HttpLimits(), tls or _public_authorities())
     for left in range(min(redirects, MOST_REDIRECTS), -1, -1):
-        answer = door.ask(method, target, _headers(headers or {}, first, target), content)
+        # Any header of the caller may contain credentials, so none of them is sent to another origin.
+        is_same = (first.scheme, first.host, first.port) == (target.scheme, target.host, target.port)
+        answer = exchange.send(method, target, {**OUR_HEADERS, **(callers if is_same else {})}, content)
         onward = answer.headers.get("location") if answer.status in REDIRECTS else None
         if onward is None or not redirects or method not in SAFE_METHODS:
             return answer
         if left:
             target = _checked(onward, target)
-    raise TooManyRedirects(f"{first.host} leads from one address to the next; {redirects} were followed.")
+    raise TooManyRedirects(f"{first.host} keeps redirecting; {redirects} redirects were followed.")
 
 
-class _Door:
-    """One exchange: the time is counted over all of its hops."""
+class _Exchange:
+    """All hops of one request, with one time limit."""
 
     def __init__(self, policy: EgressPolicy, limits: HttpLimits, tls: ssl.SSLContext) -> None:
         self._limits, self._tls = limits, tls
         self._deadline = Deadline(limits.total)
         self._network = GuardedNetwork(policy, self._deadline)
 
-    def ask(self, method: str, url: httpx.URL, headers: Mapping[str, str], content: bytes) -> HttpAnswer:
+    def send(self, method: str, url: httpx.URL, headers: Mapping[str, str], content: bytes) -> HttpAnswer:
         target = httpcore.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path)
         patience = {"connect": self._limits.connect, "read": self._limits.read, "write": self._limits.read}
         options: dict[str, Any] = {"headers": headers, "content": content or None, "extensions": {"timeout": patience}}
         with (
-            told_plainly(url.host, self._deadline),
+            _translated_errors(url.host, self._deadline),
             httpcore.ConnectionPool(ssl_context=self._tls, network_backend=self._network) as pool,
             pool.stream(method, target, **options) as answer,
         ):
             read = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in answer.headers}
-            body = b"".join(self._inflated(answer.iter_stream(), read.get("content-encoding", "identity")))
+            encoding = read.get("content-encoding", "identity")
+            if encoding.lower() not in ("identity", "gzip", "x-gzip"):
+                raise BadHttpAnswer(f"The answer is encoded as {encoding[:50]!r}, which was not requested.")
+            blocks = self._counted(answer.iter_stream())
+            if encoding.lower() != "identity":
+                blocks = inflate(blocks, limits=InflateLimits(output_bytes=self._limits.inflated_bytes))
+            body = b"".join(blocks)
         return HttpAnswer(url=str(url), status=answer.status, headers=read, body=body)
-
-    def _inflated(self, blocks: Iterable[bytes], encoding: str) -> Iterator[bytes]:
-        if encoding.lower() == "identity":
-            return self._counted(blocks)
-        if encoding.lower() in ("gzip", "x-gzip"):
-            return inflate(self._counted(blocks), limits=InflateLimits(output_bytes=self._limits.inflated_bytes))
-        raise BadHttpAnswer(f"The answer is encoded as {encoding[:50]!r}, which was not asked for.")
 
     def _counted(self, blocks: Iterable[bytes]) -> Iterator[bytes]:
         size = 0
         for block in blocks:
             size += len(block)
             if size > self._limits.body_bytes:
-                raise ResponseTooLarge(f"The answer has more than {self._limits.body_bytes} bytes and was given up.")
+                raise ResponseTooLarge(f"The answer has more than {self._limits.body_bytes} bytes and was rejected.")
             yield block
+
+
+class Deadline:
+    """The end of a whole exchange."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._end = time.monotonic() + seconds
+
+    def share(self, seconds: float | None = None) -> float:
+        """Return the seconds that the next step may take."""
+        left = self._end - time.monotonic()
+        if left <= 0:
+            raise TransferTooLong(f"The exchange took longer than {self._seconds:g} s and was ended.")
+        return left if seconds is None else min(seconds, left)
+
+
+@contextmanager
+def _translated_errors(host: str, deadline: Deadline) -> Iterator[None]:
+    """Raise the library's errors as Harvester's own."""
+    try:
+        yield
+    except httpcore.TimeoutException:
+        # If the total time is over, this raises the more exact error.
+        deadline.share()
+        raise RemoteTimedOut(f"{host} stopped responding. It will be retried later.") from None
+    except httpcore.NetworkError as error:
+        raise ConnectionLost(f"The connection to {host} broke: {error}. It will be retried later.") from None
+    except httpcore.ProtocolError as error:
+        raise BadHttpAnswer(f"{host} did not send a complete answer: {quote_reply(str(error))}.") from None
+
+
+class GuardedNetwork(httpcore.NetworkBackend):
+    """Connects only to addresses that the policy has checked."""
+
+    def __init__(self, policy: EgressPolicy, deadline: Deadline) -> None:
+        self._policy, self._deadline = policy, deadline
+
+    def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,  # noqa: ARG002 - the library's own signature
+        socket_options: Iterable[Any] | None = None,  # noqa: ARG002 - the library's own signature
+    ) -> httpcore.NetworkStream:
+        return _Stream(self._policy.connect(host, port, self._deadline.share(timeout)), self._deadline)
+
+
+class _Stream(httpcore.NetworkStream):
+    def __init__(self, connection: socket.socket, deadline: Deadline) -> None:
+        self._connection, self._deadline = connection, deadline
+
+    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        with self._patient(timeout, httpcore.ReadTimeout, httpcore.ReadError):
+            return self._connection.recv(max_bytes)
+
+    def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        if not buffer:
+            # The library's end marker. On a broken connection, sending it would consume the error with the reason.
+            return
+        with self._patient(timeout, httpcore.WriteTimeout, httpcore.WriteError):
+            self._connection.sendall(buffer)
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def start_tls(
+        self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
+    ) -> httpcore.NetworkStream:
+        try:
+            with self._patient(timeout, httpcore.ConnectTimeout, httpcore.ConnectError):
+                sealed = ssl_context.wrap_socket(self._connection, server_hostname=server_hostname)
+                return _Stream(sealed, self._deadline)
+        except BaseException:
+            self.close()
+            raise
+
+    @contextmanager
+    def _patient(self, seconds: float | None, timed_out: type[Exception], failed: type[Exception]) -> Iterator[None]:
+        """Raise the library's own errors, so that it still reads what the server sent before the connection broke."""
+        self._connection.settimeout(self._deadline.share(seconds))
+        try:
+            yield
+        except TimeoutError:
+            raise timed_out from None
+        except ssl.SSLCertVerificationError as error:
+            why = error.verify_message
+            raise TlsNotTrusted(f"The certificate of the server is not trusted: {why}. Nothing was sent.") from None
+        except OSError as error:
+            raise failed(error.strerror or type(error).__name__) from None
 
 
 def _checked(url: str, base: httpx.URL | None = None) -> httpx.URL:
@@ -166,14 +277,8 @@ def _checked(url: str, base: httpx.URL | None = None) -> httpx.URL:
     if target.scheme not in ("http", "https") or not target.host:
         raise InvalidUrl(f"The address begins with {target.scheme or 'no scheme'!r}; it must be http or https.")
     if target.userinfo:
-        raise InvalidUrl("The address holds a user name or a password; nothing was asked.")
+        raise InvalidUrl("The address contains a user name or a password; no request was sent.")
     return target
-
-
-def _headers(callers: Mapping[str, str], first: httpx.URL, target: httpx.URL) -> dict[str, str]:
-    """Credentials may hide in any header of the caller, so none of them crosses to another origin."""
-    is_same = (first.scheme, first.host, first.port) == (target.scheme, target.host, target.port)
-    return {**OUR_HEADERS, **({name.lower(): value for name, value in callers.items()} if is_same else {})}
 
 
 @cache

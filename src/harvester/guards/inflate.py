@@ -1,14 +1,14 @@
-"""Inflating gzip, known by its first bytes and proven to its last.
+"""Decompress gzip, recognized by its first bytes and verified to its last.
 
-Names and settings say nothing about what a file is, and a gzip header lies about its size as it likes. So the
-magic bytes decide, the output is counted while it is made, and a file counts as whole only after its trailer:
-whoever reads the blocks may use them once the iterator has ended.
+File names and settings are unreliable, and a gzip header can lie about the size. So the magic bytes decide, the output
+is counted while it is produced, and a file is complete only after its trailer: blocks may be used only once the
+iterator has ended.
 
 TransientError
 ├── TruncatedGzip           the file ends in the middle
-└── BadGzip                 damaged, or followed by something else: it is fetched anew
+└── BadGzip                 damaged, or followed by other data: it is downloaded again
 TerminalError
-└── InflateLimitExceeded    a bomb, or a file far larger than it may be
+└── InflateLimitExceeded    a bomb, or a file far over the limit
 """
 
 import re
@@ -22,22 +22,21 @@ from harvester.kernel.errors import TerminalError, TransientError
 GZIP_MAGIC = b"\x1f\x8b"
 #: Magic bytes, method, flags.
 _HEADER_BYTES = 4
-#: Bits of the flags that no gzip file has; the library passes over them.
+#: Flag bits that no gzip file has; the library ignores them.
 _RESERVED_FLAGS = 0xE0
-#: gzip's own header and trailer are expected and checked by the library.
+#: The library expects and checks gzip's header and trailer.
 _GZIP_FORMAT = 31
-#: Its type is declared as a value.
+#: The library declares its type as a value.
 _LIBRARY_ERROR: type[Exception] = isal_zlib.error  # type: ignore[assignment]
-#: What the library's messages begin with, which says nothing to people.
+#: The prefix of the library's messages, which is of no use to people.
 _NUMBER = re.compile(r"\AError -?[0-9]+ ")
-#: Input is fed in small slices: the library copies what is left of a slice at the end of each member, and a file of
-#: many empty members would make that quadratic.
+#: Input is fed in small slices: the library copies the rest of a slice at the end of each member, which would be
+#: quadratic for a file of many empty members.
 SLICE_BYTES = 16 * 1024
-#: Block-wise writers make one for each 64 KB; more than these serve nothing but to waste time.
+#: Block-wise writers make one member for each 64 KB; more than these only waste time.
 MOST_MEMBERS = 1_000_000
-#: Smaller output may have any ratio: a short file of one repeated line shrinks a thousandfold.
+#: Smaller output may have any ratio: a short file of one repeated line compresses a thousandfold.
 RATIO_COUNTS_FROM_BYTES = 64 * 1024 * 1024
-
 
 _NO_SETTING = "no setting changes this limit, so ask the partner for another file"
 
@@ -55,18 +54,18 @@ class BadGzip(TransientError):
 
 
 class InflateLimitExceeded(TerminalError):
-    """The file inflates to more than it may."""
+    """The decompressed file exceeds a limit."""
 
     code = "INFLATE_LIMIT_EXCEEDED"
 
 
 @dataclass(frozen=True, kw_only=True)
 class InflateLimits:
-    """How much may come out.
+    """Limits of the output.
 
     Attributes:
         output_bytes: of one file, compressed or not.
-        ratio: bytes out for each byte in. Catalogs have 5 to 20, the worst that gzip can do is 1,032.
+        ratio: bytes out for each byte in. Catalogs have 5 to 20, the maximum of gzip is 1,032.
     """
 
     output_bytes: int = 4 * 1024 * 1024 * 1024
@@ -80,12 +79,12 @@ def inflate(
     block_bytes: int = 2 * 1024 * 1024,
     may_be_cut: bool = False,
 ) -> Iterator[bytes]:
-    """Yield a file's content in blocks of one size (the last may be smaller), inflated if it is gzip.
+    """Yield a file's content in blocks of one size (the last may be smaller), decompressed if it is gzip.
 
-    With `may_be_cut`, the beginning of a file is enough, and proves nothing: it is for looking at a file only.
+    With `may_be_cut`, the beginning of a file is enough and is not verified: only for previews.
 
     Raises:
-        TruncatedGzip, BadGzip, InflateLimitExceeded: nothing that was yielded may be used.
+        TruncatedGzip, BadGzip, InflateLimitExceeded: the yielded blocks must not be used.
     """
     inflater = _Inflater(limits or InflateLimits())
     ready = bytearray()
@@ -93,21 +92,17 @@ def inflate(
         for piece in inflater.feed(data, block_bytes):
             ready += piece
             while len(ready) >= block_bytes:
-                yield _taken_from(ready, block_bytes)
+                with memoryview(ready) as view, view[:block_bytes] as first:
+                    block = bytes(first)
+                del ready[:block_bytes]
+                yield block
     ready += inflater.finish(may_be_cut=may_be_cut)
     if ready:
         yield bytes(ready)
 
 
-def _taken_from(ready: bytearray, count: int) -> bytes:
-    with memoryview(ready) as view, view[:count] as first:
-        block = bytes(first)
-    del ready[:count]
-    return block
-
-
 def is_gzip(first_bytes: bytes) -> bool:
-    """Whether a file that begins so is gzip."""
+    """Whether a file with this beginning is gzip."""
     return first_bytes.startswith(GZIP_MAGIC)
 
 
@@ -118,14 +113,14 @@ def _sliced(source: Iterable[bytes]) -> Iterator[bytes]:
 
 
 class _Inflater:
-    """Takes slices of a file and gives pieces of its content."""
+    """Turns slices of a file into pieces of its content."""
 
     def __init__(self, limits: InflateLimits) -> None:
         self._limits = limits
         self._bytes_in = 0
         self._bytes_out = 0
         self._members = 0
-        #: What was read and not yet understood: the first bytes of the file, or of what follows a member.
+        #: Bytes that are too few to decide: the first of the file, or after a member.
         self._pending = b""
         self._is_plain = False
         self._member: isal_zlib.Decompress | None = None
@@ -134,55 +129,57 @@ class _Inflater:
         self._bytes_in += len(data)
         data, self._pending = self._pending + data, b""
         while data := self._begin(data):
-            if self._member is None:
+            member = self._member
+            if member is None:
                 yield self._count(data)
                 return
-            yield from self._drain(self._member, data, piece_bytes)
-            data = self._left(self._member)
+            yield from self._drain(member, data, piece_bytes)
+            data = b""
+            if member.eof:
+                data, self._member = member.unused_data, None
 
     def finish(self, *, may_be_cut: bool) -> bytes:
-        """The end of the file: whatever is still open proves that it is not whole."""
+        """Return the rest at the end of the file, which must not be inside a member."""
         is_open = self._member is not None or is_gzip(self._pending)
         if is_open and may_be_cut:  # mutant: gzip-trailer
             return b""
         if is_open:
-            raise TruncatedGzip("The compressed file ends in the middle. Nothing of it is used.")
+            raise TruncatedGzip(
+                "The compressed file ends in the middle. None of it is used; it will be downloaded again."
+            )
         if self._members == 0:
             return self._count(self._pending)
         if self._pending.strip(b"\0"):
-            raise self._bad("something else follows behind its end")
+            raise self._bad("other data follows its end")
         return b""
 
     def _begin(self, data: bytes) -> bytes:
-        """Open a member if none is open, or know the file as plain; return the data that can be used now."""
+        """Open a member if none is open, unless the file is not compressed; return the data that is ready for use."""
         if self._is_plain or self._member is not None:
             return data
         if self._members:
-            # Files on tape are filled up with zeros.
+            # Files on tape are padded with zeros.
             data = data.lstrip(b"\0")
         if len(data) < (_HEADER_BYTES if is_gzip(data) else len(GZIP_MAGIC)):
             self._pending = data
             return b""
         if is_gzip(data):
-            self._open_member(flags=data[_HEADER_BYTES - 1])
+            if data[_HEADER_BYTES - 1] & _RESERVED_FLAGS:
+                raise self._bad("its header has unknown flags")
+            self._members += 1
+            if self._members > MOST_MEMBERS:
+                raise self._too_much(f"it has more than {MOST_MEMBERS} parts", _NO_SETTING)
+            self._member = isal_zlib.decompressobj(wbits=_GZIP_FORMAT)
         elif self._members:
-            raise self._bad("something else follows behind its end")
+            raise self._bad("other data follows its end")
         else:
             self._is_plain = True
         return data
 
-    def _open_member(self, *, flags: int) -> None:
-        if flags & _RESERVED_FLAGS:
-            raise self._bad("its header has flags that nobody knows")
-        self._members += 1
-        if self._members > MOST_MEMBERS:
-            raise self._too_much(f"it has more than {MOST_MEMBERS} parts", _NO_SETTING)
-        self._member = isal_zlib.decompressobj(wbits=_GZIP_FORMAT)
-
     def _drain(self, member: isal_zlib.Decompress, data: bytes, piece_bytes: int) -> Iterator[bytes]:
-        """Inflate until the data or the member ends, never more than a piece at once."""
+        """Decompress until the data or the member ends, never more than a piece at once."""
         is_full = False
-        # The library reads ahead: behind a full piece there may be more, although all of the data was taken.
+        # The library reads ahead: after a full piece there may be more, although all of the data was consumed.
         while (data or is_full) and not member.eof:
             try:
                 piece = member.decompress(data, piece_bytes)
@@ -190,13 +187,6 @@ class _Inflater:
                 raise self._bad(_NUMBER.sub("", str(error)).lower() or "it cannot be read") from None
             yield self._count(piece)
             data, is_full = member.unconsumed_tail, len(piece) == piece_bytes
-
-    def _left(self, member: isal_zlib.Decompress) -> bytes:
-        """What follows a member that has ended."""
-        if not member.eof:
-            return b""
-        self._member = None
-        return member.unused_data
 
     def _count(self, piece: bytes) -> bytes:
         self._bytes_out += len(piece)
@@ -209,10 +199,13 @@ class _Inflater:
         return piece
 
     def _bad(self, why: str) -> BadGzip:
-        return BadGzip(f"The compressed file is damaged after {self._bytes_in} bytes: {why}. Nothing of it is used.")
+        return BadGzip(
+            f"The compressed file is damaged after {self._bytes_in} bytes: {why}. None of it is used; it will be "
+            "downloaded again."
+        )
 
     def _too_much(self, why: str, what_then: str) -> InflateLimitExceeded:
         what = "file" if self._is_plain else "compressed file"
         return InflateLimitExceeded(
-            f"The {what} was given up: {why}. Nothing of it is used. Check that the path is right; {what_then}."
+            f"The {what} was rejected: {why}. None of it is used. Check that the path is right; {what_then}."
         )

@@ -1,7 +1,7 @@
-"""How often something may be done, counted for all processes together.
+"""Rate limits, counted for all processes together.
 
-Kept in Redis where `HARVESTER_REDIS_URL` is set, otherwise in PostgreSQL; never in both, and never in one process.
-Nothing here waits: whoever is refused is told when to come back.
+Stored in Redis if `HARVESTER_REDIS_URL` is set, otherwise in PostgreSQL; never in both, and never in one process.
+Nothing here waits: a refusal says when to come back.
 """
 
 from dataclasses import dataclass
@@ -15,12 +15,12 @@ from harvester.guards import redis_client
 
 @dataclass(frozen=True, kw_only=True)
 class Pace:
-    """How often, on the long run, and how many of them may come at once.
+    """A rate and a burst.
 
     Attributes:
-        count: this many ...
+        count: how many are allowed ...
         seconds: ... in this time.
-        burst: of which so many may come at once, after a pause.
+        burst: how many of them may come at once after a pause.
     """
 
     count: int
@@ -29,21 +29,21 @@ class Pace:
 
     def __post_init__(self) -> None:
         if self.count < 1 or self.seconds <= 0 or self.burst < 1:
-            raise ValueError("a pace needs a count, a time and a burst above zero")
+            raise ValueError("count, seconds and burst of a pace must be above zero")
 
     @property
     def interval(self) -> float:
-        """Seconds between two, at the even pace."""
+        """Seconds between two at an even rate."""
         return self.seconds / self.count
 
 
 @dataclass(frozen=True, kw_only=True)
 class Grant:
-    """What came of asking.
+    """The answer to a request for one.
 
     Attributes:
-        granted: it may be done now, and was counted. A refusal counts nothing.
-        wait: seconds after which the next one would be granted.
+        granted: whether it is allowed now; only then it was counted.
+        wait: seconds until the next one would be granted.
         left: how many more would be granted at once.
     """
 
@@ -52,8 +52,8 @@ class Grant:
     left: int
 
 
-# The row's lock makes everybody who asks for the same name take turns; it is gone with the statement, unless the caller
-# has a transaction open.
+# The row lock serializes all requests for the same name; it ends with the statement, unless the caller has an open
+# transaction.
 _TAKE = """
 INSERT INTO rate_limits AS r (name, due) VALUES (%(name)s, clock_timestamp() + %(interval)s * interval '1 second')
 ON CONFLICT (name) DO UPDATE
@@ -63,7 +63,7 @@ RETURNING extract(epoch FROM due - clock_timestamp())
 """
 _LOOK = "SELECT extract(epoch FROM due - clock_timestamp()) FROM rate_limits WHERE name = %(name)s"
 _FORGET = "DELETE FROM rate_limits WHERE due < clock_timestamp() - interval '1 day'"
-# The same by Redis' own clock, in microseconds: are we granted, and how far ahead of the clock is what was granted?
+# The same by Redis' own clock, in microseconds: whether it is granted, and how far ahead of the clock the grants are.
 _SCRIPT = """
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
@@ -80,23 +80,27 @@ def take(name: str, pace: Pace) -> Grant:
     """Ask for one. Names have the form `what:whose`, such as `api:<id of a key>`.
 
     Raises:
-        TransientError: Redis is to keep the limits and does not answer; nothing was granted.
+        TransientError: Redis stores the limits and does not respond; nothing was granted.
     """
     ahead = pace.interval * (pace.burst - 1)
-    url = settings.CONFIG.redis_url
-    granted, used = _in_redis(url, name, pace.interval, ahead) if url else _in_database(name, pace.interval, ahead)
+    if url := settings.CONFIG.redis_url:
+        arguments = [round(pace.interval * _MICROSECONDS), round(ahead * _MICROSECONDS)]
+        number, microseconds = redis_client.run_script(url, _SCRIPT, [f"harvester:limit:{name}"], arguments)
+        granted, used = bool(number), int(microseconds) / _MICROSECONDS
+    else:
+        granted, used = _take_in_database(name, pace.interval, ahead)
     left = max(int((ahead - used) / pace.interval + 1), 0)
     return Grant(granted=granted, wait=max(used - ahead, 0.0), left=left)
 
 
 def forget_idle() -> int:
-    """Drop what nobody asked for in a day; it would be granted like something new."""
+    """Delete limits that were not used for a day; a new row would grant the same."""
     with connection.cursor() as cursor:
         cursor.execute(_FORGET)
         return int(cursor.rowcount)
 
 
-def _in_database(name: str, interval: float, ahead: float) -> tuple[bool, float]:
+def _take_in_database(name: str, interval: float, ahead: float) -> tuple[bool, float]:
     values: dict[str, Any] = {"name": name, "interval": interval, "ahead": ahead}
     with connection.cursor() as cursor:
         cursor.execute(_TAKE, values)
@@ -106,9 +110,3 @@ def _in_database(name: str, interval: float, ahead: float) -> tuple[bool, float]
         cursor.execute(_LOOK, values)
         used = cursor.fetchone()
         return False, float(used[0]) if used else 0.0
-
-
-def _in_redis(url: str, name: str, interval: float, ahead: float) -> tuple[bool, float]:
-    arguments = [round(interval * _MICROSECONDS), round(ahead * _MICROSECONDS)]
-    granted, used = redis_client.run_script(url, _SCRIPT, [f"harvester:limit:{name}"], arguments)
-    return bool(granted), int(used) / _MICROSECONDS

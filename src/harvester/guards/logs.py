@@ -1,9 +1,9 @@
 """Logs: one record for each event, without secrets.
 
-An event is a constant name with typed fields; ids, not objects. What belongs to all events of a job or a run is
-bound once (`log_context`). Everything that this process logs, through structlog or the standard library, takes
-the same way: context, logger, level, time in UTC, traceback as text, redaction, one line of JSON. On a terminal
-the line is made for people.
+An event is a constant name with typed fields; ids, not objects. Fields of all events of a job or a run are bound once
+(`log_context`). Everything that this process logs, through structlog or the standard library, is processed the same
+way: context, logger, level, time in UTC, traceback as text, redaction, one line of JSON. On a terminal the line is
+formatted for people.
 """
 
 import datetime as dt
@@ -22,14 +22,14 @@ from structlog.typing import EventDict, ExcInfo, Processor
 
 from harvester.guards.redaction import redact
 
-#: What a log line carries beside the event's own fields, in this order.
+#: Fields of all log lines, before the event's own, in this order.
 FIRST_FIELDS = ("timestamp", "level", "event", "logger")
-#: Debug records of the database layer would print every parameter of every statement, those of HTTP every header.
+#: Debug records of the database layer contain all parameters of all statements, those of HTTP all headers.
 QUIETEST_LEVELS = {"django.db.backends": logging.INFO, "asyncio": logging.INFO, "httpcore": logging.INFO}
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 _CONTROL_BUT_LINES = re.compile(_CONTROL.pattern.replace(r"\x00-\x1f", r"\x00-\x08\x0b-\x1f"))
-#: Texts of several lines, which a terminal shows as such.
+#: Texts of several lines, which keep their line breaks on a terminal.
 _MULTILINE_FIELDS = frozenset({"exception", "stack", "stack_info"})
 
 
@@ -39,18 +39,38 @@ def configure_logging(level: str = "info", log_format: str = "auto", *, stream: 
     Args:
         level: the least severe level that is logged: debug, info, warning, error or critical.
         log_format: json, console, or auto (console on a terminal, else json).
-        stream: where lines go; standard error unless said otherwise.
+        stream: where lines go, by default standard error.
     """
     stream = stream or sys.stderr
     number = logging.getLevelNamesMapping()[level.upper()]
-    is_console = log_format == "console" or (log_format == "auto" and stream.isatty())
-    renderer = _console_renderer(colors=stream.isatty()) if is_console else _render_json
+    renderers: list[Processor] = [_render_json]
+    if log_format == "console" or (log_format == "auto" and stream.isatty()):
+        # Tracebacks are text already. The pretty ones would show local variables, which may be secrets.
+        plain = structlog.dev.plain_traceback
+        console = structlog.dev.ConsoleRenderer(exception_formatter=plain, colors=stream.isatty(), sort_keys=False)
+        renderers = [_escape_controls, console]
+    annotations: list[Processor] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.stdlib.add_logger_name,
+        structlog.stdlib.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+    ]
     handler = _OneStream(stream)
-    handler.setFormatter(_formatter(renderer, escape=is_console))
-    _take_over(handler, number)
+    handler.setFormatter(
+        structlog.stdlib.ProcessorFormatter(
+            foreign_pre_chain=[structlog.stdlib.ExtraAdder(), *annotations, _name_foreign],
+            processors=[
+                structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+                structlog.processors.format_exc_info,
+                _redact_event,
+                *renderers,
+            ],
+        )
+    )
+    _replace_handlers(handler, number)
     structlog.configure(
         processors=[
-            *_annotations(),
+            *annotations,
             structlog.processors.StackInfoRenderer(),
             structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
         ],
@@ -61,16 +81,16 @@ def configure_logging(level: str = "info", log_format: str = "auto", *, stream: 
 
 
 def log_uncaught() -> None:
-    """Log what ends the process, a thread or a finaliser, instead of the interpreter's own unredacted print.
+    """Log errors that end the process, a thread or a finalizer, which the interpreter would print unredacted.
 
-    For the main function of a process; a library or a test leaves these hooks alone.
+    Only for the main function of a process, not for libraries and tests.
     """
     sys.excepthook = _log_uncaught
-    threading.excepthook = lambda end: _log_thread_end(end.exc_type, end.exc_value, end.exc_traceback, end.thread)
+    threading.excepthook = _log_thread_end
     sys.unraisablehook = lambda end: _log_uncaught(end.exc_type, end.exc_value, end.exc_traceback)
 
 
-#: Where the number of a request stands among what the server knows of it, for its line in the log.
+#: The key of the request id in the server's request environment.
 REQUEST_ID = "harvester.request_id"
 
 
@@ -85,9 +105,9 @@ def log_context(**ids: Any) -> AbstractContextManager[None]:
 
 
 class _OneStream(logging.StreamHandler[TextIO]):
-    """Writes lines. A record that cannot be printed becomes a line that says so.
+    """Writes lines. A record that cannot be printed is replaced by the event LOG_RECORD_UNPRINTABLE.
 
-    The standard library would print the record's raw arguments instead, with whatever secret is in them.
+    The standard library would print the record's raw arguments instead, including secrets.
     """
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - logging's own name
@@ -99,26 +119,17 @@ class _OneStream(logging.StreamHandler[TextIO]):
             "logger": str(redact(record.name)),
             "problem": problem.__name__ if problem else "unknown",
         }
-        # The stream itself may be what failed, and then nobody is left to tell.
+        # If the stream itself failed, there is nowhere to report it.
         with suppress(Exception):
             self.stream.write(json.dumps(line) + self.terminator)
             self.flush()
 
 
-def _annotations() -> list[Processor]:
-    return [
-        structlog.contextvars.merge_contextvars,
-        structlog.stdlib.add_logger_name,
-        structlog.stdlib.add_log_level,
-        structlog.processors.TimeStamper(fmt="iso", utc=True),
-    ]
-
-
 def _name_foreign(_: Any, __: str, event_dict: EventDict) -> EventDict:
-    """Give what a library said a constant name; its words become a field.
+    """Give a library's message a constant event name; its text becomes a field.
 
-    Django attaches the whole request, whose query may hold anything. A host that the portal does not answer to is
-    everybody's to send: one line, without the traceback and without what was sent.
+    Django attaches the whole request, whose query may contain anything. Anyone can send a host that is not allowed:
+    that becomes one line, without the traceback and the sent value.
     """
     event_dict["message"] = event_dict.pop("event", "")
     event_dict["event"] = "LIBRARY_MESSAGE"
@@ -129,23 +140,10 @@ def _name_foreign(_: Any, __: str, event_dict: EventDict) -> EventDict:
     return event_dict
 
 
-def _formatter(renderer: Processor, *, escape: bool) -> logging.Formatter:
-    return structlog.stdlib.ProcessorFormatter(
-        foreign_pre_chain=[structlog.stdlib.ExtraAdder(), *_annotations(), _name_foreign],
-        processors=[
-            structlog.stdlib.ProcessorFormatter.remove_processors_meta,
-            structlog.processors.format_exc_info,
-            _redact_event,
-            *([_escape_controls] if escape else []),
-            renderer,
-        ],
-    )
+def _replace_handlers(handler: logging.Handler, level: int) -> None:
+    """Make this handler the only one, so that nothing bypasses the redaction.
 
-
-def _take_over(handler: logging.Handler, level: int) -> None:
-    """Make this handler the only one, so that nothing is printed past the redaction.
-
-    Handlers of others on the root stay only if they are no handlers of the standard library: pytest's.
+    Of the root's handlers, only those from outside the standard library stay: pytest's.
     """
     root = logging.getLogger()
     for old in list(root.handlers):
@@ -163,7 +161,7 @@ def _take_over(handler: logging.Handler, level: int) -> None:
 
 
 def _redact_event(_: Any, __: str, event: EventDict) -> EventDict:
-    """The last step before rendering: every field, the traceback's text included."""
+    """Redact all fields, including the traceback's text; the last step before rendering."""
     time = event.pop("timestamp")
     clean = {"timestamp": time, **_plain(redact(event))}
     first = {name: clean.pop(name) for name in FIRST_FIELDS}
@@ -171,7 +169,7 @@ def _redact_event(_: Any, __: str, event: EventDict) -> EventDict:
 
 
 def _plain(value: Any) -> Any:
-    """Only what JSON knows. Bytes are told by their number: they may be a ciphertext, or half a file."""
+    """Convert a value to types of JSON. Of bytes only their number is shown: they may be a ciphertext or a file."""
     if value is None or isinstance(value, str | int):
         return value
     if isinstance(value, dict):
@@ -186,29 +184,18 @@ def _plain(value: Any) -> Any:
 
 
 def _render_json(_: Any, __: str, event: EventDict) -> str:
-    # ASCII only, so that no line separator and no broken character of any kind leaves the line.
+    # ASCII only, so that the line contains no line separators and no broken characters.
     return json.dumps(event, ensure_ascii=True)
 
 
-def _console_renderer(*, colors: bool) -> Processor:
-    return structlog.dev.ConsoleRenderer(
-        # Tracebacks are text already. The pretty ones would show local variables, which is where secrets are.
-        exception_formatter=structlog.dev.plain_traceback,
-        colors=colors,
-        sort_keys=False,
-    )
-
-
 def _escape_controls(_: Any, __: str, event: EventDict) -> EventDict:
-    """A value must neither begin a line of its own nor steer the terminal."""
-    return {name: _escape(value, keep_lines=name in _MULTILINE_FIELDS) for name, value in event.items()}
-
-
-def _escape(value: Any, *, keep_lines: bool) -> Any:
-    if not isinstance(value, str):
-        return value
-    pattern = _CONTROL_BUT_LINES if keep_lines else _CONTROL
-    return pattern.sub(lambda found: found[0].encode("unicode_escape").decode(), value)
+    """Escape control characters: a value must neither start a new line nor control the terminal."""
+    escaped = dict(event)
+    for name, value in event.items():
+        if isinstance(value, str):
+            pattern = _CONTROL_BUT_LINES if name in _MULTILINE_FIELDS else _CONTROL
+            escaped[name] = pattern.sub(lambda found: found[0].encode("unicode_escape").decode(), value)
+    return escaped
 
 
 def _log_uncaught(
@@ -220,11 +207,7 @@ def _log_uncaught(
     structlog.get_logger(__name__).critical("UNCAUGHT_EXCEPTION", exc_info=exc_info, kind=kind.__name__, **fields)
 
 
-def _log_thread_end(
-    kind: type[BaseException],
-    error: BaseException | None,
-    traceback: TracebackType | None,
-    thread: threading.Thread | None,
-) -> None:
-    if not issubclass(kind, SystemExit):
-        _log_uncaught(kind, error, traceback, thread=thread.name if thread else "unknown")
+def _log_thread_end(end: threading.ExceptHookArgs) -> None:
+    if not issubclass(end.exc_type, SystemExit):
+        thread = end.thread.name if end.thread else "unknown"
+        _log_uncaught(end.exc_type, end.exc_value, end.exc_traceback, thread=thread)

@@ -10,16 +10,16 @@ class SealedSecret(models.Model):
     pk = models.CompositePrimaryKey("owner_kind", "owner_id", "name")
     owner_kind = models.TextField(db_collation="C")
     owner_id = models.UUIDField()
-    #: What kind of secret it is, such as `password`. Empty for a document of several that an earlier version sealed.
+    #: The kind of secret, such as `password`. Empty for a document of several secrets from an earlier version.
     name = models.TextField(db_collation="C", default="")
-    #: Which secrets of such a document still count; all of them if it is null.
+    #: Which secrets of such a document are still valid; null means all.
     kept = models.JSONField(null=True)
-    #: The owner's version when this secret changed last: it counts changes of the credentials, not of the key. A part
-    #: of what seals them.
+    #: The owner's version at the last change of this secret: it counts changes of the credentials, not of the key. It
+    #: is part of the associated data.
     version = models.IntegerField()
     key_id = models.TextField(db_collation="C")
     payload = models.BinaryField()
-    #: When the credentials changed last.
+    #: When the credentials last changed.
     updated_at = models.DateTimeField(db_default=Now())
 
     class Meta:

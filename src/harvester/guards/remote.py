@@ -1,32 +1,32 @@
-"""Files on other people's servers: what every protocol offers, and what can go wrong with it.
+"""Files on remote servers: the interface of all protocols, and its errors.
 
-A session is one connection, logged in. It belongs to one thread, which runs no event loop. It is closed after use;
-when a transfer fails, it may have closed itself.
+A session is one logged-in connection. It belongs to one thread without a running event loop. It is closed after use;
+a failed transfer may have closed it already.
 
-TransientError                  tried again later
-├── RemoteTimedOut              the server went silent
+TransientError                  retried later
+├── RemoteTimedOut              the server stopped responding
 ├── ConnectionLost              the connection broke
-├── RemoteBusy                  the server has no room for us or its file just now
+├── RemoteBusy                  the server is overloaded or the file is in use
 ├── FileChanged                 the file was replaced while it was read
-├── TruncatedDownload           fewer bytes came than the server said
-├── TransferTooSlow             bytes come, but too few to be of use
-├── TransferTooLong             the whole transfer took longer than it may
+├── TruncatedDownload           fewer bytes arrived than the server reported
+├── TransferTooSlow             too few bytes per second
+├── TransferTooLong             the transfer exceeded its total time
 └── the transient errors of egress.py
-TerminalError                   never tried again
+TerminalError                   never retried
 ├── AuthenticationFailed        the credentials are not accepted
 ├── PermissionDenied            the account may not read that path
-├── RemoteFileNotFound          there is no such path
+├── RemoteFileNotFound          the path does not exist
 ├── NotAFile                    the path is a directory or a device
-├── FileSizeLimitExceeded       the file is larger than it may be
+├── FileSizeLimitExceeded       the file exceeds the size limit
 └── ConfigError                 a person has to change the feed or a setting
-    ├── ProtocolMismatch        another kind of server, or one without a common algorithm
-    ├── PlainFtpForbidden       plain FTP is switched off
+    ├── ProtocolMismatch        another kind of server, or no common algorithm
+    ├── PlainFtpForbidden       plain FTP is disabled
     ├── InvalidPrivateKey       the key or its passphrase cannot be used
-    ├── HostKeyUnknown          nobody approved the server's key yet       (host_keys.py)
+    ├── HostKeyUnknown          nobody has approved the server's key       (host_keys.py)
     ├── HostKeyChanged          the server shows another key               (host_keys.py)
     └── the config errors of egress.py
 
-No message carries a password, a key or a passphrase; text that a server sent is cut and redacted.
+No message contains a password, a key or a passphrase; text from a server is truncated and redacted.
 """
 
 import unicodedata
@@ -39,14 +39,14 @@ from typing import Protocol, Self
 from harvester.guards.redaction import redact_text, remember
 from harvester.kernel.errors import ConfigError, InvalidInput, TerminalError, TransientError
 
-#: More of what a server says helps nobody.
+#: Characters of a server's reply that are shown.
 LONGEST_REPLY = 200
-#: More of it is not even looked at.
+#: Characters of a server's reply that are examined.
 LONGEST_READ = 10_000
 
 
 class RemoteTimedOut(TransientError):
-    """The server went silent."""
+    """The server stopped responding."""
 
     code = "REMOTE_TIMEOUT"
 
@@ -58,7 +58,7 @@ class ConnectionLost(TransientError):
 
 
 class RemoteBusy(TransientError):
-    """The server cannot serve this just now."""
+    """The server cannot serve this now."""
 
     code = "REMOTE_BUSY"
 
@@ -70,19 +70,19 @@ class FileChanged(TransientError):
 
 
 class TruncatedDownload(TransientError):
-    """Fewer bytes came than the server said."""
+    """Fewer bytes arrived than the server reported."""
 
     code = "TRUNCATED_DOWNLOAD"
 
 
 class TransferTooSlow(TransientError):
-    """Bytes come, but too few to be of use."""
+    """Too few bytes arrive per second."""
 
     code = "TRANSFER_TOO_SLOW"
 
 
 class TransferTooLong(TransientError):
-    """The transfer took longer than it may."""
+    """The transfer exceeded its total time."""
 
     code = "TRANSFER_TOO_LONG"
 
@@ -100,7 +100,7 @@ class PermissionDenied(TerminalError):
 
 
 class RemoteFileNotFound(TerminalError):
-    """There is no such path on the server."""
+    """The path does not exist on the server."""
 
     code = "REMOTE_FILE_NOT_FOUND"
 
@@ -112,19 +112,19 @@ class NotAFile(TerminalError):
 
 
 class FileSizeLimitExceeded(TerminalError):
-    """The file is larger than it may be."""
+    """The file exceeds the size limit."""
 
     code = "FILE_SIZE_LIMIT_EXCEEDED"
 
 
 class ProtocolMismatch(ConfigError):
-    """The server speaks something else."""
+    """The server uses another protocol, or no common algorithm."""
 
     code = "PROTOCOL_MISMATCH"
 
 
 class PlainFtpForbidden(ConfigError):
-    """Plain FTP is switched off."""
+    """Plain FTP is disabled."""
 
     code = "PLAIN_FTP_FORBIDDEN"
 
@@ -137,13 +137,13 @@ class InvalidPrivateKey(ConfigError):
 
 @dataclass(frozen=True, kw_only=True)
 class Credentials:
-    """Who logs in, and with what: a password, a private key, or both (the key is tried first).
+    """A user name with a password, a private key, or both (the key is tried first).
 
     Attributes:
         username: the account.
         password: its password.
         private_key: the text of a key file, OpenSSH or PEM.
-        passphrase: what the private key is encrypted with.
+        passphrase: of the private key.
     """
 
     username: str
@@ -156,8 +156,8 @@ class Credentials:
             raise InvalidInput("The user name is missing.")
         if not self.password and not self.private_key:
             raise InvalidInput("A password or a private key is needed.")
-        _refuse_unsendable("The user name", self.username)
-        _refuse_unsendable("The password", self.password or "")
+        _check_sendable("The user name", self.username)
+        _check_sendable("The password", self.password or "")
         for secret in (self.password, self.private_key, self.passphrase):
             if secret:
                 remember(secret)
@@ -165,15 +165,15 @@ class Credentials:
 
 @dataclass(frozen=True, kw_only=True)
 class TransferLimits:
-    """How patient a session is. All times are in seconds.
+    """Limits of a session. All times are in seconds.
 
     Attributes:
-        connect: until the server accepts the connection and says its first word.
+        connect: until the server accepts the connection and sends its greeting.
         login: until it has accepted the credentials.
-        idle: silence that ends a session.
-        total: the longest that one transfer may take.
-        rate_window: the time over which the least rate is measured.
-        least_rate: bytes for each second that a window has to bring.
+        idle: time without data that ends a session.
+        total: the longest time for one transfer.
+        rate_window: the time over which the rate is measured.
+        least_rate: bytes per second that are required in each window.
     """
 
     connect: float = 20.0
@@ -186,11 +186,11 @@ class TransferLimits:
 
 @dataclass(frozen=True, kw_only=True)
 class RemoteStat:
-    """What the server says about a file; many servers do not know one or the other.
+    """Size and time of a file, if the server reports them.
 
     Attributes:
         size: bytes.
-        mtime: when it was last changed, in UTC, as exact as the server tells.
+        mtime: when it last changed, in UTC, as exact as the server reports it.
     """
 
     size: int | None
@@ -199,12 +199,12 @@ class RemoteStat:
 
 @dataclass(frozen=True, kw_only=True)
 class Downloaded:
-    """A whole file, read from a server on which it did not change meanwhile.
+    """A complete download of a file that did not change meanwhile.
 
     Attributes:
-        size: bytes that came.
+        size: received bytes.
         sha256: their hash, in hexadecimal.
-        stat: what the server says about the file.
+        stat: size and time as the server reports them.
     """
 
     size: int
@@ -213,12 +213,12 @@ class Downloaded:
 
 
 class Sink(Protocol):
-    """Where a download goes: a file, the writer of an artifact."""
+    """The target of a download: a file, the writer of an artifact."""
 
     def write(self, block: bytes, /) -> object: ...
 
 
-#: Gets the bytes that came so far and the size of the file, if that is known; what it raises ends the transfer.
+#: Called with the bytes received so far and the size of the file, if known; an exception ends the transfer.
 OnProgress = Callable[[int, int | None], object]
 
 
@@ -226,14 +226,11 @@ class RemoteFiles(Protocol):
     """A session with a server."""
 
     def stat(self, path: str) -> RemoteStat:
-        """Ask the server about a file."""
+        """Return size and time of a file."""
         ...
 
     def download(self, path: str, sink: Sink, *, cap_bytes: int, on_progress: OnProgress | None = None) -> Downloaded:
-        """Read a whole file into a sink, block by block.
-
-        What reached the sink counts only if this returns.
-        """
+        """Read a whole file into a sink, block by block; its content is valid only if this returns."""
         ...
 
     def read_small(self, path: str, *, cap_bytes: int) -> bytes:
@@ -241,7 +238,7 @@ class RemoteFiles(Protocol):
         ...
 
     def close(self) -> None:
-        """End the session; doing it twice is harmless."""
+        """End the session; may be called twice."""
         ...
 
     def __enter__(self) -> Self: ...
@@ -252,21 +249,21 @@ class RemoteFiles(Protocol):
 
 
 def check_path(path: str) -> None:
-    """Refuse a path that could not be sent as it is."""
+    """Raise if a path cannot be sent unchanged."""
     if not path:
         raise InvalidInput("The path is missing.")
-    _refuse_unsendable("The path", path)
+    _check_sendable("The path", path)
 
 
-def _refuse_unsendable(what: str, text: str) -> None:
-    """A line break would begin a command of its own; half a character cannot be encoded."""
+def _check_sendable(what: str, text: str) -> None:
+    """Raise if text has a line break, which would start another command, or half a character."""
     if any(unicodedata.category(character) in ("Cc", "Cs") for character in text):
-        raise InvalidInput(f"{what} has a line break or another control character in it; enter it again.")
+        raise InvalidInput(f"{what} contains a line break or another control character; enter it again.")
 
 
 def quote_reply(text: str) -> str:
-    """What a server said, for a message: without secrets, on one line, cut."""
-    # Redacted as it came: a password with two spaces in it would not be known any more with one.
+    """Return a server's reply for a message: without secrets, on one line, truncated."""
+    # Redacted first: a password with two spaces in it would not be recognized with one.
     redacted = redact_text(text[:LONGEST_READ])
     printable = "".join(character if character.isprintable() else " " for character in redacted)
     return " ".join(printable.split())[:LONGEST_REPLY]

@@ -1,9 +1,9 @@
-"""The credentials of an owner: texts with names, each sealed for itself.
+"""The credentials of an owner: named texts, each sealed separately.
 
 A verb that changes the owner calls `put` or `merge` in the same transaction; neither opens anything. Credentials are
-opened in workers, just before they are used; what was opened is remembered by the redaction, so that it appears in no
-log and no error. Each secret is sealed as a document of one name and text. Earlier versions sealed all of an owner's
-secrets as one document, which is split when it is opened.
+opened in workers, just before use; the redaction then removes them from all logs and errors. Each secret is sealed as
+a document of one name and text. Earlier versions sealed all of an owner's secrets as one document, which is split when
+it is opened.
 """
 
 import json
@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 from uuid import UUID
 
 from django.conf import settings
@@ -22,14 +23,14 @@ from harvester.guards.redaction import remember
 from harvester.guards.vault import KeyRing, Sealed, VaultError, aad_for, key_ring
 from harvester.kernel.errors import InvalidInput, NotFound
 
-#: Several private keys; more is a file somebody uploaded by mistake.
+#: Room for several private keys; more is a file uploaded by mistake.
 LARGEST_DOCUMENT_BYTES = 64 * 1024
-#: The name of the row in which an earlier version sealed all secrets of an owner together.
+#: The name of the row in which an earlier version sealed all secrets of an owner.
 _OLD_DOCUMENT = ""
 
 
 class NotADocument(VaultError):
-    """What was sealed is not a document of names and texts."""
+    """The sealed value is not a document of names and texts."""
 
     code = "VAULT_NOT_A_DOCUMENT"
 
@@ -41,19 +42,19 @@ def installed_ring() -> KeyRing:
 
 
 def put(owner_kind: str, owner_id: UUID, document: Mapping[str, str], *, ring: KeyRing | None = None) -> int:
-    """Seal an owner's credentials in place of those it had, and return their new version."""
+    """Replace an owner's credentials, and return their new version."""
     return merge(owner_kind, owner_id, document, keep=(), ring=ring)
 
 
 def merge(
     owner_kind: str, owner_id: UUID, changes: Mapping[str, str], *, keep: Collection[str], ring: KeyRing | None = None
 ) -> int:
-    """Seal changes, leave the secrets to `keep` as they are, delete the others; return the owner's new version.
+    """Seal changes, leave the secrets to `keep` unchanged, delete the others; return the owner's new version.
 
-    Nothing is opened, so whoever enters a new password does not get to see the old ones. Another change of the same
-    owner waits until the caller's transaction ends.
+    Nothing is opened, so a person who enters a new password cannot see the old ones. Another change of the same owner
+    waits until the caller's transaction ends.
     """
-    _check(changes)
+    _check_document(changes)
     for value in changes.values():
         remember(value)
     with transaction.atomic():
@@ -76,7 +77,7 @@ def open_document(owner_kind: str, owner_id: UUID, *, ring: KeyRing | None = Non
     """Open an owner's credentials.
 
     Raises:
-        NotFound: it has none.
+        NotFound: there are none.
         VaultError: they do not open.
     """
     ring = ring or installed_ring()
@@ -97,9 +98,9 @@ def open_document(owner_kind: str, owner_id: UUID, *, ring: KeyRing | None = Non
 
 
 def forget(owner_kind: str, owner_id: UUID) -> bool:
-    """Delete an owner's credentials; tell whether there were any."""
+    """Delete an owner's credentials; return whether there were any."""
     with transaction.atomic():
-        # Without it, an old document that is split at this moment would leave its secrets behind.
+        # Without the lock, the secrets of an old document that is being split would remain.
         _lock_owner(owner_kind, owner_id)
         deleted, _ = _rows(owner_kind, owner_id).delete()
     return deleted > 0
@@ -107,13 +108,13 @@ def forget(owner_kind: str, owner_id: UUID) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class Rotation:
-    """How far a rotation is.
+    """The progress of a rotation.
 
     Attributes:
-        rewritten: secrets that were sealed anew with the writing key by this rotation.
-        unreadable: secrets that do not open, by owner and name, with the code of the reason. They are left as they are.
-        left: secrets that are not sealed with the writing key, each for itself, the unreadable ones included.
-            Those that are not unreadable were being changed by somebody else: run it again.
+        rewritten: secrets that this rotation has sealed again with the writing key.
+        unreadable: secrets that do not open, by owner and name, with the error code. They are unchanged.
+        left: secrets that are not separately sealed with the writing key, including the unreadable ones.
+            The others were being changed by another transaction: run it again.
     """
 
     rewritten: int
@@ -127,20 +128,28 @@ class Rotation:
 
 
 def rotate(ring: KeyRing | None = None, batch: int = 100) -> Iterator[Rotation]:
-    """Seal everything anew that is not sealed with the writing key, and report after each step.
+    """Seal everything again that is not sealed with the writing key, and report after each step.
 
-    Each step is a transaction of its own over a few rows, so it may be killed anywhere and run again: a row is
-    sealed either with its old key or with the new one, and the ring reads both. Owners keep their versions.
+    Each step is a separate transaction over a few rows, so it may be killed anywhere and run again: a row is sealed
+    either with its old key or with the new one, and the ring reads both. Owners keep their versions.
     """
     ring = ring or installed_ring()
     rewritten, unreadable = 0, dict[str, str]()
     while True:
         before = rewritten
-        for step in _one_pass(ring, batch):
-            rewritten += step.rewritten
-            unreadable |= step.unreadable
+        # One pass over all rows in the order of their owners.
+        rest = _others(ring).order_by("owner_kind", "owner_id", "name")
+        while True:
+            with transaction.atomic(durable=True):
+                rows = list(rest.select_for_update(skip_locked=True)[:batch])
+                count, failures = _rewrite(rows, ring)
+            if not rows:
+                break
+            rewritten += count
+            unreadable |= failures
             yield Rotation(rewritten=rewritten, unreadable=dict(unreadable), left=_others(ring).count())
-        # Rows that somebody else had locked are passed by; they are free by the next pass or the next run.
+            rest = rest.filter(pk__gt=rows[-1].pk)
+        # Rows locked by another transaction were skipped; they are free by the next pass or the next run.
         left = _others(ring).count()
         if rewritten == before or left <= len(unreadable):
             break
@@ -151,20 +160,16 @@ def _rows(owner_kind: str, owner_id: UUID) -> QuerySet[SealedSecret]:
     return SealedSecret.objects.filter(owner_kind=owner_kind, owner_id=owner_id).order_by("name")
 
 
-# The owner may have no row yet that could be locked. Whoever has rows locked must not wait for this lock.
+# The owner may have no row yet that could be locked. A transaction that has rows locked must not wait for this lock.
 _LOCK_OWNER = "SELECT {function}(hashtextextended('sealed_secrets:' || %s || ':' || %s, 0))"
 
 
-def _lock_owner(owner_kind: str, owner_id: UUID) -> None:
-    """Of two changes at once, the second waits here and counts on from the first."""
+def _lock_owner(owner_kind: str, owner_id: UUID, *, wait: bool = True) -> bool:
+    """Lock an owner until the transaction ends, so that versions count up; return whether it is locked."""
+    function = "pg_advisory_xact_lock" if wait else "pg_try_advisory_xact_lock"
     with connection.cursor() as cursor:
-        cursor.execute(_LOCK_OWNER.format(function="pg_advisory_xact_lock"), [owner_kind, str(owner_id)])
-
-
-def _owner_is_free(owner_kind: str, owner_id: UUID) -> bool:
-    with connection.cursor() as cursor:
-        cursor.execute(_LOCK_OWNER.format(function="pg_try_advisory_xact_lock"), [owner_kind, str(owner_id)])
-        return bool(cursor.fetchone()[0])
+        cursor.execute(_LOCK_OWNER.format(function=function), [owner_kind, str(owner_id)])
+        return wait or bool(cursor.fetchone()[0])
 
 
 def _store(owner_kind: str, owner_id: UUID, version: int, document: Mapping[str, str], ring: KeyRing) -> None:
@@ -185,7 +190,7 @@ def _store(owner_kind: str, owner_id: UUID, version: int, document: Mapping[str,
 
 
 def _split(owner_kind: str, owner_id: UUID, ring: KeyRing) -> None:
-    """Seal each secret of an owner's old document for itself. The caller has locked the owner."""
+    """Seal each secret of an owner's old document separately. The caller has locked the owner."""
     stored = {row.name: row for row in _rows(owner_kind, owner_id)}
     old = stored.get(_OLD_DOCUMENT)
     if old is None:
@@ -197,77 +202,54 @@ def _split(owner_kind: str, owner_id: UUID, ring: KeyRing) -> None:
 
 
 def _open(row: SealedSecret, ring: KeyRing) -> dict[str, str]:
-    """What a row holds, as far as it still counts."""
+    """Return the valid secrets of a row by name."""
     try:
         plaintext = ring.open(Sealed(row.key_id, bytes(row.payload)), _aad(row))
     except VaultError as error:
         raise type(error)(f"{row}: {error}") from None
-    document = _decode(plaintext)
-    if document is None or (row.name != _OLD_DOCUMENT and set(document) != {row.name}):
-        raise NotADocument(f"{row}: something else was sealed than this secret; enter it again.")
-    return document if row.kept is None else {name: text for name, text in document.items() if name in row.kept}
+    document: Any = None
+    # Suppressed, because an error of the parser would contain the plaintext, even as the context of another error.
+    with suppress(ValueError):
+        document = json.loads(plaintext)
+    is_document = isinstance(document, dict) and all(isinstance(value, str) for value in document.values())
+    if not is_document or (row.name != _OLD_DOCUMENT and set(document) != {row.name}):
+        raise NotADocument(f"{row}: the sealed value is not this secret; enter it again.")
+    return {name: text for name, text in document.items() if row.kept is None or name in row.kept}
 
 
 def _aad(row: SealedSecret) -> str:
     return aad_for(row.owner_kind, row.owner_id, row.version)
 
 
-def _check(document: Mapping[str, str]) -> None:
+def _check_document(document: Mapping[str, str]) -> None:
     if not document:
         raise InvalidInput("There are no credentials to store; to delete them, forget them.")
     for name, value in document.items():
         if not isinstance(name, str) or not name or not isinstance(value, str):
-            raise InvalidInput("Credentials are texts with names; one of them is not. Nothing was stored.")
+            raise InvalidInput("Each credential needs a name and a text. Nothing was stored.")
     size = len(_encode(document))
     if size > LARGEST_DOCUMENT_BYTES:
         raise InvalidInput(
-            f"The credentials have {size} bytes; at most {LARGEST_DOCUMENT_BYTES} are kept. Nothing was stored."
+            f"The credentials have {size} bytes; at most {LARGEST_DOCUMENT_BYTES} are allowed. Nothing was stored."
         )
 
 
 def _encode(document: Mapping[str, str]) -> bytes:
-    # Escaped to ASCII, so that half a character cannot fail the encoding with the secret in its error.
+    # Escaped to ASCII, so that half a character cannot raise an encoding error that contains the secret.
     return json.dumps(dict(document), sort_keys=True).encode("ascii")
-
-
-def _decode(plaintext: bytes) -> dict[str, str] | None:
-    """Names and texts, or None: an error of the parser would carry the plaintext, even as the context of another."""
-    with suppress(ValueError):
-        document = json.loads(plaintext)
-        if isinstance(document, dict) and all(isinstance(value, str) for value in document.values()):
-            return document
-    return None
 
 
 def _others(ring: KeyRing) -> QuerySet[SealedSecret]:
     return SealedSecret.objects.exclude(~Q(name=_OLD_DOCUMENT), key_id=ring.writing_id)
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Step:
-    rewritten: int
-    unreadable: Mapping[str, str]
-
-
-def _one_pass(ring: KeyRing, batch: int) -> Iterator[_Step]:
-    """Walk over the rows once, in the order of their owners."""
-    rest = _others(ring).order_by("owner_kind", "owner_id", "name")
-    while True:
-        with transaction.atomic(durable=True):
-            rows = list(rest.select_for_update(skip_locked=True)[:batch])
-            step = _rewrite(rows, ring)
-        if not rows:
-            return
-        yield step
-        rest = rest.filter(pk__gt=rows[-1].pk)
-
-
-def _rewrite(rows: list[SealedSecret], ring: KeyRing) -> _Step:
+def _rewrite(rows: list[SealedSecret], ring: KeyRing) -> tuple[int, dict[str, str]]:
+    """Seal rows again; return how many were rewritten, and the codes of those that do not open."""
     rewritten, unreadable = 0, dict[str, str]()
     for row in rows:
         try:
             if row.name == _OLD_DOCUMENT:
-                if not _owner_is_free(row.owner_kind, row.owner_id):
+                if not _lock_owner(row.owner_kind, row.owner_id, wait=False):
                     continue
                 _split(row.owner_kind, row.owner_id, ring)
             else:
@@ -277,4 +259,4 @@ def _rewrite(rows: list[SealedSecret], ring: KeyRing) -> _Step:
             unreadable[str(row)] = error.code
         else:
             rewritten += 1
-    return _Step(rewritten=rewritten, unreadable=unreadable)
+    return rewritten, unreadable

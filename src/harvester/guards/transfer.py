@@ -1,4 +1,4 @@
-"""Reading a remote file to its end, whatever the protocol: counted, hashed, capped, paced and proven."""
+"""Read a remote file to its end, over any protocol, with checks of size, speed and completeness."""
 
 import hashlib
 import time
@@ -27,7 +27,7 @@ from harvester.guards.remote import (
 
 
 class Pace:
-    """Tells how long the next block may take, and ends a transfer that drips."""
+    """Limits the time for each block, and ends a transfer that is too slow."""
 
     def __init__(self, limits: TransferLimits, clock: Callable[[], float] = time.monotonic) -> None:
         self._limits = limits
@@ -37,51 +37,51 @@ class Pace:
         self._window_bytes = 0
 
     def patience(self) -> float:
-        """Seconds to wait for the next block."""
+        """Return the seconds to wait for the next block."""
         left = self._end - self._clock()
         if left <= 0:
             raise TransferTooLong(
-                f"The transfer took longer than {self._limits.total:g} s and was ended. It is tried again later; "
+                f"The transfer took longer than {self._limits.total:g} s and was ended. It will be retried later; "
                 "ask the partner why the server is slow, or for a smaller file."
             )
         return min(self._limits.idle, left)
 
     def note(self, count: int) -> None:
-        """Count bytes that came."""
+        """Count received bytes."""
         self._window_bytes += count
         elapsed = self._clock() - self._window_start
         if elapsed < self._limits.rate_window:
             return
         if self._window_bytes < elapsed * self._limits.least_rate:
             raise TransferTooSlow(
-                f"Only {self._window_bytes} bytes came within {elapsed:.1f} s; at least {self._limits.least_rate} "
-                "for each second are needed. The transfer was ended and is tried again later."
+                f"Only {self._window_bytes} bytes were received in {elapsed:.1f} s; at least {self._limits.least_rate} "
+                "per second are required. The transfer was ended and will be retried later."
             )
         self._window_start += elapsed
         self._window_bytes = 0
 
 
-#: Of a file about which the server says nothing.
+#: The server does not report size or time.
 NO_FIGURES = RemoteStat(size=None, mtime=None)
 
 
 class Stats(Protocol):
-    """What can be asked about a file."""
+    """A source of size and time of files."""
 
     def stat(self, path: str) -> RemoteStat: ...
 
 
 class BlockSource(Stats, Protocol):
-    """What a protocol has to bring: a file's figures, and its bytes in order."""
+    """What a protocol must provide: size and time of a file, and its bytes in order."""
 
     def blocks(self, path: str, pace: Pace) -> Generator[bytes, None, None]: ...
 
 
 def stat_if_allowed(source: Stats, path: str) -> RemoteStat:
-    """Return a file's figures, or none of them if the server refuses to tell them.
+    """Return a file's size and time, or neither if the server refuses.
 
-    Whether a file is missing or may not be read is decided by opening it: servers refuse or lack the question about
-    files that they serve.
+    Whether a file exists and may be read is decided by opening it: some servers refuse `stat` for files that they
+    serve.
     """
     try:
         return source.stat(path)
@@ -98,7 +98,7 @@ def download(
     limits: TransferLimits,
     on_progress: OnProgress | None = None,
 ) -> Downloaded:
-    """Read a file to its end, between two looks at its figures."""
+    """Read a file to its end, and check that its size and time did not change meanwhile."""
     before = stat_if_allowed(source, path)
     _refuse_too_large(path, before.size or 0, cap_bytes)
     digest, size, pace = hashlib.sha256(), 0, Pace(limits)
@@ -110,13 +110,18 @@ def download(
             sink.write(block)
             if on_progress:
                 on_progress(size, before.size)
-    after = _stat_again(source, path) if before != NO_FIGURES else before
-    _prove_whole(path, size, before, after)
+    after: RemoteStat | None = before
+    if before != NO_FIGURES:
+        try:
+            after = source.stat(path)
+        except RemoteFileNotFound:
+            after = None
+    _check_complete(path, size, before, after)
     return Downloaded(size=size, sha256=digest.hexdigest(), stat=before)
 
 
 def read_small(source: BlockSource, path: str, *, cap_bytes: int, limits: TransferLimits) -> bytes:
-    """Read a small file into memory, proven like a large one."""
+    """Read a small file into memory, with the same checks."""
     memory = BytesIO()
     download(source, path, memory, cap_bytes=cap_bytes, limits=limits)
     return memory.getvalue()
@@ -129,7 +134,7 @@ def _paced(source: BlockSource, path: str, pace: Pace) -> Generator[bytes, None,
                 pace.note(len(block))
                 yield block
         except RemoteTimedOut:
-            # The end of the whole time looks like silence to whoever waits for a block.
+            # If the total time is over, this raises the more exact error.
             pace.patience()
             raise
 
@@ -137,20 +142,13 @@ def _paced(source: BlockSource, path: str, pace: Pace) -> Generator[bytes, None,
 def _refuse_too_large(path: str, size: int, cap_bytes: int) -> None:
     if size > cap_bytes:  # mutant: file-size
         raise FileSizeLimitExceeded(
-            f"{path!r} has {size} bytes or more, and at most {cap_bytes} are read. Nothing of it is used. "
+            f"{path!r} has {size} bytes or more, and at most {cap_bytes} are allowed. None of it is used. "
             "Check that the path is right; if it is, raise the limit."
         )
 
 
-def _stat_again(source: BlockSource, path: str) -> RemoteStat | None:
-    try:
-        return source.stat(path)
-    except RemoteFileNotFound:
-        return None
-
-
-def _prove_whole(path: str, size: int, before: RemoteStat, after: RemoteStat | None) -> None:
-    tail = "Nothing of it is used. It is tried again later."
+def _check_complete(path: str, size: int, before: RemoteStat, after: RemoteStat | None) -> None:
+    tail = "None of it is used. It will be retried later."
     if after is None:
         raise FileChanged(f"{path!r} was removed while it was read. {tail}")
     if before != after:
@@ -158,9 +156,9 @@ def _prove_whole(path: str, size: int, before: RemoteStat, after: RemoteStat | N
             f"{path!r} was replaced while it was read ({_figures(before)}, then {_figures(after)}). {tail}"
         )
     if before.size is not None and size < before.size:
-        raise TruncatedDownload(f"Of {path!r} came {size} of {before.size} bytes. {tail}")
+        raise TruncatedDownload(f"Only {size} of {before.size} bytes of {path!r} were received. {tail}")
     if before.size is not None and size > before.size:
-        raise FileChanged(f"{path!r} has {before.size} bytes, the server says, and {size} came. {tail}")
+        raise FileChanged(f"The server reported {before.size} bytes for {path!r}, but {size} were received. {tail}")
 
 
 def _figures(stat: RemoteStat) -> str:

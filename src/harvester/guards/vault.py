@@ -1,4 +1,4 @@
-"""Sealing credentials: AES-256-GCM under a ring of named keys.
+"""Encrypt credentials with AES-256-GCM under a ring of named keys.
 
 A sealed payload is one block of bytes:
 
@@ -7,28 +7,29 @@ A sealed payload is one block of bytes:
     offset 13   16 bytes   GCM tag
     offset 29   the rest   ciphertext
 
-The associated data names the owner (`feed:{id}:v{version}`), so a payload copied to another owner, or an
-older one put back under a newer version, does not open.
-
-What can go wrong:
+The associated data names the owner (`feed:{id}:v{version}`), so a payload that was copied to another owner, or an
+older one that was restored under a newer version, does not open.
 
 TerminalError
 ├── VaultError                  a sealed payload does not open
-│   ├── PayloadTooShort         it is cut off
-│   ├── UnknownPayloadVersion   a newer Harvester wrote it, or it is no sealed payload
+│   ├── PayloadTooShort         it is truncated
+│   ├── UnknownPayloadVersion   a newer Harvester wrote it, or it is not a sealed payload
 │   ├── UnknownKey              (also a ConfigError) its key is not in the ring
-│   └── WrongKeyOrContext       another key, or moved or altered: GCM cannot tell which
+│   └── WrongKeyOrContext       wrong key, moved or altered: GCM cannot distinguish these
 └── ConfigError
     ├── InvalidKey              the setting with the keys cannot be read
-    └── InvalidKeyFile          the key file is unsafe, malformed or out of reach
+    └── InvalidKeyFile          the key file is unsafe, malformed or inaccessible
 
-No message and no repr carries plaintext, key, IV, tag or ciphertext.
+No message and no repr contains plaintext, key, IV, tag or ciphertext.
 """
 
 import base64
 import binascii
+import errno
+import os
 import re
 import secrets
+import stat
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -39,7 +40,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-from harvester.guards.key_file import InvalidKeyFile, read_or_create
+from harvester.guards.durable_files import sync_directory
 from harvester.kernel.config import KEY_VARIABLE, Config
 from harvester.kernel.errors import ConfigError, InvalidInput, TerminalError
 
@@ -48,10 +49,14 @@ LAYOUT_VERSION = 1
 IV_BYTES = 12
 TAG_BYTES = 16
 HEADER_BYTES = 1 + IV_BYTES + TAG_BYTES
-#: The id of a key that was given without one.
+#: The id of a key without an id.
 DEFAULT_KEY_ID = "default"
 KEY_FILE_NAME = "credential.key"
 
+#: No key file is larger.
+LARGEST_FILE_BYTES = 64 * 1024
+#: Errors of link() on a file system without hard links.
+_NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS)
 _KEY_ID = re.compile(r"[A-Za-z0-9._-]{1,32}")
 _OWNER_KIND = re.compile(r"[a-z][a-z0-9_]{0,31}")
 
@@ -63,13 +68,13 @@ class VaultError(TerminalError):
 
 
 class PayloadTooShort(VaultError):
-    """The sealed credential is cut off."""
+    """The sealed credential is truncated."""
 
     code = "VAULT_PAYLOAD_TOO_SHORT"
 
 
 class UnknownPayloadVersion(VaultError):
-    """The sealed credential has a layout that this version does not know."""
+    """The sealed credential has an unknown layout."""
 
     code = "VAULT_UNKNOWN_VERSION"
 
@@ -81,7 +86,7 @@ class UnknownKey(VaultError, ConfigError):
 
 
 class WrongKeyOrContext(VaultError):
-    """The credential does not open with the key of its id and its owner's name."""
+    """The credential does not open with its key and its owner's name."""
 
     code = "VAULT_WRONG_KEY_OR_CONTEXT"
 
@@ -92,9 +97,15 @@ class InvalidKey(ConfigError):
     code = "INVALID_KEY"
 
 
+class InvalidKeyFile(ConfigError):
+    """The key file is unsafe, malformed or inaccessible."""
+
+    code = "INVALID_KEY_FILE"
+
+
 @dataclass(frozen=True, repr=False)
 class Sealed:
-    """What is stored: the id of the key, and the payload in the layout above."""
+    """An encrypted value: the id of its key, and the payload in the layout above."""
 
     key_id: str
     payload: bytes
@@ -104,20 +115,20 @@ class Sealed:
 
 
 class KeyRing:
-    """Named keys: the first one writes, all of them read."""
+    """Named keys: the first one encrypts, all of them decrypt."""
 
     __slots__ = ("_keys",)
 
     def __init__(self, keys: Mapping[str, bytes]) -> None:
         if not keys or any(len(key) != KEY_BYTES for key in keys.values()):
-            raise ValueError(f"a ring has at least one key, and each has {KEY_BYTES} bytes")
+            raise ValueError(f"a ring needs at least one key, and each key {KEY_BYTES} bytes")
         self._keys = dict(keys)
 
     def __repr__(self) -> str:
         return f"KeyRing(writes={self.writing_id!r}, reads={self.key_ids!r})"
 
     def __reduce__(self) -> str:
-        raise TypeError("a key ring is never copied out of its process")
+        raise TypeError("a key ring must not leave its process")
 
     @classmethod
     def parse(cls, text: str, source: str = KEY_VARIABLE) -> "KeyRing":
@@ -125,12 +136,12 @@ class KeyRing:
 
         Args:
             text: the keys.
-            source: what a person has to correct if they are wrong: a variable or a file.
+            source: the variable or file to name in errors.
         """
         entries = [entry.strip() for entry in text.split(",")]
         if len(entries) > 1 and not all(":" in entry for entry in entries):
             raise InvalidKey(
-                f"{source} holds several keys and not all have an id; write id:key,id:key "
+                f"{source} contains several keys and not all have an id; write id:key,id:key "
                 f"(a key that was alone until now has the id {DEFAULT_KEY_ID})."
             )
         keys: dict[str, bytes] = {}
@@ -143,7 +154,7 @@ class KeyRing:
 
     @property
     def writing_id(self) -> str:
-        """The id of the key that seals."""
+        """The id of the key that encrypts."""
         return next(iter(self._keys))
 
     @property
@@ -152,7 +163,7 @@ class KeyRing:
         return tuple(self._keys)
 
     def seal(self, plaintext: bytes | str, aad: str) -> Sealed:
-        """Encrypt with the writing key; the same `aad` opens it again."""
+        """Encrypt with the writing key; the same `aad` is needed to decrypt."""
         iv = secrets.token_bytes(IV_BYTES)
         sealed = AESGCM(self._keys[self.writing_id]).encrypt(iv, _to_bytes(plaintext), aad.encode())
         # AESGCM appends the tag; the stored layout has it in front of the ciphertext.
@@ -160,13 +171,22 @@ class KeyRing:
         return Sealed(self.writing_id, bytes([LAYOUT_VERSION]) + iv + tag + ciphertext)
 
     def open(self, sealed: Sealed, aad: str) -> bytes:
-        """Decrypt what `seal` made with the same `aad`.
+        """Decrypt a value that was sealed with the same `aad`.
 
         Raises:
-            VaultError: one of the four ways in which a payload does not open.
+            VaultError: the payload does not open.
         """
         payload = sealed.payload
-        _check_layout(payload)
+        if len(payload) < HEADER_BYTES:
+            raise PayloadTooShort(
+                f"A sealed credential is truncated: it has {len(payload)} bytes and needs at least {HEADER_BYTES}. "
+                "Nothing was changed. Enter the credential again."
+            )
+        if payload[0] != LAYOUT_VERSION:
+            raise UnknownPayloadVersion(
+                "A sealed credential has a layout that this version of Harvester does not know. "
+                "Nothing was changed. Use the version that wrote it, or enter the credential again."
+            )
         key = self._keys.get(sealed.key_id)
         if key is None:
             raise UnknownKey(
@@ -179,77 +199,128 @@ class KeyRing:
             return AESGCM(key).decrypt(iv, payload[HEADER_BYTES:] + tag, aad.encode())
         except InvalidTag:
             raise WrongKeyOrContext(
-                f"A credential does not open with the key {sealed.key_id!r}: either it was sealed with "
-                "another key of that id, or it was moved from another owner or altered; which of them cannot "
-                "be told. Nothing was changed. Restore the key, or enter the credential again."
+                f"A credential does not open with the key {sealed.key_id!r}: it was sealed with another key of that "
+                "id, moved from another owner, or altered. Nothing was changed. Restore the key, or enter the "
+                "credential again."
             ) from None
 
     def derive(self, purpose: bytes, key_id: str | None = None) -> bytes:
-        """Make 32 bytes for another use, from the writing key unless another one is named (HKDF-SHA256)."""
+        """Derive 32 bytes for another use, by default from the writing key (HKDF-SHA256)."""
         kdf = HKDF(SHA256(), length=KEY_BYTES, salt=None, info=b"harvester/" + purpose)
         return kdf.derive(self._keys[key_id or self.writing_id])
 
     def derived_keys(self, purpose: str) -> list[str]:
-        """One derived secret for each key as 64 hexadecimal digits, the writing key's first."""
+        """Return one derived secret for each key as 64 hexadecimal digits, the writing key's first."""
         return [self.derive(purpose.encode(), key_id).hex() for key_id in self._keys]
 
 
 def aad_for(owner_kind: str, owner_id: object, version: int) -> str:
-    """Name an owner's secret: `feed:{id}:v{version}` and so on.
+    """Return the associated data of an owner's secret: `feed:{id}:v{version}` and so on.
 
-    A kind without a colon in front and the version behind make the name unambiguous whatever the id is.
+    The kind has no colon and the version is last, so the name is unambiguous for any id.
     """
     if not _OWNER_KIND.fullmatch(owner_kind):
-        raise ValueError("an owner's kind is a lower-case word such as feed")
+        raise ValueError("the kind of an owner must be a lower-case word such as feed")
     if version < 1:
-        raise ValueError("a secret's version counts from 1")
+        raise ValueError("the version of a secret must be at least 1")
     return f"{owner_kind}:{owner_id}:v{version}"
 
 
 def generate_key() -> str:
-    """Make a new random key, in base64."""
+    """Return a new random key in base64."""
     return base64.b64encode(secrets.token_bytes(KEY_BYTES)).decode()
 
 
 def key_ring(config: Config) -> KeyRing:
-    """The ring of this installation: from the setting, or from the key file beside the embedded database."""
+    """Return the ring of this installation: from the setting, or from the key file next to the embedded database."""
     if config.encryption_keys:
         return KeyRing.parse(config.encryption_keys)
     if not config.embedded:
-        raise InvalidKey(f"{KEY_VARIABLE} is missing. One is made by: harvester keys generate")
+        raise InvalidKey(f"{KEY_VARIABLE} is missing. Create a key with: harvester keys generate")
     return load_or_create_key_file(config.home / KEY_FILE_NAME)
 
 
 def load_or_create_key_file(path: Path) -> KeyRing:
-    """Read the key file, and make it first if there is none; it holds the same text as the setting."""
-    text = read_or_create(path, lambda: generate_key() + "\n")
+    """Return the ring in the key file, which has the same text as the setting; create the file if it is missing.
+
+    Processes that start at the same time get the same key: the file appears once, complete.
+    """
+    try:
+        text = _read_key_file(path)
+        if text is None:
+            _create_key_file(path)
+            text = _read_key_file(path)
+    except OSError as error:
+        reason = os.strerror(error.errno or errno.EIO)
+        if error.errno in _NO_LINKS:
+            raise InvalidKeyFile(
+                f"The key file {path} cannot be created, its file system has no hard links ({reason}). "
+                f"Put HARVESTER_HOME elsewhere or set {KEY_VARIABLE}."
+            ) from None
+        raise InvalidKeyFile(
+            f"The key file {path} cannot be read or created: {reason}. Check the owner of the file and its directory, "
+            "or start Harvester as that user."
+        ) from None
+    if text is None:
+        raise InvalidKeyFile(f"The key file {path} is a dangling link; remove the link or restore its target.")
     try:
         return KeyRing.parse(text.strip(), source=f"The key file {path}")
     except InvalidKey as error:
         raise InvalidKeyFile(f"{error} If it was damaged, restore it from a backup.") from None
 
 
+def _read_key_file(path: Path) -> str | None:
+    try:
+        # O_NONBLOCK: a pipe in place of the file must not block the process at start.
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    except FileNotFoundError:
+        return None
+    try:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode) or status.st_size > LARGEST_FILE_BYTES:
+            raise InvalidKeyFile(f"The key file {path} is not a file with a key; move it away or restore it.")
+        if status.st_mode & 0o077:
+            raise InvalidKeyFile(f"The key file {path} is open to other users; run: chmod 600 {path}")
+        return os.read(descriptor, LARGEST_FILE_BYTES).decode("ascii", errors="replace")
+    finally:
+        os.close(descriptor)
+
+
+def _create_key_file(path: Path) -> None:
+    """Write a complete temporary file and link it into place: the first process to link wins, the others read."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    try:
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        with os.fdopen(descriptor, "w", encoding="ascii") as file:
+            # The umask may have removed the owner's permissions.
+            os.fchmod(descriptor, 0o600)
+            file.write(generate_key() + "\n")
+            file.flush()
+            os.fsync(descriptor)
+        with suppress(FileExistsError):
+            os.link(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+    sync_directory(path.parent)
+
+
 def _parse_entry(entry: str, position: int, source: str) -> tuple[str, bytes]:
     key_id, colon, encoded = entry.rpartition(":")
     if colon and not _KEY_ID.fullmatch(key_id):
         raise InvalidKey(f"{source}, entry {position}: an id must be 1 to 32 letters, digits or any of . _ -")
-    key = _decode_key(encoded.strip())
-    if key is None:
-        raise InvalidKey(
-            f"{source} must hold {KEY_BYTES} bytes in standard base64 (44 characters); its entry {position} does not. "
-            "A new one is made by: harvester keys generate"
-        )
-    return (key_id if colon else DEFAULT_KEY_ID), key
-
-
-def _decode_key(encoded: str) -> bytes | None:
+    encoded = encoded.strip()
     try:
         key = base64.b64decode(encoded, validate=True)
     except (binascii.Error, ValueError):
-        return None
-    # The decoder ignores stray bits in the last character; a mistyped one must not pass as the same key.
-    is_canonical = base64.b64encode(key).decode() == encoded
-    return key if is_canonical and len(key) == KEY_BYTES else None
+        key = b""
+    # The decoder ignores stray bits in the last character; a mistyped one must not count as the same key.
+    if len(key) != KEY_BYTES or base64.b64encode(key).decode() != encoded:
+        raise InvalidKey(
+            f"{source} must contain {KEY_BYTES} bytes in standard base64 (44 characters); its entry {position} does "
+            "not. Create a new one with: harvester keys generate"
+        )
+    return (key_id if colon else DEFAULT_KEY_ID), key
 
 
 def _to_bytes(plaintext: bytes | str) -> bytes:
@@ -257,18 +328,5 @@ def _to_bytes(plaintext: bytes | str) -> bytes:
         return plaintext
     with suppress(UnicodeEncodeError):
         return plaintext.encode()
-    # Raised out here: a UnicodeEncodeError carries the plaintext, even as the context of another error.
-    raise InvalidInput("The secret has half a character in it (a lone surrogate); nothing was stored.")
-
-
-def _check_layout(payload: bytes) -> None:
-    if len(payload) < HEADER_BYTES:
-        raise PayloadTooShort(
-            f"A sealed credential has {len(payload)} bytes and needs at least {HEADER_BYTES}: it is cut off. "
-            "Nothing was changed. Enter the credential again."
-        )
-    if payload[0] != LAYOUT_VERSION:
-        raise UnknownPayloadVersion(
-            "A sealed credential has a layout that this version of Harvester does not know. "
-            "Nothing was changed. Use the version that wrote it, or enter the credential again."
-        )
+    # Raised outside of the handler: a UnicodeEncodeError contains the plaintext, even as the context of another error.
+    raise InvalidInput("The secret contains half a character (a lone surrogate); nothing was stored.")

@@ -18,7 +18,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from harvester.guards.artifacts import told_plainly
+from harvester.guards.artifacts import translated_disk_errors
 
 PREFIX = "spool-"
 
@@ -34,7 +34,7 @@ class Spool:
     """
 
     def __init__(self, parent: Path) -> None:
-        with told_plainly(parent):
+        with translated_disk_errors(parent):
             parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             # Under the lock of the parent: a new directory that is not locked yet must not look abandoned.
             with _locked(parent):
@@ -52,7 +52,7 @@ class Spool:
         # Contiguous texts are read in half the time that string views take.
         block = rows.write_ipc_stream(None, compat_level=pl.CompatLevel.oldest())
         # Written here and not by polars, whose errors lack the number that identifies a full disk.
-        with told_plainly(self._directory.parent), block.getbuffer() as data:
+        with translated_disk_errors(self._directory.parent), block.getbuffer() as data:
             self._block_path(len(self._ends)).write_bytes(data)
         self._ends.append(int(rows["line"][-1]))
 

@@ -19,7 +19,7 @@ from harvester.feeds.reader.row_cache.file import CachedRows, CacheWriter
 from harvester.feeds.reader.row_cache.reuse import RowCache
 from harvester.feeds.reader.spool import Spool
 from harvester.feeds.run_context import Work
-from harvester.guards.artifacts import told_plainly
+from harvester.guards.artifacts import translated_disk_errors
 
 DIRECTORY = "known"
 SUFFIX = ".rows"
@@ -64,7 +64,7 @@ def remove_all_except(source_ids: set[UUID]) -> int:
     """Remove the caches of sources that have no feed any more; return how many."""
     directory, kept = settings.CONFIG.home / DIRECTORY, {str(source_id) for source_id in source_ids}
     gone = [path for path in directory.glob(f"*{SUFFIX}") if path.stem not in kept]
-    with told_plainly(directory):
+    with translated_disk_errors(directory):
         for path in gone:
             path.unlink(missing_ok=True)
     return len(gone)
