@@ -90,7 +90,7 @@ def test_pages_are_followed_by_the_place_that_each_one_names():
     rest = ["--size", "3", "--sort", "price", "--currency", "USD", "--after", first["next"]]
     assert titles(*rest) == ["Red hammer"]
     assert harvester("offers", "list", "--size", "3").err.startswith("There are more: --after ")
-    assert harvester("offers", "list", "--brand", "nobody").out == "There is no such offer.\n"
+    assert harvester("offers", "list", "--brand", "nobody").out == "There are no such offers.\n"
 
 
 BAD = {

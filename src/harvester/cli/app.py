@@ -16,7 +16,7 @@ from harvester.cli import (
     jobs,
     keys,
     migrate,
-    offer_list,
+    offers,
     processes,
     retailers,
     review,
@@ -72,7 +72,7 @@ def root(
 demo.declare(app)
 processes.declare(app)
 app.add_typer(feed_metrics.app, rich_help_panel="Operate")
-app.add_typer(offer_list.app, rich_help_panel="Catalog")
+app.add_typer(offers.app, rich_help_panel="Catalog")
 app.add_typer(retailers.app, rich_help_panel="Catalog")
 app.add_typer(sources.app, rich_help_panel="Catalog")
 app.add_typer(corrections.app, rich_help_panel="Catalog")

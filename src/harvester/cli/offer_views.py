@@ -1,4 +1,4 @@
-"""How offers and prices look. Needs Django."""
+"""Tables of offers and prices. Needs Django."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -15,13 +15,13 @@ from harvester.catalog.visibility_reasons import Standing
 from harvester.cli.job_views import database_now
 from harvester.cli.output import amount_text, pairs, stacked, table, when
 
-#: Characters of a title in a list; `offers show` has all of it.
+#: Characters of a title in a list; `offers show` prints all of it.
 TITLE_IN_LIST = 60
 
 
 def list_table(found: Sequence[Offer]) -> RenderableType:
     if not found:
-        return Text("No offer fits, or consumers see none: harvester source list tells which sources are shown.")
+        return Text("No visible offer matches. To see which sources are shown: harvester source list")
     now = database_now()
     rows = [
         (
@@ -40,30 +40,24 @@ def list_table(found: Sequence[Offer]) -> RenderableType:
 
 
 def listing(found: Listing) -> dict[str, Any]:
-    """A page of all offers as data."""
-    return {
-        "offers": [_line(line) for line in found.lines],
-        "next": found.next,
-        "is_cut": found.is_cut,
-        "by_number": found.by_number,
-    }
-
-
-def _line(line: Line) -> dict[str, Any]:
-    stands = line.standing
-    return {
-        **{name: value for name, value in vars(line).items() if name != "standing"},
-        "state": stands.state,
-        "why": stands.words,
-        "whys": [vars(why) for why in stands.whys],
-        "last_seen_at": stands.last_seen_at,
-        "expires_at": stands.expires_at,
-    }
+    """Return a page of all offers as data."""
+    offers = [
+        {
+            **{name: value for name, value in vars(line).items() if name != "standing"},
+            "state": line.standing.state,
+            "why": line.standing.words,
+            "whys": [vars(why) for why in line.standing.whys],
+            "last_seen_at": line.standing.last_seen_at,
+            "expires_at": line.standing.expires_at,
+        }
+        for line in found.lines
+    ]
+    return {"offers": offers, "next": found.next, "is_cut": found.is_cut, "by_number": found.by_number}
 
 
 def listing_view(found: Listing) -> RenderableType:
     if not found.lines:
-        return Text("There is none among the rows looked at so far." if found.is_cut else "There is no such offer.")
+        return Text("None of the rows searched so far match." if found.is_cut else "There are no such offers.")
     now = database_now()
     rows = [
         (
@@ -79,21 +73,19 @@ def listing_view(found: Listing) -> RenderableType:
         for line in found.lines
     ]
     columns = ("product", "title", "brand", "price", "in stock", "source", "priced", "state")
-    return stacked(table(columns, rows, right=("product", "price")), _reasons(found))
+    # Each reason once, because most offers of a page have the same.
+    reasons = dict.fromkeys(
+        (why.state, why.words) for line in found.lines for why in line.standing.whys if not line.standing.is_visible
+    )
+    hidden = table(("state", "reason"), reasons, title="Why consumers do not see them") if reasons else None
+    return stacked(table(columns, rows, right=("product", "price")), hidden)
 
 
-def _state(stands: Standing, now: datetime) -> str:
-    words, since = ", ".join(why.state for why in stands.whys), stands.whys[0].since
-    if stands.is_visible and stands.is_missing and stands.expires_at:
-        return f"{words}, expires {when(stands.expires_at, now)}"
-    return f"{words} since {when(since, now)}" if since else words
-
-
-def _reasons(found: Listing) -> RenderableType | None:
-    """Whole sentences, each once: the offers of a page mostly share them."""
-    whys = [why for line in found.lines for why in line.standing.whys if not line.standing.is_visible]
-    told = dict.fromkeys((why.state, why.words) for why in whys)
-    return table(("state", "why"), told, title="Why consumers do not see them") if told else None
+def _state(standing: Standing, now: datetime) -> str:
+    states, since = ", ".join(why.state for why in standing.whys), standing.whys[0].since
+    if standing.is_visible and standing.is_missing and standing.expires_at:
+        return f"{states}, expires {when(standing.expires_at, now)}"
+    return f"{states} since {when(since, now)}" if since else states
 
 
 def money(offer: Offer | PricePoint | Line) -> str:
@@ -102,15 +94,15 @@ def money(offer: Offer | PricePoint | Line) -> str:
     return f"{amount_text(offer.amount)} {offer.currency}"
 
 
-def detail_view(offer: Offer, stands: Standing) -> RenderableType:
+def detail_view(offer: Offer, standing: Standing) -> RenderableType:
     hidden = ("is_shown", "is_active", "amount", "currency", "rank")
     facts = [(name.replace("_", " "), _plain(value)) for name, value in vars(offer).items() if name not in hidden]
-    expires = ("expires", _plain(stands.expires_at))
-    return pairs([*facts, ("price", money(offer)), expires, ("consumers", stands.words)])
+    expires = ("expires", _plain(standing.expires_at))
+    return pairs([*facts, ("price", money(offer)), expires, ("visibility", standing.words)])
 
 
 def _plain(value: Any) -> Any:
-    """A fact as people read it; moments are UTC, as in the list of prices."""
+    """Return a value for people; times are UTC, as in the price history."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, datetime):
@@ -120,17 +112,17 @@ def _plain(value: Any) -> Any:
 
 def history_table(points: Sequence[PricePoint]) -> RenderableType:
     if not points:
-        return Text("There is no price in this time.")
+        return Text("There are no prices in this period.")
     rows = [
         (
             f"{point.observed_at:%Y-%m-%d %H:%M}",
             money(point),
             amount_text(point.original_amount),
             "yes" if point.in_stock else "no",
-            "" if point.raw_amount == point.amount else f"was {amount_text(point.raw_amount)}",
+            "" if point.raw_amount == point.amount else f"from {amount_text(point.raw_amount)}",
             point.run_no,
         )
         for point in points
     ]
-    columns = ("observed (UTC)", "price", "before", "in stock", "corrected", "run")
-    return table(columns, rows, right=("price", "before", "run"))
+    columns = ("observed (UTC)", "price", "original price", "in stock", "corrected", "run")
+    return table(columns, rows, right=("price", "original price", "run"))

@@ -1,31 +1,70 @@
-"""`harvester offers ...`: what consumers see and what not, and how its price went."""
+"""`harvester offers ...`: offers, whether consumers see them, and their prices."""
 
+from decimal import Decimal, InvalidOperation
 from typing import Annotated, Any
 
 import typer
 
-from harvester.cli import offer_options as options
+from harvester.catalog.search_query import Sort
+from harvester.catalog.states import Shown
 from harvester.cli.commands import command, group
 from harvester.cli.options import LARGEST_NUMBER, as_typed, moment
 from harvester.cli.output import OUT
 from harvester.cli.session import session
-from harvester.kernel.errors import NotFound
+from harvester.kernel.errors import InvalidInput, NotFound
 
 app = group(
     "offers",
-    "What consumers see and what not, and how its price went.",
+    "Search, list and show offers and their prices.",
     (
         "harvester offers search 'olive oil' --currency USD --sort price",
         "harvester offers list --state EXPIRED",
     ),
 )
 
-
+Retailer = Annotated[str, typer.Option(help="Only this retailer: its domain, name or id.")]
+Source = Annotated[str, typer.Option(help="Only this source: its name or id.")]
+Category = Annotated[str, typer.Option(help="Only this category, as the source calls it.")]
+Brand = Annotated[str, typer.Option(help="Only this brand.")]
+InStock = Annotated[bool | None, typer.Option("--in-stock/--out-of-stock", help="Only these.")]
+Currency = Annotated[str, typer.Option(help="Only this currency, such as USD.")]
+Lowest = Annotated[str, typer.Option("--min", help="Only at this price or above; needs --currency.")]
+Highest = Annotated[str, typer.Option("--max", help="Only at this price or below; needs --currency.")]
+Order = Annotated[Sort | None, typer.Option(help="Default: relevance with a text, otherwise newest.")]
+Size = Annotated[int, typer.Option(help="Offers on a page, at most 100.")]
 SourceName = Annotated[str, typer.Argument(metavar="SOURCE", help="The source's name or id.")]
 ProductId = Annotated[
     int,
     typer.Argument(metavar="PRODUCT", min=1, max=LARGEST_NUMBER, help="The number that harvester offers search shows."),
 ]
+
+#: Field of a query -> option, where they differ.
+_OPTIONS = {"page_size": "--size", "min_amount": "--min", "max_amount": "--max"}
+
+
+def _query_fields(*, currency: str, lowest: str, highest: str, size: int, **given: Any) -> dict[str, Any]:
+    """Return the fields of a query that do not need the database."""
+    amounts = {"min_amount": _amount("--min", lowest), "max_amount": _amount("--max", highest)}
+    return {**given, **amounts, "currency": currency.upper(), "page_size": size}
+
+
+def _owner_fields(retailer: str, source: str) -> dict[str, Any]:
+    """Return the retailer and the source of a query. Needs Django."""
+    from harvester.catalog import retailers, sources
+
+    return {
+        "retailer_id": retailers.find(retailer).pk if retailer else None,
+        "source_id": sources.find(source).pk if source else None,
+    }
+
+
+def _amount(option: str, text: str) -> Decimal | None:
+    if not text:
+        return None
+    try:
+        return Decimal(text)
+    except InvalidOperation:
+        raise InvalidInput(f"{option}: {text[:40]!r} is not an amount; write it like 19.99.") from None
 
 
 @command(
@@ -41,23 +80,23 @@ ProductId = Annotated[
 def find(
     text: Annotated[str, typer.Argument(metavar="TEXT", help="Words of title and brand.")] = "",
     *,
-    retailer: options.Retailer = "",
-    source: options.Source = "",
-    category: options.Category = "",
-    brand: options.Brand = "",
-    in_stock: options.InStock = None,
-    currency: options.Currency = "",
-    lowest: options.Lowest = "",
-    highest: options.Highest = "",
-    sort: options.Order = None,
+    retailer: Retailer = "",
+    source: Source = "",
+    category: Category = "",
+    brand: Brand = "",
+    in_stock: InStock = None,
+    currency: Currency = "",
+    lowest: Lowest = "",
+    highest: Highest = "",
+    sort: Order = None,
     page: Annotated[int, typer.Option(help="The first is 1.")] = 1,
-    size: options.Size = 20,
+    size: Size = 20,
 ) -> None:
-    """Find offers that consumers see.
+    """Search the offers that consumers see.
 
-    In the text, "two words" in quotes stand beside each other, OR means either, and a minus leaves a word out.
+    In the text, words in quotes are a phrase, OR means either word, and a minus excludes a word.
     """
-    given = options.typed(
+    given = _query_fields(
         text=text,
         category=category,
         brand=brand,
@@ -69,37 +108,90 @@ def find(
         page=page,
         size=size,
     )
-    with session(), as_typed(**options.NAMES, page="--page"):
+    with session(), as_typed(**_OPTIONS, page="--page"):
+        from harvester.catalog.search import search
         from harvester.catalog.search_query import Query
+        from harvester.cli import offer_views
 
-        _show_page(Query(**given, **options.owners(retailer, source)))
+        found = search(Query(**given, **_owner_fields(retailer, source)))
+        data = {"offers": [vars(offer) for offer in found.offers], "page": page, "has_more": found.has_more}
+        OUT.show(data, lambda: offer_views.list_table(found.offers))
+        if found.has_more:
+            OUT.hint(f"There are more: --page {page + 1}")
 
 
-def _show_page(query: Any) -> None:
-    from harvester.catalog.search import search
-    from harvester.cli import offer_views
+@command(
+    app,
+    "list",
+    (
+        "harvester offers list --state EXPIRED --source Shop",
+        "harvester offers list hammer --retailer shop.example --in-stock",
+        "harvester offers list 4006381333931                    by SKU or GTIN",
+        "harvester offers list --state WITHOUT_OFFER --source Shop --json",
+    ),
+    data=True,
+)
+def list_all(
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="Words of title and brand, or a SKU or GTIN.")] = "",
+    *,
+    state: Annotated[Shown | None, typer.Option(case_sensitive=False, help="Only in this state.")] = None,
+    retailer: Retailer = "",
+    source: Source = "",
+    category: Category = "",
+    brand: Brand = "",
+    in_stock: InStock = None,
+    currency: Currency = "",
+    lowest: Lowest = "",
+    highest: Highest = "",
+    sort: Order = None,
+    after: Annotated[str, typer.Option(help="Start after this cursor of the page before.")] = "",
+    size: Size = 20,
+) -> None:
+    """List all offers, also those that consumers do not see, with the reason.
 
-    found = search(query)
-    data = {"offers": [vars(offer) for offer in found.offers], "page": query.page, "has_more": found.has_more}
-    OUT.show(data, lambda: offer_views.list_table(found.offers))
-    if found.has_more:
-        OUT.hint(f"There are more: --page {query.page + 1}")
+    Products without an offer (WITHOUT_OFFER) are listed for one retailer or one source.
+    """
+    given = _query_fields(
+        text=text,
+        state=state or "",
+        category=category,
+        brand=brand,
+        in_stock=in_stock,
+        currency=currency,
+        lowest=lowest,
+        highest=highest,
+        sort=sort,
+        behind=after,
+        size=size,
+    )
+    with session(), as_typed(**_OPTIONS, state="--state", after="--after", in_stock="--in-stock"):
+        from harvester.catalog.offer_browser import Browse, browse
+        from harvester.cli import offer_views
+
+        found = browse(Browse(**given, **_owner_fields(retailer, source)))
+        OUT.show(offer_views.listing(found), lambda: offer_views.listing_view(found))
+        if found.by_number:
+            OUT.hint("Matched by SKU or GTIN.")
+        if found.next:
+            OUT.hint(f"{'There may be more' if found.is_cut else 'There are more'}: --after {found.next}")
+        elif found.is_cut:
+            OUT.hint("Only the best matches are listed. List all of them with --sort newest.")
 
 
 @command(app, "show", ("harvester offers show Shop 42", "harvester offers show Shop 42 --json"), data=True)
 def show(source: SourceName, product: ProductId) -> None:
-    """Show an offer, whether consumers see it or not, and why."""
+    """Show an offer, and why consumers see it or not."""
     with session():
         from harvester.catalog import consumer_offers, sources, visibility_reasons
         from harvester.cli import offer_views
 
         owner = sources.find(source)
-        stands = visibility_reasons.standing(owner.pk, product)
-        if not stands.has_offer:
-            raise NotFound(f"Product {product} of {owner.name} has no offer. {stands.words}")
+        standing = visibility_reasons.standing(owner.pk, product)
+        if not standing.has_offer:
+            raise NotFound(f"Product {product} of {owner.name} has no offer. {standing.words}")
         found = consumer_offers.offer(owner.pk, product)
-        data = {**vars(found), "state": stands.state, "why": stands.words, "expires_at": stands.expires_at}
-        OUT.show(data, lambda: offer_views.detail_view(found, stands))
+        data = {**vars(found), "state": standing.state, "why": standing.words, "expires_at": standing.expires_at}
+        OUT.show(data, lambda: offer_views.detail_view(found, standing))
 
 
 @command(
@@ -112,10 +204,10 @@ def show_history(
     source: SourceName,
     product: ProductId,
     *,
-    since: Annotated[str, typer.Option(help="Only from this day or moment on, UTC unless it names a zone.")] = "",
+    since: Annotated[str, typer.Option(help="Only from this date or time on; UTC unless it names a time zone.")] = "",
     limit: Annotated[int, typer.Option(help="At most this many, the newest.")] = 100,
 ) -> None:
-    """Show how the price of a product went, newest first, as corrections make it read."""
+    """Show the price history of a product, newest first, after corrections."""
     start = moment("--since", since)
     with session(), as_typed(most="--limit"):
         from harvester.catalog import consumer_offers, history, sources
