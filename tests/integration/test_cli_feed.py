@@ -178,7 +178,7 @@ REFUSALS = [
         "INVALID_SETTINGS",
         "port is '0'; it must be a whole number from 1 to 65535.",
     ),
-    (["set", NAME, "port"], 2, "INVALID_INPUT", "settings are given as NAME=VALUE"),
+    (["set", NAME, "port"], 2, "INVALID_INPUT", "write settings as NAME=VALUE"),
     (["run", NAME], 4, "FEED_WRONG_STATUS", "is DRAFT; only ENABLED feeds can be run. Enable it."),
     (["credentials", NAME], 2, "INVALID_INPUT", "--password-stdin"),
     (["approve", "99", "--yes"], 3, "NOT_FOUND", "There is no run 99 of a feed"),
@@ -244,7 +244,7 @@ def test_commands_about_a_feed_by_ftp_never_talk_about_host_keys(settings, tmp_p
         added = quiet("add", NAME, *FTP, f"port={partner.port}", "--accept-insecure")
         assert "Next: harvester feed credentials, feed test, feed enable, source primary." in " ".join(added.split())
         assert "credentials are missing" in quiet("enable", NAME, code=2)
-        assert "lacks: credentials" in quiet("show", NAME)
+        assert "missing: credentials" in quiet("show", NAME)
         quiet("credentials", NAME, "--password-stdin", stdin="wrong\n")
         assert "AUTH_FAILED" in quiet("test", NAME, code=1)
         quiet("credentials", NAME, "--password-stdin", stdin=f"{PASSWORD}\n")
@@ -320,7 +320,7 @@ def test_commands_that_are_proposed_can_be_copied(world):
     with worker_thread():
         tried = feed("test", "Shop by Impact", code=1)
     command_line = f"harvester feed host-key 'Shop by Impact' {fingerprint}"
-    assert f"If the partner confirms it: {command_line}" in tried.out
+    assert f"If the partner confirms this key: {command_line}" in tried.out
     assert command_line in feed("host-key", "Shop by Impact").out
     assert fingerprint in feed("host-key", *shlex.split(command_line)[3:]).out
 

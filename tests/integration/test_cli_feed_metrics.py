@@ -44,9 +44,9 @@ def test_figures_are_those_of_the_feeds_last_days_in_all_and_by_day(acme):
 
 def test_the_table_has_every_day_and_their_sum(acme):
     shown = process("feed", "metrics", acme, "--days", 3).out
-    assert "Acme by Impact, the last 3 days" in shown
+    assert "Acme by Impact, last 3 days" in shown
     assert len(re.findall(r"^ *\d{4}-\d\d-\d\d ", shown, re.MULTILINE)) == 4
-    assert re.search(r"in all +4 +1 +0 +1 +1,210 +1,105 +7 +1.5 s", shown), shown
+    assert re.search(r"total +4 +1 +0 +1 +1,210 +1,105 +7 +1.5 s", shown), shown
 
 
 def test_a_feed_that_does_not_exist_is_code_3():

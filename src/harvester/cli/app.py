@@ -12,7 +12,7 @@ from harvester.cli import (
     audit,
     corrections,
     doctor,
-    feed_metrics,
+    feed_runs,
     jobs,
     keys,
     migrate,
@@ -71,7 +71,7 @@ def root(
 
 demo.declare(app)
 processes.declare(app)
-app.add_typer(feed_metrics.app, rich_help_panel="Operate")
+app.add_typer(feed_runs.app, rich_help_panel="Operate")
 app.add_typer(offers.app, rich_help_panel="Catalog")
 app.add_typer(retailers.app, rich_help_panel="Catalog")
 app.add_typer(sources.app, rich_help_panel="Catalog")

@@ -1,4 +1,4 @@
-"""`harvester feed ...`: set up feeds and switch them. A feed goes by the name of its source."""
+"""`harvester feed ...`: set up feeds, test them, switch them on and off. A feed has the name of its source."""
 
 import getpass
 import sys
@@ -10,13 +10,13 @@ import typer
 from harvester.cli.actor import operator
 from harvester.cli.commands import command, group
 from harvester.cli.exit_codes import Exit
-from harvester.cli.output import OUT
+from harvester.cli.output import OUT, clean, count_text, span, table
 from harvester.cli.session import session
 from harvester.kernel.errors import InvalidInput
 
 app = group(
     "feed",
-    "Affiliate feeds: set up, test, run, and decide about runs that are held.",
+    "Set up, test and run affiliate feeds, and decide about held runs.",
     (
         'harvester feed add "Acme by Impact" network=impact host=sftp.example.com path=/Acme/catalog.csv.gz',
         'harvester feed test "Acme by Impact"',
@@ -29,7 +29,7 @@ Settings = Annotated[list[str], typer.Argument(metavar="SETTING=VALUE...", help=
 AcceptInsecure = Annotated[
     bool,
     typer.Option(
-        "--accept-insecure", help="Use plain FTP although anyone on the way can read the password: I accept this risk."
+        "--accept-insecure", help="Allow plain FTP, which sends the password unencrypted: I accept this risk."
     ),
 ]
 
@@ -44,9 +44,10 @@ AcceptInsecure = Annotated[
     data=True,
 )
 def add(name: Name, settings: Settings, *, accept_insecure: AcceptInsecure = False) -> None:
-    """Make the feed of a source, as a draft that does not run yet.
+    """Create the feed of a source as a draft, which does not run yet.
 
-    `harvester feed set --help` lists the settings; network is needed. Credentials and the host key come next.
+    `harvester feed set --help` lists the settings; network is required. Then set the credentials and approve the host
+    key.
     """
     given = read_pairs(settings)
     with session():
@@ -54,12 +55,12 @@ def add(name: Name, settings: Settings, *, accept_insecure: AcceptInsecure = Fal
         from harvester.feeds import verbs
 
         feed = verbs.create(operator(), feed_views.source_named(name).id, given, accept_insecure=accept_insecure)
-        _tell(feed, f"{feed} is a draft now. Next: {feed_views.next_steps(feed)}.")
+        _show(feed, f"{feed} was created as a draft. Next: {feed_views.next_steps(feed)}.")
 
 
 @command(app, "list", ("harvester feed list", "harvester feed list --json"), data=True)
 def list_feeds() -> None:
-    """List all feeds with their state, their schedule and their last run."""
+    """List all feeds with status, schedule and last run."""
     with session():
         from harvester.cli import feed_views
 
@@ -71,7 +72,7 @@ def list_feeds() -> None:
     app, "show", ('harvester feed show "Acme by Impact"', 'harvester feed show "Acme by Impact" --json'), data=True
 )
 def show(name: Name) -> None:
-    """Show a feed: its settings, what it lacks, its host keys and its last runs."""
+    """Show a feed: settings, missing settings, host keys and last runs."""
     with session():
         from harvester.cli import feed_views
         from harvester.feeds import verbs
@@ -91,11 +92,11 @@ def show(name: Name) -> None:
     data=True,
 )
 def change(name: Name, settings: Settings, *, accept_insecure: AcceptInsecure = False) -> None:
-    """Change settings of a feed. An empty value takes a setting back to its default, if it has one.
+    """Change settings of a feed. An empty value resets a setting to its default, if it has one.
 
     Settings: network, schedule_hours (1, 2, 4, 6, 12, 24, or manual), expiry_hours (1 to 168), transport, host, port,
     path, username, compression, encoding, default_currency, decimal_style, unknown_stock (IN_STOCK, OUT_OF_STOCK,
-    REJECT), kept_parameters (names with commas between them), use_manifest, max_file_bytes, max_rows, max_products,
+    REJECT), kept_parameters (names separated by commas), use_manifest, max_file_bytes, max_rows, max_products,
     accepts_url_identity, unchanged_means_seen; and thresholds.NAME for expiry_share, expiry_least, expiry_most,
     url_hash_share, url_hash_most, shock_move, shock_share, shock_least, reject_share, reject_least.
     """
@@ -104,7 +105,7 @@ def change(name: Name, settings: Settings, *, accept_insecure: AcceptInsecure = 
         from harvester.feeds import verbs
 
         feed = verbs.update(operator(), verbs.feed_named(name).id, given, accept_insecure=accept_insecure)
-        _tell(feed, f"{feed} was changed.")
+        _show(feed, f"{feed} was changed.")
 
 
 @command(
@@ -124,28 +125,42 @@ def credentials(
     password_stdin: Annotated[
         bool, typer.Option("--password-stdin", help="Read the password from standard input.")
     ] = False,
-    private_key_file: Annotated[Path | None, typer.Option(help="Take the private key from this file.")] = None,
+    private_key_file: Annotated[Path | None, typer.Option(help="Read the private key from this file.")] = None,
     ask_passphrase: Annotated[
         bool, typer.Option("--ask-passphrase", help="Ask for the passphrase of the private key.")
     ] = False,
-    replace: Annotated[bool, typer.Option("--replace", help="Secrets that are not given now go.")] = False,
+    replace: Annotated[bool, typer.Option("--replace", help="Delete the secrets that are not given now.")] = False,
 ) -> None:
-    """Change how a feed logs in. The password is asked for unless something else is given; nothing typed keeps it."""
+    """Change how a feed logs in. Without options the password is asked for; an empty input keeps the old one."""
     with session():
         from harvester.feeds import verbs
 
         feed = verbs.feed_named(name)
-        asks = not (username or password_stdin or private_key_file)
+        password = private_key = ""
+        if password_stdin:
+            password = sys.stdin.readline().rstrip("\r\n")
+            if not password:
+                raise InvalidInput("--password-stdin was given, but standard input is empty. Nothing was changed.")
+        elif not (username or private_key_file):
+            password = _ask("Password (empty keeps it): ")
+        if private_key_file:
+            try:
+                private_key = private_key_file.read_text(encoding="ascii")
+            except (OSError, UnicodeDecodeError):
+                raise InvalidInput(
+                    f"--private-key-file {private_key_file} cannot be read as a private key; it must be a text file."
+                ) from None
         feed = verbs.change_credentials(
             operator(),
             feed.id,
             username=username,
-            password=_from_stdin() if password_stdin else _asked("Password (empty keeps it): ") if asks else "",
-            private_key=_file(private_key_file) if private_key_file else "",
-            passphrase=_asked("Passphrase of the private key: ") if ask_passphrase else "",
+            password=password,
+            private_key=private_key,
+            passphrase=_ask("Passphrase of the private key: ") if ask_passphrase else "",
             replace=replace,
         )
-        _tell(feed, f"{feed} logs in as {feed.username or '(nobody)'} with {_words(feed.secret_fields)}.")
+        secrets = " and ".join(field.replace("_", " ") for field in feed.secret_fields) or "no secrets"
+        _show(feed, f"{feed} logs in as {feed.username or '(no user name)'} with {secrets}.")
 
 
 @command(
@@ -162,12 +177,12 @@ def host_key(
     name: Name,
     key: Annotated[
         str,
-        typer.Argument(metavar="KEY", help="Approve this key: its fingerprint if a test run showed it, or all of it."),
+        typer.Argument(metavar="KEY", help="The key to approve: the fingerprint that a test run showed, or all of it."),
     ] = "",
     *,
-    keep_others: Annotated[bool, typer.Option("--add", help="Keys that were approved before stay.")] = False,
+    keep_others: Annotated[bool, typer.Option("--add", help="Keep the keys that are approved already.")] = False,
 ) -> None:
-    """Show the host keys of a feed's server, or approve one. Compare it with what the partner says first."""
+    """Show the host keys of a feed's server, or approve one. First compare it with the partner's published key."""
     with session():
         from harvester.cli import feed_views
         from harvester.feeds import verbs
@@ -185,9 +200,9 @@ def host_key(
 def try_out(
     name: Name,
     *,
-    wait: Annotated[bool, typer.Option(help="Wait for a worker to do it, and show what it found.")] = True,
+    wait: Annotated[bool, typer.Option(help="Wait for the result.")] = True,
 ) -> None:
-    """Try a feed on its first rows, without a run: host key, columns, ten rows, and what is refused."""
+    """Test a feed with its first rows, without a run: host key, columns, ten rows, and rejected rows."""
     with session():
         from harvester.cli import feed_views
         from harvester.cli.job_wait import wait_for_end
@@ -197,7 +212,7 @@ def try_out(
         if not wait:
             OUT.show(
                 {"job_id": made.job_id},
-                lambda: f"Job {made.job_id} will try it; see: harvester jobs show {made.job_id}",
+                lambda: f"The test was queued as job {made.job_id}. For its result: harvester jobs show {made.job_id}",
             )
             return
         wait_for_end(made.job_id)
@@ -209,19 +224,19 @@ def try_out(
 
 @command(app, "enable", ('harvester feed enable "Acme by Impact"',), data=True)
 def enable(name: Name) -> None:
-    """Let a draft run, if it has everything that a run needs."""
+    """Enable a draft whose settings are complete."""
     _switch("enable", name, "is enabled")
 
 
 @command(app, "pause", ('harvester feed pause "Acme by Impact"',), data=True)
 def pause(name: Name) -> None:
-    """Stop a feed until it is resumed; a run at work goes on."""
+    """Pause a feed until it is resumed. A run in progress continues."""
     _switch("pause", name, "is paused")
 
 
 @command(app, "resume", ('harvester feed resume "Acme by Impact"',), data=True)
 def resume(name: Name) -> None:
-    """Let a paused feed run again."""
+    """Resume a paused feed."""
     _switch("resume", name, "is enabled again")
 
 
@@ -229,15 +244,17 @@ def resume(name: Name) -> None:
 def re_enable(
     name: Name,
     *,
-    acknowledge: Annotated[bool, typer.Option("--acknowledge", help="Somebody looked at why its runs failed.")] = False,
+    acknowledge: Annotated[
+        bool, typer.Option("--acknowledge", help="Confirm that the cause of its failed runs was checked.")
+    ] = False,
 ) -> None:
-    """Let a feed run again that was disabled by repeated failures."""
+    """Enable a feed that was disabled by repeated failures."""
     _switch("re_enable", name, "is enabled again", acknowledged=acknowledge)
 
 
 @command(app, "delete", ('harvester feed delete "Acme by Impact"',), data=True)
 def delete(name: Name) -> None:
-    """Delete a draft that has no runs, with its credentials; the source stays."""
+    """Delete a draft without runs, and its credentials. The source stays."""
     with session():
         from harvester.feeds import verbs
 
@@ -248,72 +265,87 @@ def delete(name: Name) -> None:
 
 @command(app, "retire", ('harvester feed retire "Acme by Impact" --yes',), data=True)
 def retire(
-    name: Name, *, yes: Annotated[bool, typer.Option("--yes", help="Retire it; it cannot be used again.")] = False
+    name: Name, *, yes: Annotated[bool, typer.Option("--yes", help="Confirm; it cannot be undone.")] = False
 ) -> None:
-    """Retire a paused or disabled feed for good: its credentials are deleted; its runs and prices stay."""
+    """Retire a paused or disabled feed permanently. Its credentials are deleted; its runs and prices stay."""
     if not yes:
-        raise InvalidInput("A retired feed cannot be used again. Nothing was changed; say --yes to retire it.")
+        raise InvalidInput("A retired feed cannot be used again. Nothing was changed; to retire it, add --yes.")
     with session():
         from harvester.feeds import verbs
 
         feed = verbs.retire(operator(), verbs.feed_named(name).id)
-        OUT.show({"id": feed.id, "name": str(feed), "retired_at": feed.retired_at}, lambda: f"{feed} is retired.")
+        OUT.show({"id": feed.id, "name": str(feed), "retired_at": feed.retired_at}, lambda: f"{feed} was retired.")
+
+
+_COUNTS = ("runs", "failed", "held", "skipped", "rows", "prices", "rejects")
+
+
+@command(
+    app,
+    "metrics",
+    ('harvester feed metrics "Acme by Impact"', 'harvester feed metrics "Acme by Impact" --days 7 --json'),
+    data=True,
+)
+def metrics(
+    name: Name,
+    *,
+    days: Annotated[int, typer.Option(min=1, max=365, help="Days back; limited by the retention of runs.")] = 30,
+) -> None:
+    """Show the figures of a feed by day and in total: runs, prices, rejects and duration of a run."""
+    with session():
+        from harvester.feeds import run_totals, verbs
+
+        feed = verbs.feed_named(name)
+        total, by_day = run_totals.totals_since(feed, days=days), run_totals.days_since(feed, days=days)
+        daily = [{"day": day.isoformat(), **vars(sums)} for day, sums in by_day.items()]
+        columns = ("day (UTC)", *_COUNTS, "median duration")
+        rows = [*((day.isoformat(), *_figures(sums)) for day, sums in by_day.items()), ("total", *_figures(total))]
+        title = clean(f"{feed}, last {days} days")
+        OUT.show(
+            {"feed": str(feed), "totals": vars(total), "days": daily},
+            lambda: table(columns, rows, title=title, right=columns[1:]),
+        )
+
+
+def _figures(sums: Any) -> list[str]:
+    median = span(sums.median_seconds) if sums.median_seconds is not None else ""
+    return [*(count_text(getattr(sums, name)) for name in _COUNTS), median]
 
 
 def read_pairs(pairs: list[str]) -> dict[str, Any]:
-    """`name=value` as settings; `thresholds.name=value` goes with its kind."""
-    read: dict[str, Any] = {}
+    """Return settings from `name=value`; `thresholds.name=value` goes into a dictionary of its own."""
+    settings: dict[str, Any] = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")
         if not equals or not name.strip():
             raise InvalidInput(
-                f"{pair!r} is no setting; settings are given as NAME=VALUE, such as path=/catalog.csv.gz."
+                f"{pair!r} is not a setting; write settings as NAME=VALUE, such as path=/catalog.csv.gz."
             )
-        kind, dot, threshold = name.strip().partition(".")
+        group_name, dot, threshold = name.strip().partition(".")
         if dot:
-            read.setdefault(kind, {})[threshold] = value
+            settings.setdefault(group_name, {})[threshold] = value
         else:
-            read[kind] = value
-    return read
+            settings[group_name] = value
+    return settings
 
 
-def _switch(verb: str, name: str, told: str, **options: Any) -> None:
+def _switch(verb: str, name: str, outcome: str, **options: Any) -> None:
     with session():
         from harvester.cli import feed_views
         from harvester.feeds import verbs
 
         feed = getattr(verbs, verb)(operator(), verbs.feed_named(name).id, **options)
-        _tell(feed, f"{feed} {told}; {feed_views.plan_of(feed)}.")
+        _show(feed, f"{feed} {outcome}; {feed_views.plan_of(feed)}.")
 
 
-def _tell(feed: Any, sentence: str) -> None:
+def _show(feed: Any, message: str) -> None:
     from harvester.cli import feed_views
 
-    OUT.show(feed_views.public(feed), lambda: sentence)
+    OUT.show(feed_views.public(feed), lambda: message)
 
 
-def _from_stdin() -> str:
-    line = sys.stdin.readline().rstrip("\r\n")
-    if not line:
-        raise InvalidInput("--password-stdin was said, but standard input is empty.")
-    return line
-
-
-def _asked(prompt: str) -> str:
-    """Never from the command line, where every process list shows it."""
+def _ask(prompt: str) -> str:
+    """Ask for a secret. It is never an argument, because process lists show arguments."""
     if not sys.stdin.isatty():
-        raise InvalidInput("There is no terminal to ask on; pipe the password in and say --password-stdin.")
+        raise InvalidInput("There is no terminal to ask for the password; pipe it in with --password-stdin.")
     return getpass.getpass(prompt)
-
-
-def _file(path: Path) -> str:
-    try:
-        return path.read_text(encoding="ascii")
-    except (OSError, UnicodeDecodeError):
-        raise InvalidInput(
-            f"--private-key-file {path} cannot be read as a private key; it must be a text file."
-        ) from None
-
-
-def _words(names: list[str]) -> str:
-    return " and ".join(name.replace("_", " ") for name in names) or "nothing"
