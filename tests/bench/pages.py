@@ -82,7 +82,7 @@ def _prepare(options: argparse.Namespace, progress: Progress) -> None:
 
 
 def _add_jobs() -> None:
-    from harvester.catalog.offer_check import CHECK_OFFERS
+    from harvester.catalog.offers import CHECK_OFFERS
     from harvester.engine.enqueue import NewJob, enqueue_many
     from harvester.engine.models import Job
 

@@ -124,7 +124,7 @@ def test_an_ambiguous_slug_is_refused(application):
         catalog.retailer(name)
     answer = application.get("/api/v1/offers", {"retailer": "acme-co"})
     assert refused(answer) == (422, "INVALID_INPUT")
-    assert "2 are called 'acme-co'" in answer.json()["detail"]
+    assert "2 retailers are called 'acme-co'" in answer.json()["detail"]
 
 
 def test_retailers_and_sources_are_listed_by_name_page_by_page(application):

@@ -103,7 +103,7 @@ def test_pages_forth_and_back_hold_every_offer_once(shop, sort, narrowed, monkey
 
 def test_what_is_rare_is_looked_for_in_one_window_after_the_other(shop, monkeypatch):
     monkeypatch.setattr(offer_browser, "WINDOW", 3)
-    monkeypatch.setattr(offer_browser, "LONGEST_LOOK_SECONDS", 60)
+    monkeypatch.setattr(offer_browser, "LONGEST_SCAN_SECONDS", 60)
     for number in range(20):
         put(shop, f"thing {number}", in_stock=number not in (2, 9, 17))
     first = offer_browser.browse(Browse(in_stock=False, page_size=2))
@@ -115,7 +115,7 @@ def test_what_is_rare_is_looked_for_in_one_window_after_the_other(shop, monkeypa
 
 def test_a_window_without_a_hit_tells_where_to_go_on(shop, monkeypatch):
     monkeypatch.setattr(offer_browser, "WINDOW", 4)
-    monkeypatch.setattr(offer_browser, "LONGEST_LOOK_SECONDS", 0)
+    monkeypatch.setattr(offer_browser, "LONGEST_SCAN_SECONDS", 0)
     put(shop, "sold out", in_stock=False)
     for number in range(4):
         put(shop, f"thing {number}")
@@ -135,10 +135,10 @@ def test_the_best_match_of_a_text_comes_first(shop):
 REFUSED = [
     ({"state": "GONE"}, "state:"),
     ({"state": "WITHOUT_OFFER"}, "one retailer or one source"),
-    ({"behind": "x"}, "begin at the first page"),
-    ({"behind": "9" * 40}, "begin at the first page"),
-    ({"behind": "1~1"}, "begin at the first page"),
-    ({"behind": "NaN~1", "sort": Sort.PRICE, "currency": "USD"}, "begin at the first page"),
+    ({"behind": "x"}, "start with the first page"),
+    ({"behind": "9" * 40}, "start with the first page"),
+    ({"behind": "1~1"}, "start with the first page"),
+    ({"behind": "NaN~1", "sort": Sort.PRICE, "currency": "USD"}, "start with the first page"),
     ({"sort": Sort.PRICE}, "give one currency"),
 ]
 

@@ -111,7 +111,7 @@ def test_a_bad_line_is_told_with_line_column_and_what_is_allowed_and_the_rest_co
     ("sources", "why"),
     [
         ("name\nx\n", "line 1: the column url is missing"),
-        ("name,url,colour\n", "line 1: the column 'colour' is not known; allowed are name, url"),
+        ("name,url,colour\n", "line 1: the column 'colour' is unknown; allowed are name, url"),
         ("name,url,Name\n", "line 1: the column 'Name' is there twice"),
         ('name,url\n"a\nb",https://shop.example\nx\n', "line 4: it has 1 fields, the header has 2"),
         ('name,url\n"x"y,https://shop.example\n', "line 2"),
@@ -135,4 +135,4 @@ def test_the_command_tells_what_it_did_and_what_it_left_out(files):
     assert (again.json["sources_known"], again.json["unmatched"]) == (1, [])
     missing = harvester("import", "nowhere.csv", files()[1])
     assert missing.code == 2
-    assert "nowhere.csv: it cannot be read" in missing.err
+    assert "nowhere.csv: the file cannot be read" in missing.err

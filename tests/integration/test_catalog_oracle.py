@@ -7,7 +7,7 @@ from tests.support.catalog import fetch, hours
 from tests.support.jobs import job
 from tests.support.workers import run_until_idle
 
-from harvester.catalog import offer_check, offers
+from harvester.catalog import offers
 from harvester.catalog.models import Run
 from harvester.engine.enqueue import enqueue
 from harvester.engine.registry import all_periodic
@@ -74,7 +74,7 @@ def test_a_signature_that_is_missing_is_no_difference(product):
 
 
 def check():
-    made = enqueue(offer_check.CHECK_OFFERS).job_id
+    made = enqueue(offers.CHECK_OFFERS).job_id
     with capture_logs() as logs:
         run_until_idle(queues=("maintenance",))
     return job(made), [entry for entry in logs if entry["event"] == "OFFERS_DIFFER"]
@@ -98,8 +98,8 @@ def test_the_nightly_check_tells_of_wrong_offers_and_of_their_end(feed, product)
 
 
 def test_the_check_comes_every_night_and_looks_at_some_sources(product):
-    for _ in range(offer_check.SOURCES_EACH_NIGHT + 2):
+    for _ in range(offers.SOURCES_EACH_NIGHT + 2):
         catalog.source()
-    assert check()[0].result["sources"] == offer_check.SOURCES_EACH_NIGHT
+    assert check()[0].result["sources"] == offers.SOURCES_EACH_NIGHT
     assert "catalog.check_offers" in {entry.kind for entry in all_periodic().values()}
     assert Run.objects.count() == 1

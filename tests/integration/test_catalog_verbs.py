@@ -77,7 +77,7 @@ def test_the_trail_tells_what_was_and_what_is(feed):
         ("kind", "FEED", "DIRECT, AFFILIATE_FEED, OTHER"),
         ("url", "shop.example", "http or https"),
         ("affiliate_network", "two words", "one word such as IMPACT"),
-        ("affiliate_account_id", 7, "no text"),
+        ("affiliate_account_id", 7, "not a text"),
         ("tracking_template", "https://go.example/{ulr}", "{url}"),
         ("upc_trusted", "yes", "true nor false"),
         ("visibility", "HIDDEN", "ELIGIBLE, INELIGIBLE"),
@@ -86,8 +86,8 @@ def test_the_trail_tells_what_was_and_what_is(feed):
         ("price_heartbeat_hours", True, "from 1 to 720"),
         ("max_hold_hours", 0, "from 1 to 720"),
         ("max_hold_hours", 721, "from 1 to 720"),
-        ("expiry_hours", 48, "no such field"),
-        ("retailer", "x", "no such field"),
+        ("expiry_hours", 48, "unknown field"),
+        ("retailer", "x", "unknown field"),
     ],
 )
 def test_a_refused_value_names_its_field_and_says_what_is_allowed(feed, field, value, allowed):
@@ -228,7 +228,7 @@ def test_reasons_have_one_length_limit_everywhere():
     assert CorrectionForm.base_fields["reason"].max_length == LONGEST_REASON
     assert Rejection.model_json_schema()["properties"]["reason"]["maxLength"] == LONGEST_REASON
     assert fields.reason("x" * LONGEST_REASON) == "x" * LONGEST_REASON
-    with pytest.raises(InvalidInput, match="at most 1000"):
+    with pytest.raises(InvalidInput, match="at most 1,000"):
         fields.reason("x" * (LONGEST_REASON + 1))
     found = fetch(
         "SELECT pg_get_constraintdef(oid) FROM pg_constraint WHERE conname LIKE %s ORDER BY conname", "%reason_length"

@@ -10,7 +10,7 @@ from tests.support.feeds import row
 from tests.support.jobs import job
 from tests.support.workers import run_until_idle
 
-from harvester.catalog import offer_check, offers, search_index
+from harvester.catalog import offers, search_index
 from harvester.catalog.search import search
 from harvester.catalog.search_query import Query
 from harvester.engine.enqueue import enqueue
@@ -132,7 +132,7 @@ def test_the_other_sources_are_left_alone(source):
 def test_the_nightly_check_has_missing_words_written(source):
     number = catalog.offer(source, run_no=catalog.run(source).no)
     fetch("DELETE FROM offer_words")
-    enqueue(offer_check.CHECK_OFFERS)
+    enqueue(offers.CHECK_OFFERS)
     run_until_idle(queues=("maintenance", "search"))
     assert list(words_of_all()) == [number]
 

@@ -60,10 +60,10 @@ def test_a_correction_does_one_thing_with_the_prices(shop, words):
 def test_a_price_is_set_in_its_currency(shop, hammer):
     words = ("corrections", "add", "--source", "Shop feed", "--product", hammer, "--set", "12.5", "--reason", "typed")
     refused = harvester(*words, "--currency", "EUR")
-    assert (refused.code, "--currency: the price is 19.9 USD, so it can be set in USD only" in refused.err) == (2, True)
+    assert (refused.code, "--currency: the price is 19.9 USD, so it can only be set in USD" in refused.err) == (2, True)
     result = harvester(*words, "--currency", "USD", "--dry-run").out
     assert "history included: 1 since" in result
-    assert "It ends for each product with its next different price" in " ".join(result.split())
+    assert "For each product it ends with the next different price" in " ".join(result.split())
     made = harvester(*words, "--currency", "USD", "--json").json
     assert [made["extent"], made["set_amount"], made["set_currency"]] == ["OBSERVED", "12.5", "USD"]
     assert "set to 12.50 USD" in " ".join(harvester("corrections", "list").out.split())
@@ -71,9 +71,9 @@ def test_a_price_is_set_in_its_currency(shop, hammer):
 
 def test_an_open_ended_correction_is_asked_for_and_says_what_follows(shop, hammer):
     words = ("corrections", "add", "--source", "Shop feed", "--multiply", "0.1", "--reason", "in dimes")
-    assert harvester(*words, "--dry-run", "--json").json["future"].startswith("It ends for each product")
+    assert harvester(*words, "--dry-run", "--json").json["future"].startswith("For each product it ends")
     result = harvester(*words, "--open-ended", "--dry-run", "--json").json
-    assert result["future"].endswith("if the partner sends 1.99 USD then, consumers see 0.20.")
+    assert result["future"].endswith("if the partner then sends 1.99 USD, consumers see 0.20.")
     assert harvester(*words, "--open-ended", "--json").json["extent"] == "WINDOW"
 
 

@@ -99,7 +99,7 @@ BAD = {
         ["--state", "WITHOUT_OFFER"],
         "--state: products without an offer are listed for one",
     ),
-    "no place": (["--after", "the end"], "--after: this is no place in the list; begin"),
+    "no place": (["--after", "the end"], "--after: not a place in this list; start"),
     "too large a page": (["--size", "101"], "--size: allowed is 1 to 100"),
     "no amount": (["--currency", "USD", "--min", "cheap"], "like 19.99"),
 }

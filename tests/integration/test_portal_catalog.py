@@ -87,7 +87,7 @@ def test_a_search_that_cannot_be_answered_says_why_and_keeps_what_was_typed(clie
         ({"sort": "price", "q": "kept"}, "give one currency"),
         ({"min": "ten", "currency": "USD", "q": "kept"}, "is not an amount"),
         ({"source": "nowhere", "q": "kept"}, "There is no source nowhere"),
-        ({"after": "x"}, "begin at the first page"),
+        ({"after": "x"}, "start with the first page"),
         ({"q": "!!! \x00"}, "text:"),
     ]:
         page = text(client.get("/offers/", given))
@@ -196,7 +196,7 @@ def test_a_preview_that_is_out_of_date_is_not_confirmed(client, shop, hammer):
     catalog.price(shop, hammer, "21.00")
     offers.recompute(shop.pk, [hammer])
     again = text(confirm(client, page, given))
-    assert "Prices have changed since the preview. Nothing was changed" in again
+    assert "Prices have changed since the preview. Nothing was done" in again
     assert not PriceCorrection.objects.exists()
     assert "21.00" in again, "the new preview"
     confirm(client, again, given)
@@ -216,8 +216,8 @@ def test_the_form_shows_the_product_its_price_and_its_source_by_name(client, sho
 @pytest.mark.parametrize(
     ("extent", "history", "words"),
     [
-        ("OBSERVED", "1 recorded price changes, starting", "It ends for each product with its next different price"),
-        ("WINDOW", "2 recorded prices change, starting", "if the partner sends 1.99 USD then, consumers see 0.20."),
+        ("OBSERVED", "1 recorded price changes, starting", "For each product it ends with the next different price"),
+        ("WINDOW", "2 recorded prices change, starting", "if the partner then sends 1.99 USD, consumers see 0.20."),
     ],
 )
 def test_the_preview_says_what_follows_later(client, extent, history, words):
@@ -249,7 +249,7 @@ def test_a_correction_is_looked_at_made_and_revoked(client, shop, hammer):
 
 
 REFUSED = [
-    ({"scope": "PRODUCT", "source": "Shop feed"}, "is named by source_id and product_id"),
+    ({"scope": "PRODUCT", "source": "Shop feed"}, "requires source_id and product_id"),
     ({"scope": "RUN", "source": "Shop feed", "run": "99999"}, "has no run 99999"),
     ({"scope": "SOURCE", "source": "nowhere"}, "There is no source nowhere"),
     ({"scope": "SOURCE", "source": "Shop feed", "action": "MULTIPLIER", "multiplier": "x"}, "a number from"),

@@ -9,8 +9,8 @@ class CatalogConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from harvester.catalog import offer_check, resolver, search_index
+        from harvester.catalog import offers, resolver, search_index
 
-        offer_check.register()
+        offers.register()
         resolver.register()
         search_index.register()

@@ -1,4 +1,4 @@
-"""An offer as consumers get it: its price, and what it is called."""
+"""Offers with the names and contents of their products, as consumers get them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,11 +9,12 @@ from uuid import UUID
 
 from django.db import connection
 
-from harvester.catalog.links import tracking_url
+from harvester.catalog.named_rows import fetch
 from harvester.kernel.errors import InvalidInput, NotFound
 from harvester.kernel.gtin import GTIN_LENGTHS, normalize_gtin
+from harvester.kernel.tracking_url import build_tracking_url
 
-#: For a statement with `OFFER_JOINS`, in which offers are `o`.
+#: For statements with `OFFER_JOINS` and offers as `o`.
 OFFER_COLUMNS = """
     o.source_id, o.product_id, o.retailer_id, s.name AS source, r.name AS retailer,
     l.product_id AS canonical_id, p.title, p.brand, p.category, p.url, p.image_url,
@@ -27,7 +28,7 @@ JOIN sources s ON s.id = o.source_id
 JOIN retailers r ON r.id = o.retailer_id
 LEFT JOIN product_links l ON l.source_id = o.source_id AND l.source_product_id = o.product_id
 """
-# Also what consumers do not see, so that people can find out why.
+# Also offers that consumers do not see, so that people can find out why.
 _ONE = f"""
 SELECT {OFFER_COLUMNS}, EXISTS (
     SELECT FROM active_offers a WHERE a.source_id = o.source_id AND a.product_id = o.product_id) AS is_active
@@ -35,7 +36,7 @@ FROM (SELECT f.*, w.retailer_id, w.is_shown FROM offers f JOIN source_windows w 
 {OFFER_JOINS}
 WHERE o.source_id = %(source)s AND o.product_id = %(product)s
 """  # noqa: S608 - constants only
-# Cheapest first within a currency; more sources of one product than this would be a wrong link.
+# The cheapest of each currency first. More offers of one product than the limit would be a wrong link.
 _OF_PRODUCT = f"""
 SELECT {OFFER_COLUMNS}
 FROM (SELECT v.* FROM visible_offers v JOIN product_links k ON k.source_id = v.source_id
@@ -43,7 +44,7 @@ FROM (SELECT v.* FROM visible_offers v JOIN product_links k ON k.source_id = v.s
 {OFFER_JOINS}
 ORDER BY o.currency, o.amount, o.product_id LIMIT {{most}}
 """  # noqa: S608 - constants only
-# Source by source, because the indexes of these numbers begin with the source.
+# Source by source, because the indexes of these numbers start with the source.
 _BY_NUMBER = f"""
 SELECT {OFFER_COLUMNS}
 FROM (SELECT v.* FROM source_windows w
@@ -59,34 +60,34 @@ MOST_OF_A_PRODUCT = 500
 
 @dataclass(frozen=True, kw_only=True)
 class Offer:
-    """What a source asks for one of its products.
+    """The offer of a source for one of its products.
 
     Attributes:
-        source_id: with the product's number, the key of the offer.
-        product_id: the source's product.
-        retailer_id: who sells.
+        source_id: with product_id, the key of the offer.
+        product_id: the number of the source's product.
+        retailer_id: the seller.
         source: the source's name.
-        retailer: the name of who sells.
-        canonical_id: the product that it is an offer of, across sources; None until it is resolved.
+        retailer: the seller's name.
+        canonical_id: the product across sources; None until it is matched.
         title: of the product.
         brand: of the product.
-        category: as the source calls it.
+        category: as the source names it.
         url: the product's page, without tracking.
-        tracking_url: the link that a click takes.
+        tracking_url: the link for a customer's click.
         image_url: a picture.
         currency: ISO 4217.
-        amount: the price, corrected.
-        original_amount: what it was before a reduction, corrected.
-        in_stock: whether it can be had.
-        observed_at: when this price was seen first, or confirmed.
-        seen_until: since when the product is missing; None while the last run saw it.
-        is_shown: whether its source is one that consumers see.
-        is_active: whether it was seen recently enough.
+        amount: the corrected price.
+        original_amount: the corrected price before a discount.
+        in_stock: whether it is in stock.
+        observed_at: when this price was first seen or last confirmed.
+        seen_until: since when the product is missing; None while the last run has it.
+        is_shown: whether consumers see its source.
+        is_active: whether it has not expired.
         sku: the shop's number.
         item_id: the network's number.
         gtin: trade item number.
-        mpn: the maker's number.
-        rank: how well it fits the words of a search that sorts by that.
+        mpn: the manufacturer's number.
+        rank: relevance, in a search that sorts by it.
     """
 
     source_id: UUID
@@ -116,27 +117,27 @@ class Offer:
     rank: float | None = None
 
 
-_UNLESS_TOLD = {"is_active": True, "rank": None}
+_DEFAULTS = {"is_active": True, "rank": None}
 
 
 def offer(source_id: UUID, product_id: int) -> Offer:
-    """One offer, whether consumers see it or not."""
+    """Return an offer, visible or not."""
     found = fetch_offers(_ONE, {"source": source_id, "product": product_id})
     if not found:
-        raise NotFound(f"The source {source_id} has no offer {product_id}; a search finds those that there are.")
+        raise NotFound(f"The source {source_id} has no offer {product_id}; search for offers to find their numbers.")
     return found[0]
 
 
 def visible_offer(source_id: UUID, product_id: int) -> Offer:
-    """One offer, if consumers see it."""
+    """Return an offer that consumers see."""
     found = offer(source_id, product_id)
     if not (found.is_shown and found.is_active):
-        raise NotFound(f"The offer {product_id} of the source {source_id} is not shown at present.")
+        raise NotFound(f"The offer {product_id} of the source {source_id} is not visible now.")
     return found
 
 
 def offers_of_product(canonical_id: UUID) -> list[Offer]:
-    """What consumers see of one product across sources, the cheapest of each currency first."""
+    """Return the visible offers of a product from all sources, the cheapest of each currency first."""
     found = fetch_offers(_OF_PRODUCT.format(most=MOST_OF_A_PRODUCT), {"product": canonical_id})
     if not found:
         with connection.cursor() as cursor:
@@ -149,10 +150,10 @@ def offers_of_product(canonical_id: UUID) -> list[Offer]:
 def offers_by_number(
     *, gtin: str = "", sku: str = "", item_id: str = "", retailer_id: UUID | None = None, source_id: UUID | None = None
 ) -> list[Offer]:
-    """What consumers see of the products with one number, the cheapest of each currency first.
+    """Return the visible offers of the products with a number, the cheapest of each currency first.
 
     Raises:
-        InvalidInput: not exactly one number was given, or the GTIN is none.
+        InvalidInput: not exactly one number was given, or the GTIN is invalid.
     """
     given = {name: text for name, text in (("gtin", gtin), ("sku", sku), ("item_id", item_id)) if text}
     if len(given) != 1:
@@ -162,8 +163,8 @@ def offers_by_number(
     if gtin:
         number = normalize_gtin(gtin)
         if number is None or not number.valid:
-            raise InvalidInput("gtin: it has another length than a GTIN, or its check digit is wrong.")
-        # Products keep the zeros that their source wrote.
+            raise InvalidInput("gtin: not a valid GTIN; its length or its check digit is wrong.")
+        # Products have the leading zeros that their source wrote.
         digits = number.value.lstrip("0")
         values["gtin"] = [digits.zfill(length) for length in GTIN_LENGTHS if len(digits) <= length]
     sources = "AND w.retailer_id = %(retailer)s " if retailer_id else ""
@@ -172,18 +173,26 @@ def offers_by_number(
 
 
 def fetch_offers(statement: str, values: Mapping[str, Any]) -> list[Offer]:
-    """Carry out a statement that answers `OFFER_COLUMNS`."""
-    with connection.cursor() as cursor:
-        cursor.execute(statement, values)
-        names = [column[0] for column in cursor.description]
-        return [_offer(dict(zip(names, row, strict=True))) for row in cursor.fetchall()]
+    """Return the offers of a statement with `OFFER_COLUMNS`."""
+    offers = []
+    for row in fetch(statement, values):
+        row["tracking_url"] = tracking_url(row)
+        for field in ("tracked_url", "tracking_template", "network_source"):
+            row.pop(field)
+        # The constructor of a frozen class takes ten times as long, and a page has a hundred offers.
+        made = object.__new__(Offer)
+        made.__dict__.update(_DEFAULTS, **row)
+        offers.append(made)
+    return offers
 
 
-def _offer(row: dict[str, Any]) -> Offer:
-    row["tracking_url"] = tracking_url(row)
-    for field in ("tracked_url", "tracking_template", "network_source"):
-        row.pop(field)
-    # What a frozen class does field by field takes ten times as long, and a page has a hundred offers.
-    made = object.__new__(Offer)
-    made.__dict__.update(_UNLESS_TOLD, **row)
-    return made
+def tracking_url(row: Mapping[str, Any]) -> str:
+    """Return the link for a customer's click, from a row with the fields of a product and its source."""
+    return build_tracking_url(
+        template=row["tracking_template"],
+        url=row["url"],
+        tracked_url=row["tracked_url"],
+        sku=row["sku"],
+        item_id=row["item_id"],
+        source=row["network_source"],
+    )

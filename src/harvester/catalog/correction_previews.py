@@ -1,6 +1,6 @@
-"""What a correction would do, before anybody makes it: to offers, to the history, and to later prices.
+"""Previews of corrections: their effects on offers, on the history and on later prices.
 
-It is made and taken back in one transaction, so that the preview shows what the same views would show. Nothing stays.
+The correction is created and rolled back in one transaction, so that the preview uses the same views.
 """
 
 from collections.abc import Mapping
@@ -18,14 +18,14 @@ from harvester.catalog.named_rows import fetch
 from harvester.catalog.states import CorrectionAction, CorrectionExtent, CorrectionScope
 from harvester.kernel.errors import Conflict
 
-#: Offers and prices that are counted; nobody decides differently about more.
+#: Offers and prices are counted up to this; more would not change a decision.
 MOST_COUNTED = 100_000
 SAMPLES = 10
 
 
 @dataclass(frozen=True, kw_only=True)
 class Change:
-    """One offer before and after."""
+    """An offer before and after."""
 
     source_id: UUID
     product_id: int
@@ -38,17 +38,17 @@ class Change:
 
 @dataclass(frozen=True, kw_only=True)
 class Preview:
-    """What a correction would do.
+    """The effects of a correction.
 
     Attributes:
-        offers: how many offers show a price that it is about.
+        offers: number of offers whose shown price it changes.
         is_more: there are more than were counted.
         samples: some of them.
-        prices: how many recorded prices it is about, in the history too.
+        prices: number of recorded prices that it changes, including the history.
         prices_are_more: there are more than were counted.
         since: when the first of the counted prices was observed.
-        future: one sentence about later prices.
-        state: of the prices that were looked at; a correction that expects it is refused when they have changed.
+        future: a sentence about later prices.
+        state: the state of these prices; a correction that expects it is refused if they have changed.
     """
 
     offers: int
@@ -61,7 +61,7 @@ class Preview:
     state: str
 
 
-# An offer changes exactly when the price that it shows is one that the correction is about.
+# An offer changes exactly when the correction applies to the price that it shows.
 _SHOWING_WINDOW = """
 SELECT o.source_id, o.product_id FROM offers o
 WHERE o.source_id = ANY (%(sources)s)
@@ -72,8 +72,8 @@ WHERE o.source_id = ANY (%(sources)s)
   AND (%(currency)s::text IS NULL OR o.currency = %(currency)s)
 LIMIT %(most)s
 """
-# For a statement in which the prices that a correction is made for are `x`: whether another price of the product is one
-# of them, or a confirmation of it.
+# For statements with the prices that the correction is made for as `x`: whether another price of the product is one of
+# them, or confirms one.
 _IS_SAME = """
 {price}.source_id = x.source_id AND {price}.source_product_id = x.product_id AND {price}.run_type = x.run_type
   AND {price}.amount = x.amount AND {price}.currency = x.currency AND {price}.observed_at > x.after_at
@@ -122,14 +122,17 @@ LEFT JOIN LATERAL (
 ) t ON true
 ORDER BY o.product_id
 """
-#: A promotion holds its source for as long as it takes; nobody waits for that before a page.
-_DO_NOT_WAIT = "SET LOCAL lock_timeout = '3s'"
+#: A promotion locks its source until it ends; a page must not wait for that.
+_LOCK_TIMEOUT = "SET LOCAL lock_timeout = '3s'"
 
 
 def preview(**given: Any) -> Preview:
-    """What `corrections.create` with the same values would do; it refuses what that refuses."""
+    """Return the effects of `corrections.create` with the same values, or raise the same errors."""
     correction = corrections.checked(**given)
-    sources = _concerned(correction)
+    if correction.source_id is not None:
+        sources = [correction.source_id]
+    else:
+        sources = list(Source.objects.filter(retailer_id=str(correction.retailer_id)).values_list("pk", flat=True))
     observed = correction.extent == CorrectionExtent.OBSERVED
     values: Mapping[str, Any] = {
         "sources": sources,
@@ -158,19 +161,13 @@ def preview(**given: Any) -> Preview:
     )
 
 
-def _concerned(correction: PriceCorrection) -> list[UUID]:
-    if correction.source_id is not None:
-        return [correction.source_id]
-    return list(Source.objects.filter(retailer_id=str(correction.retailer_id)).values_list("pk", flat=True))
-
-
 def _samples(correction: PriceCorrection, sources: list[UUID], chosen: list[tuple[UUID, int]]) -> list[Change]:
-    """Make the correction for the chosen products, read their prices, and take it back."""
+    """Create the correction for the chosen products, read their prices, and roll it back."""
     products = [product for _, product in chosen]
     try:
         with transaction.atomic():
             with connection.cursor() as cursor:
-                cursor.execute(_DO_NOT_WAIT)
+                cursor.execute(_LOCK_TIMEOUT)
             correction.created_by = "preview"
             correction.save(force_insert=True)
             if correction.extent == CorrectionExtent.OBSERVED:
@@ -185,19 +182,19 @@ def _samples(correction: PriceCorrection, sources: list[UUID], chosen: list[tupl
 
 def _future(correction: PriceCorrection, samples: list[Change]) -> str:
     if correction.extent == CorrectionExtent.OBSERVED:
-        return "It ends for each product with its next different price; later prices are shown as they are observed."
+        return "For each product it ends with the next different price; later prices are shown as observed."
     if correction.scope == CorrectionScope.RUN:
-        return f"Only prices of run {correction.run_no} are concerned; later prices are shown as they are observed."
+        return f"Only prices of run {correction.run_no} are changed; later prices are shown as observed."
     if correction.observed_to is not None:
-        return f"Prices observed from {correction.observed_to:%Y-%m-%d %H:%M} UTC on are shown as they are observed."
-    what = {
+        return f"Prices observed from {correction.observed_to:%Y-%m-%d %H:%M} UTC on are shown as observed."
+    effect = {
         CorrectionAction.IGNORE.value: "hidden",
         CorrectionAction.MULTIPLIER.value: "multiplied",
         CorrectionAction.SET.value: f"shown as {correction.set_amount} {correction.set_currency}",
     }[correction.action]
-    words = f"Every later price is {what} as well, until somebody revokes the correction"
+    text = f"Every later price is {effect} as well, until the correction is revoked"
     right = next((one.after for one in samples if one.after is not None), None)
     if right is None or correction.multiplier is None:
-        return f"{words}."
+        return f"{text}."
     wrong = round(right * correction.multiplier, 2)
-    return f"{words}: if the partner sends {right:.2f} {samples[0].currency} then, consumers see {wrong:.2f}."
+    return f"{text}: if the partner then sends {right:.2f} {samples[0].currency}, consumers see {wrong:.2f}."

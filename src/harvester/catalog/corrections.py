@@ -1,9 +1,9 @@
-"""Corrections: how prices are read when what was observed is known to be wrong.
+"""Corrections of wrong prices.
 
-Prices are facts and stay. A correction hides, multiplies or sets those of a scope; it is never deleted, only revoked.
-By default it is for the prices that are shown when it is made, and ends with the next different price of each product;
-one for a window of time, open or not, is an explicit choice. Making or revoking one recomputes the offers concerned,
-under the locks of their sources.
+Observed prices never change. A correction hides, multiplies or sets those of a scope; it is never deleted, only
+revoked. By default it applies to the prices shown when it is created, and ends with the next different price of each
+product. A window of time is an explicit choice. Creating or revoking one recomputes the affected offers while their
+sources are locked.
 """
 
 import datetime as dt
@@ -18,6 +18,7 @@ from django.db.models.functions import Now
 
 from harvester.catalog import fields, offers
 from harvester.catalog.models import PriceCorrection, Retailer, Run, Source
+from harvester.catalog.named_rows import fetch
 from harvester.catalog.sources import locked, locked_of, unknown
 from harvester.catalog.states import CorrectionAction, CorrectionExtent, CorrectionScope
 from harvester.kernel.actor import Actor
@@ -25,24 +26,24 @@ from harvester.kernel.currencies import MINOR_UNITS
 from harvester.kernel.errors import Conflict, InvalidInput, NotFound
 from harvester.ops import audit
 
-#: A price in cents, or one a hundred times too large, is what multipliers are for; more is a slip of the hand.
+#: Multipliers are for prices in cents, or a hundred times too large; beyond these limits it is a typing mistake.
 LEAST, MOST = Decimal("0.0001"), Decimal(10_000)
-#: An offer can hold no more.
+#: The largest price of an offer.
 MOST_SET = Decimal(10_000_000_000)
-#: What names the prices of each scope.
-NAMED_BY: Mapping[str, tuple[str, ...]] = {
+#: Scope -> the fields that select its prices.
+SELECTED_BY: Mapping[str, tuple[str, ...]] = {
     CorrectionScope.RETAILER: ("retailer_id",),
     CorrectionScope.SOURCE: ("source_id",),
     CorrectionScope.PRODUCT: ("source_id", "product_id"),
     CorrectionScope.RUN: ("source_id", "run_no"),
 }
-_NAMES = ("retailer_id", "source_id", "product_id", "run_no")
+_SELECTORS = ("retailer_id", "source_id", "product_id", "run_no")
 _DEFAULTS: Mapping[str, Any] = {
     **dict.fromkeys(("multiplier", "set_amount", "set_currency", "observed_from", "observed_to", "extent"), None)
 }
 
-# The prices that a correction is made for: those that offers show, or those of one run. They reach back to the last
-# different price of the same kind of run; prices of a run reach back to the run alone.
+# The prices that a correction is created for: those that offers show, or those of one run. It applies back to the last
+# different price of the same kind of run; for prices of a run it applies only to that run.
 OBSERVED_PRICES = """
 SELECT p.source_id, p.source_product_id AS product_id, p.run_type, p.amount, p.currency,
     CASE WHEN %(run)s::bigint IS NOT NULL THEN p.observed_at - interval '1 microsecond'
@@ -71,13 +72,16 @@ ON CONFLICT (source_id, product_id, correction_id) DO NOTHING
 _AFFECTED_OBSERVED = """
 SELECT product_id FROM corrected_prices WHERE source_id = %(source)s AND correction_id = %(correction)s
 """
-# What offers show and what was observed: if any of it changes, a preview is out of date.
+# Shown and observed prices: if one of them changes, a preview is out of date.
 _STATE = """
 SELECT count(*), coalesce(bit_xor(hashtextextended(concat_ws(
     ' ', source_id, product_id, trim_scale(amount), currency, trim_scale(last_amount), last_currency), 0)), 0)
 FROM offers WHERE source_id = ANY (%(sources)s) AND (%(product)s::bigint IS NULL OR product_id = %(product)s)
 """
-_SHOWN_PRICE = "SELECT trim_scale(amount), currency FROM offers WHERE source_id = %s AND product_id = %s"
+_SHOWN_PRICE = """
+SELECT trim_scale(amount) AS amount, currency FROM offers WHERE source_id = %(source)s AND product_id = %(product)s
+"""
+_PRODUCT = "SELECT id FROM source_products WHERE source_id = %(source)s AND id = %(product)s"
 _AFFECTED = """
 SELECT DISTINCT source_product_id FROM prices
 WHERE source_id = %(source)s
@@ -103,22 +107,22 @@ def create(
     expected: str | None = None,
     **named: Any,
 ) -> PriceCorrection:
-    """Correct how prices are read.
+    """Create a correction.
 
     Args:
-        actor: who says so.
+        actor: who creates it.
         scope: PRODUCT, RETAILER, SOURCE or RUN.
-        action: IGNORE, which wins, MULTIPLIER, or SET, of one product.
-        reason: why, for those who look later.
-        multiplier: what a price is multiplied by.
-        set_amount: what a price is set to.
+        action: IGNORE, which takes precedence, MULTIPLIER, or SET, only for one product.
+        reason: why.
+        multiplier: the factor of MULTIPLIER.
+        set_amount: the price of SET.
         set_currency: its currency, which must be that of the price.
-        extent: OBSERVED, for the prices shown now until each product's next different price; or WINDOW, for every
-            price observed between two moments. Without one, WINDOW if a moment is given, otherwise OBSERVED.
-        observed_from: only prices observed at this moment or later.
-        observed_to: only prices observed before this moment.
-        expected: the state of the prices that a preview showed; if it has changed, nothing is done.
-        **named: which retailer_id, source_id, product_id or run_no, as the scope needs it.
+        extent: OBSERVED: the prices shown now, until each product's next different price. WINDOW: every price observed
+            between two times. By default WINDOW if a time is given, otherwise OBSERVED.
+        observed_from: only prices observed at this time or later.
+        observed_to: only prices observed before this time.
+        expected: the state of the prices in a preview; if it has changed, nothing is done.
+        **named: the retailer_id, source_id, product_id or run_no that the scope requires.
 
     Raises:
         Conflict: the prices have changed since the preview.
@@ -128,44 +132,44 @@ def create(
     window = {"observed_from": observed_from, "observed_to": observed_to}
     correction = _built(actor.id, values | sets | window, named)
     with transaction.atomic():
-        held = _lock(correction)
-        _refuse_unknown(correction)
-        if expected is not None and expected != state_of(correction, [source.pk for source in held]):
+        sources = _lock(correction)
+        _check_objects(correction)
+        if expected is not None and expected != state_of(correction, [source.pk for source in sources]):
             raise Conflict(
-                "Prices have changed since the preview. Nothing was changed; look at the new preview and confirm it."
+                "Prices have changed since the preview. Nothing was done; check the new preview and confirm again."
             )
         correction.save(force_insert=True)
         if correction.extent == CorrectionExtent.OBSERVED:
-            keep_observed(correction, [source.pk for source in held])
-        _record(actor, "CORRECTION_CREATED", correction, _recompute(correction, held))
+            keep_observed(correction, [source.pk for source in sources])
+        _record(actor, "CORRECTION_CREATED", correction, _recompute(correction, sources))
     return correction
 
 
 def checked(**given: Any) -> PriceCorrection:
-    """The correction that `create` would make of the same values, unsaved.
+    """Return the correction that `create` would create from the same values, unsaved.
 
     Raises:
-        InvalidInput: a value is not allowed.
-        NotFound: what it names does not exist.
+        InvalidInput: a value is invalid.
+        NotFound: the retailer, source, product or run does not exist.
     """
-    named = {field: given.pop(field) for field in _NAMES if field in given}
+    named = {field: given.pop(field) for field in _SELECTORS if field in given}
     correction = _built("", {**_DEFAULTS, **given}, named)
     if correction.source_id is not None and not Source.objects.filter(pk=correction.source_id).exists():
         raise unknown(correction.source_id)
     if correction.retailer_id is not None:
-        _refuse_unknown_retailer(correction.retailer_id)
-    _refuse_unknown(correction)
+        _existing_retailer(correction.retailer_id)
+    _check_objects(correction)
     return correction
 
 
 def were_changed(source_id: UUID, since: dt.datetime) -> bool:
-    """Whether a correction that may concern a source was made or revoked at this moment or later."""
-    concern = Q(source_id=source_id) | Q(retailer__sources=source_id)
-    return PriceCorrection.objects.filter(concern, Q(created_at__gte=since) | Q(revoked_at__gte=since)).exists()
+    """Whether a correction that may apply to a source was created or revoked at this time or later."""
+    applies = Q(source_id=source_id) | Q(retailer__sources=source_id)
+    return PriceCorrection.objects.filter(applies, Q(created_at__gte=since) | Q(revoked_at__gte=since)).exists()
 
 
 def parse_id(text: str) -> UUID:
-    """The id of a correction as it was typed."""
+    """Return the id of a correction, or raise NotFound."""
     try:
         return UUID(text)
     except ValueError:
@@ -173,29 +177,39 @@ def parse_id(text: str) -> UUID:
 
 
 def _built(created_by: str, given: Mapping[str, Any], named: Mapping[str, Any]) -> PriceCorrection:
-    scope, action = given["scope"], given["action"]
+    action = given["action"]
+    scope = fields.choice(CorrectionScope)("scope", given["scope"])
+    selectors = SELECTED_BY[scope]
+    wrong = sorted({field for field, value in named.items() if value is not None} ^ set(selectors))
+    if wrong:
+        raise InvalidInput(f"{wrong[0]}: the scope {scope} requires {' and '.join(selectors)}, and nothing else.")
     correction = PriceCorrection(
-        scope=fields.choice(CorrectionScope)("scope", scope),
+        scope=scope,
         action=fields.choice(CorrectionAction)("action", action),
         reason=fields.reason(given["reason"]),
-        observed_from=_moment("observed_from", given["observed_from"]),
-        observed_to=_moment("observed_to", given["observed_to"]),
+        observed_from=_time("observed_from", given["observed_from"]),
+        observed_to=_time("observed_to", given["observed_to"]),
         multiplier=_multiplier(action, given["multiplier"]),
         set_amount=_set_amount(action, given["set_amount"]),
         set_currency=_set_currency(action, given["set_currency"]),
         extent=_extent(given),
         created_by=created_by,
-        **_named(scope, named),
+        **{field: named[field] for field in selectors},
     )
-    _refuse_finer_than_the_currency(correction)
+    amount, currency = correction.set_amount, correction.set_currency
+    if amount is not None and currency is not None and amount != round(amount, MINOR_UNITS[currency]):
+        decimals = {0: "no decimals", 2: "at most 2 decimals", 3: "at most 3 decimals"}[MINOR_UNITS[currency]]
+        raise InvalidInput(f"set_amount: {amount:f} is not a price in {currency}, which has {decimals}.")
     if action == CorrectionAction.SET and scope != CorrectionScope.PRODUCT:
-        raise InvalidInput("scope: a price is set for one product; choose PRODUCT.")
-    _refuse_empty_window(correction)
+        raise InvalidInput("scope: SET applies to one product; choose PRODUCT.")
+    since, until = correction.observed_from, correction.observed_to
+    if since is not None and until is not None and since >= until:
+        raise InvalidInput("observed_to: must be later than observed_from.")
     return correction
 
 
 def state_of(correction: PriceCorrection, source_ids: list[UUID]) -> str:
-    """The prices that a correction could change, as one short text; another price makes it another text."""
+    """Return the state of the prices that a correction could change, as a short text that differs for other prices."""
     with connection.cursor() as cursor:
         cursor.execute(_STATE, {"sources": source_ids, "product": correction.product_id})
         count, mark = cursor.fetchone()
@@ -203,121 +217,93 @@ def state_of(correction: PriceCorrection, source_ids: list[UUID]) -> str:
 
 
 def keep_observed(correction: PriceCorrection, source_ids: list[UUID], only: list[int] | None = None) -> None:
-    """Keep the prices that a correction is made for, or those of some products. The transaction is the caller's."""
+    """Store the prices that a correction is created for, or those of some products, in the caller's transaction."""
     values = {"sources": source_ids, "product": correction.product_id, "run": correction.run_no, "only": only}
     with connection.cursor() as cursor:
         cursor.execute(_KEEP_OBSERVED, {**values, "correction": correction.pk})
 
 
 def revoke(actor: Actor, correction_id: UUID) -> PriceCorrection:
-    """End a correction; the prices are read as they were observed again. It stays in the list of corrections."""
+    """Revoke a correction; its prices are shown as observed again. It stays in the list of corrections."""
     correction = PriceCorrection.objects.filter(pk=correction_id).first()
     if correction is None:
         raise NotFound(f"There is no correction {correction_id}.")
     with transaction.atomic():
-        held = _lock(correction)
-        ended = PriceCorrection.objects.filter(pk=correction_id, revoked_at=None).update(
-            revoked_at=Now(), revoked_by=actor.id
-        )
-        if not ended:
-            raise Conflict(f"The correction {correction_id} was revoked already; nothing was changed.")
-        _record(actor, "CORRECTION_REVOKED", correction, _recompute(correction, held))
+        sources = _lock(correction)
+        valid = PriceCorrection.objects.filter(pk=correction_id, revoked_at=None)
+        if not valid.update(revoked_at=Now(), revoked_by=actor.id):
+            raise Conflict(f"The correction {correction_id} was already revoked. Nothing was changed.")
+        _record(actor, "CORRECTION_REVOKED", correction, _recompute(correction, sources))
     correction.refresh_from_db()
     return correction
 
 
 def _lock(correction: PriceCorrection) -> list[Source]:
-    """Promotion reads the corrections under the same locks, so none slips between the two."""
+    """Lock the sources. A promotion reads the corrections under the same locks, so it misses none."""
     if correction.source_id is not None:
         return [locked(correction.source_id)]
-    return locked_of(_refuse_unknown_retailer(correction.retailer_id))
+    return locked_of(_existing_retailer(correction.retailer_id))
 
 
-def _refuse_unknown_retailer(retailer_id: UUID | None) -> UUID:
+def _existing_retailer(retailer_id: UUID | None) -> UUID:
     retailer = Retailer.objects.filter(pk=str(retailer_id)).first()
     if retailer is None:
         raise NotFound(f"There is no retailer {retailer_id}; `harvester retailer list` shows them all.")
     return retailer.pk
 
 
-def _recompute(correction: PriceCorrection, held: list[Source]) -> int:
-    affected = {source.pk: _affected(correction, source.pk) for source in held}
-    for source_id, products in affected.items():
-        offers.recompute(source_id, products)
-    return sum(map(len, affected.values()))
-
-
-def _affected(correction: PriceCorrection, source_id: UUID) -> list[int]:
+def _recompute(correction: PriceCorrection, sources: list[Source]) -> int:
+    """Recompute the offers that a correction applies to. Return how many."""
     values = {
-        "source": source_id,
         "product": correction.product_id,
         "run": correction.run_no,
         "since": correction.observed_from,
         "until": correction.observed_to,
         "correction": correction.pk,
     }
-    observed = correction.extent == CorrectionExtent.OBSERVED
+    statement = _AFFECTED_OBSERVED if correction.extent == CorrectionExtent.OBSERVED else _AFFECTED
+    affected = {}
     with connection.cursor() as cursor:
-        cursor.execute(_AFFECTED_OBSERVED if observed else _AFFECTED, values)
-        return [row[0] for row in cursor.fetchall()]
+        for source in sources:
+            cursor.execute(statement, {**values, "source": source.pk})
+            affected[source.pk] = [row[0] for row in cursor.fetchall()]
+    for source_id, products in affected.items():
+        offers.recompute(source_id, products)
+    return sum(map(len, affected.values()))
 
 
 def _record(actor: Actor, verb: str, correction: PriceCorrection, products: int) -> None:
-    told = (
-        *("scope", "action", "multiplier", "set_amount", "set_currency", "extent", *_NAMES),
+    recorded = (
+        *("scope", "action", "multiplier", "set_amount", "set_currency", "extent", *_SELECTORS),
         *("observed_from", "observed_to", "reason"),
     )
-    detail = {field: getattr(correction, field) for field in told if getattr(correction, field) is not None}
+    detail = {field: getattr(correction, field) for field in recorded if getattr(correction, field) is not None}
     audit.record(actor, verb, "correction", correction.pk, detail={**detail, "products": products})
 
 
-def _named(scope: str, named: Mapping[str, Any]) -> dict[str, Any]:
-    given = {field for field, value in named.items() if value is not None}
-    needed = NAMED_BY[fields.choice(CorrectionScope)("scope", scope)]
-    wrong = sorted(given ^ set(needed))
-    if wrong:
-        raise InvalidInput(
-            f"{wrong[0]}: a correction of scope {scope} is named by {' and '.join(needed)} and nothing else."
-        )
-    return {field: named[field] for field in needed}
-
-
-def _refuse_unknown(correction: PriceCorrection) -> None:
-    if correction.product_id is not None and not _has_product(correction):
-        raise NotFound(f"product_id: the source {correction.source_id} has no product {correction.product_id}.")
-    run_no = correction.run_no
-    if run_no is not None and not Run.objects.filter(no=run_no, source_id=str(correction.source_id)).exists():
-        raise NotFound(f"run_no: the source {correction.source_id} has no run {run_no}.")
-    if correction.product_id is not None and (
-        correction.action == CorrectionAction.SET or correction.extent == CorrectionExtent.OBSERVED
-    ):
-        _refuse_unclear_price(correction)
-
-
-def _refuse_unclear_price(correction: PriceCorrection) -> None:
-    """A correction for the shown price needs one, and a set price its currency."""
-    with connection.cursor() as cursor:
-        cursor.execute(_SHOWN_PRICE, [correction.source_id, correction.product_id])
-        shown = cursor.fetchone()
-    if shown is None:
+def _check_objects(correction: PriceCorrection) -> None:
+    """Raise an error if the product or the run does not exist, or if the price to correct is unclear."""
+    source_id, product_id, run_no = correction.source_id, correction.product_id, correction.run_no
+    if run_no is not None and not Run.objects.filter(no=run_no, source_id=str(source_id)).exists():
+        raise NotFound(f"run_no: the source {source_id} has no run {run_no}.")
+    if product_id is None:
+        return
+    if not fetch(_PRODUCT, {"source": source_id, "product": product_id}):
+        raise NotFound(f"product_id: the source {source_id} has no product {product_id}.")
+    if correction.action != CorrectionAction.SET and correction.extent != CorrectionExtent.OBSERVED:
+        return
+    shown = fetch(_SHOWN_PRICE, {"source": source_id, "product": product_id})
+    if not shown:
         raise Conflict(
-            f"Product {correction.product_id} has no price that is shown, so there is none to correct. Nothing was "
-            "changed. To correct its older prices, choose a window of time."
+            f"Product {product_id} has no visible price to correct. Nothing was changed. To correct its older prices, "
+            "choose a window of time."
         )
-    if correction.action == CorrectionAction.SET and shown[1] != correction.set_currency:
+    [[amount, currency]] = [row.values() for row in shown]
+    if correction.action == CorrectionAction.SET and currency != correction.set_currency:
         raise InvalidInput(
-            f"set_currency: the price is {shown[0]:f} {shown[1]}, so it can be set in {shown[1]} only; to set "
-            f"{correction.set_currency} would show the price of another currency."
+            f"set_currency: the price is {amount:f} {currency}, so it can only be set in {currency}; "
+            f"{correction.set_currency} would be the price of another currency."
         )
-
-
-def _has_product(correction: PriceCorrection) -> bool:
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT FROM source_products WHERE source_id = %s AND id = %s",
-            [correction.source_id, correction.product_id],
-        )
-        return cursor.rowcount == 1
 
 
 def _extent(given: Mapping[str, Any]) -> str:
@@ -326,21 +312,21 @@ def _extent(given: Mapping[str, Any]) -> str:
         return CorrectionExtent.WINDOW if dated else CorrectionExtent.OBSERVED
     extent = fields.choice(CorrectionExtent)("extent", given["extent"])
     if dated and extent == CorrectionExtent.OBSERVED:
-        raise InvalidInput("extent: a correction for the prices shown now has no window; leave the moments out.")
+        raise InvalidInput("extent: OBSERVED has no window; leave the times out.")
     return str(extent)
 
 
 def _set_amount(action: str, given: Any) -> Decimal | None:
     if action != CorrectionAction.SET:
         if given is not None:
-            raise InvalidInput(f"set_amount: {action} has none; leave it out, or choose SET.")
+            raise InvalidInput(f"set_amount: {action} does not use it; leave it out, or choose SET.")
         return None
     try:
         value = Decimal(str(given))
     except InvalidOperation:
         value = Decimal("NaN")
     if not (value.is_finite() and 0 < value < MOST_SET and value == round(value, 4)):
-        raise InvalidInput(f"set_amount: allowed is an amount above 0 and below {MOST_SET:,} with at most 4 decimals.")
+        raise InvalidInput(f"set_amount: must be above 0 and below {MOST_SET:,}, with at most 4 decimals.")
     return value
 
 
@@ -355,34 +341,28 @@ def _refuse_finer_than_the_currency(correction: PriceCorrection) -> None:
 def _set_currency(action: str, given: Any) -> str | None:
     if action != CorrectionAction.SET:
         if given is not None:
-            raise InvalidInput(f"set_currency: {action} has none; leave it out, or choose SET.")
+            raise InvalidInput(f"set_currency: {action} does not use it; leave it out, or choose SET.")
         return None
     if not isinstance(given, str) or given not in MINOR_UNITS:
-        raise InvalidInput("set_currency: needed with a set price: the currency of the price, such as USD.")
+        raise InvalidInput("set_currency: SET requires the currency of the price, such as USD.")
     return given
 
 
 def _multiplier(action: str, given: Any) -> Decimal | None:
     if action != CorrectionAction.MULTIPLIER:
         if given is not None:
-            raise InvalidInput(f"multiplier: {action} has none; leave it out, or choose MULTIPLIER.")
+            raise InvalidInput(f"multiplier: {action} does not use it; leave it out, or choose MULTIPLIER.")
         return None
     try:
         value = Decimal(str(given))
     except InvalidOperation:
         value = Decimal("NaN")
     if not (value.is_finite() and LEAST <= value <= MOST and value == round(value, 6)):
-        raise InvalidInput(f"multiplier: allowed is a number from {LEAST} to {MOST} with at most 6 decimals.")
+        raise InvalidInput(f"multiplier: must be a number from {LEAST} to {MOST}, with at most 6 decimals.")
     return value
 
 
-def _moment(field: str, given: Any) -> dt.datetime | None:
+def _time(field: str, given: Any) -> dt.datetime | None:
     if given is not None and (not isinstance(given, dt.datetime) or given.tzinfo is None):
-        raise InvalidInput(f"{field}: allowed is a moment with a time zone, or nothing.")
+        raise InvalidInput(f"{field}: must be a time with a time zone, or empty.")
     return given
-
-
-def _refuse_empty_window(correction: PriceCorrection) -> None:
-    since, until = correction.observed_from, correction.observed_to
-    if since is not None and until is not None and since >= until:
-        raise InvalidInput("observed_to: it must be later than observed_from; the moment itself is not part of it.")

@@ -1,4 +1,4 @@
-"""Reading a small CSV file that a person made: every fault is told with its line, its column and what is allowed."""
+"""Small CSV files written by people. Every error names the line, the column and the allowed values."""
 
 import csv
 import datetime as dt
@@ -9,7 +9,7 @@ from pathlib import Path
 from harvester.kernel.errors import InvalidInput
 from harvester.kernel.headers import normalize_header
 
-#: A list of shops, not a catalog of products.
+#: Bytes; a list of shops, not a catalog of products.
 LARGEST_FILE = 10_000_000
 _TRUE, _FALSE = frozenset({"true", "yes", "1", "t", "y"}), frozenset({"false", "no", "0", "f", "n", ""})
 
@@ -19,8 +19,8 @@ class Row:
     """One record.
 
     Attributes:
-        line: where it begins; the header is line 1.
-        values: by column, as they stand in the file.
+        line: its first line; the header is line 1.
+        values: column -> text.
     """
 
     line: int
@@ -28,40 +28,45 @@ class Row:
 
 
 def read_rows(path: Path, columns: Sequence[str], required: Sequence[str]) -> list[Row]:
-    """Every record of the file.
+    """Return all records of a file.
 
     Raises:
-        InvalidInput: the file as a whole cannot be used, or a record has more or fewer fields than the header.
+        InvalidInput: the file as a whole is invalid, or a record has more or fewer fields than the header.
     """
     try:
         lines = csv.reader(_text(path).splitlines(keepends=True), strict=True)
         header = _header(path, next(lines, []), columns, required)
-        rows, begins = [], 2
+        rows, first_line = [], 2
         for record in lines:
+            if record and len(record) != len(header):
+                raise InvalidInput(
+                    f"{path} line {first_line}: it has {len(record)} fields, the header has {len(header)}; "
+                    "quote fields that contain a comma."
+                )
             if record:
-                rows.append(_row(path, begins, header, record))
-            begins = lines.line_num + 1
+                rows.append(Row(line=first_line, values=dict(zip(header, record, strict=True))))
+            first_line = lines.line_num + 1
     except csv.Error as problem:
-        raise InvalidInput(f"{path} line {lines.line_num}: {problem}; quote a field that holds a quote.") from None
+        raise InvalidInput(f"{path} line {lines.line_num}: {problem}; quote fields that contain a quote.") from None
     return rows
 
 
 def truth(field: str, text: str) -> bool:
-    word = text.strip().lower()
-    if word not in _TRUE | _FALSE:
-        raise InvalidInput(f"{field}: {text!r} is neither true nor false; allowed are true, false or nothing.")
-    return word in _TRUE
+    value = text.strip().lower()
+    if value not in _TRUE | _FALSE:
+        raise InvalidInput(f"{field}: {text!r} is neither true nor false; write true, false or nothing.")
+    return value in _TRUE
 
 
 def check_time(field: str, text: str) -> dt.datetime | None:
-    """A moment in ISO 8601; without a zone it is UTC."""
+    """Return a time in ISO 8601; without a zone it is UTC."""
     if not text.strip():
         return None
     try:
         moment = dt.datetime.fromisoformat(text.strip())
     except ValueError:
         raise InvalidInput(
-            f"{field}: {text[:60]!r} is no moment; allowed is 2024-05-01, 2024-05-01T12:00:00Z or nothing."
+            f"{field}: {text[:60]!r} is not a time; write 2024-05-01, 2024-05-01T12:00:00Z or nothing."
         ) from None
     return moment if moment.tzinfo else moment.replace(tzinfo=dt.UTC)
 
@@ -69,12 +74,12 @@ def check_time(field: str, text: str) -> dt.datetime | None:
 def _text(path: Path) -> str:
     try:
         if path.stat().st_size > LARGEST_FILE:
-            raise InvalidInput(f"{path}: it is larger than {LARGEST_FILE:,} bytes, which no list of shops is.")
+            raise InvalidInput(f"{path}: larger than {LARGEST_FILE:,} bytes, too large for a list of shops.")
         return path.read_bytes().decode("utf-8-sig")
     except OSError as problem:
-        raise InvalidInput(f"{path}: it cannot be read: {problem.strerror}.") from None
+        raise InvalidInput(f"{path}: the file cannot be read: {problem.strerror}.") from None
     except UnicodeDecodeError as problem:
-        raise InvalidInput(f"{path}: byte {problem.start} is no UTF-8; save the file as UTF-8.") from None
+        raise InvalidInput(f"{path}: byte {problem.start} is not UTF-8; save the file as UTF-8.") from None
 
 
 def _header(path: Path, found: list[str], columns: Sequence[str], required: Sequence[str]) -> list[str]:
@@ -82,20 +87,11 @@ def _header(path: Path, found: list[str], columns: Sequence[str], required: Sequ
     header = [by_form.get(normalize_header(name), "") for name in found]
     for place, name in enumerate(header):
         if not name or name in header[:place]:
-            why = "is there twice" if name else "is not known"
+            why = "is there twice" if name else "is unknown"
             raise InvalidInput(
                 f"{path} line 1: the column {found[place][:60]!r} {why}; allowed are {', '.join(columns)}."
             )
     missing = [name for name in required if name not in header]
     if missing:
-        raise InvalidInput(f"{path} line 1: the column {missing[0]} is missing; needed are {', '.join(required)}.")
+        raise InvalidInput(f"{path} line 1: the column {missing[0]} is missing; required are {', '.join(required)}.")
     return header
-
-
-def _row(path: Path, line: int, header: list[str], record: list[str]) -> Row:
-    if len(record) != len(header):
-        raise InvalidInput(
-            f"{path} line {line}: it has {len(record)} fields, the header has {len(header)}; "
-            "quote a field that holds a comma."
-        )
-    return Row(line=line, values=dict(zip(header, record, strict=True)))

@@ -1,4 +1,4 @@
-"""Which of a retailer's sources consumers see: at most one is the display primary."""
+"""The display primary: the one source of a retailer that consumers see."""
 
 from dataclasses import dataclass
 from uuid import UUID
@@ -16,18 +16,18 @@ from harvester.ops import audit
 
 log = structlog.get_logger(__name__)
 
-#: Offers of a source that a preview counts, and those that it names.
+#: Offers of a source that a preview counts, and those that it lists.
 MOST_COUNTED = 50_000
 SAMPLES = 5
 
 
 @dataclass(frozen=True, kw_only=True)
 class Side:
-    """The offers of one source that would vanish from, or appear in, what consumers see.
+    """The offers of a source that would disappear or appear.
 
     Attributes:
-        source: whose offers.
-        offers: how many of them are recent enough to be seen.
+        source: the source.
+        offers: number of its offers that have not expired.
         is_more: there are more than were counted.
         samples: titles of some.
     """
@@ -40,14 +40,14 @@ class Side:
 
 @dataclass(frozen=True, kw_only=True)
 class Preview:
-    """What would change for consumers."""
+    """The effects of a change on consumers."""
 
     vanishing: list[Side]
     appearing: list[Side]
 
     @property
     def state(self) -> str:
-        """What was looked at, as one short text; other sources or counts make it another text."""
+        """The preview as a short text that differs for other sources or counts."""
         sides = [("-", side) for side in self.vanishing] + [("+", side) for side in self.appearing]
         return " ".join(f"{sign}{side.source.pk}:{side.offers}" for sign, side in sides)
 
@@ -64,13 +64,19 @@ WHERE w.retailer_id = s.retailer_id AND w.is_shown
 
 
 def preview(source_id: UUID, *, primary: bool) -> Preview:
-    """What consumers would no longer see, and see instead, if this source were or were not the display primary."""
+    """Return which offers would disappear and appear if this source were, or were not, the display primary."""
     source = Source.objects.filter(pk=source_id).first()
     if source is None:
         raise unknown(source_id)
     siblings = Source.objects.filter(retailer_id=source.retailer_id).order_by("name")
     now = {row["source_id"] for row in fetch(_SHOWN, {"source": source_id})}
-    then = {other.pk for other in siblings if _would_be_shown(other, source, primary=primary)}
+    # The rule of `source_windows`, for flags that are not set yet.
+    if primary:
+        then = {source.pk}
+    elif source.is_display_primary:
+        then = {other.pk for other in siblings if other.kind == SourceKind.DIRECT}
+    else:
+        raise Conflict(f"{source} is not the display primary; nothing would change.")
     return Preview(
         vanishing=[_side(other) for other in siblings if other.pk in now - then],
         appearing=[_side(other) for other in siblings if other.pk in then - now],
@@ -78,10 +84,10 @@ def preview(source_id: UUID, *, primary: bool) -> Preview:
 
 
 def preview_kind(source_id: UUID, kind: str) -> Preview:
-    """What consumers would no longer see, and see in addition, if this source were of another kind.
+    """Return which offers would disappear and appear if this source were of another kind.
 
     Raises:
-        Conflict: it cannot be of that kind.
+        Conflict: it cannot have that kind.
     """
     source = Source.objects.filter(pk=source_id).first()
     if source is None:
@@ -97,15 +103,6 @@ def preview_kind(source_id: UUID, kind: str) -> Preview:
     )
 
 
-def _would_be_shown(other: Source, source: Source, *, primary: bool) -> bool:
-    """The rule of `source_windows`, for flags that are not set yet."""
-    if primary:
-        return other.pk == source.pk
-    if not source.is_display_primary:
-        raise Conflict(f"{source} is not the display primary; nothing would change.")
-    return other.kind == SourceKind.DIRECT
-
-
 def _side(source: Source) -> Side:
     [counted] = fetch(_COUNT, {"source": source.pk, "most": MOST_COUNTED + 1})
     titles = fetch(_TITLES, {"source": source.pk, "most": SAMPLES})
@@ -118,7 +115,7 @@ def _side(source: Source) -> Side:
 
 
 def set_display_primary(actor: Actor, source_id: UUID) -> Source:
-    """Make this source the one of its retailer that is shown; any other is so no longer. Holds at once."""
+    """Make this source the display primary of its retailer, in place of any other. Takes effect at once."""
     with transaction.atomic():
         siblings = _locked_siblings(source_id)
         source = siblings.pop(source_id)
@@ -133,7 +130,7 @@ def set_display_primary(actor: Actor, source_id: UUID) -> Source:
 
 
 def unset_display_primary(actor: Actor, source_id: UUID) -> Source:
-    """Leave the retailer without a primary: then its direct sources are shown, and no other."""
+    """Leave the retailer without a display primary: then only its direct sources are shown."""
     with transaction.atomic():
         source = _locked_siblings(source_id)[source_id]
         if source.is_display_primary:
@@ -144,7 +141,7 @@ def unset_display_primary(actor: Actor, source_id: UUID) -> Source:
 
 
 def _locked_siblings(source_id: UUID) -> dict[UUID, Source]:
-    """All sources of the retailer, locked in the order in which everybody locks several."""
+    """Return all sources of the retailer, locked in the order that prevents deadlocks."""
     retailer = Retailer.objects.filter(sources=source_id).select_for_update(no_key=True, of=("self",)).first()
     if retailer is None:
         raise unknown(source_id)

@@ -1,4 +1,4 @@
-"""What consumers see of a source: how many offers, until when, which of them disappear, and why they see none."""
+"""What consumers see of a source: the number of offers, when they disappear, and why there are none."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -8,8 +8,8 @@ from uuid import UUID
 
 from harvester.catalog.named_rows import fetch
 
-# Products that the last promoted run had and that have a price left, and those that it lacks and that have not expired.
-# To count all offers would read them all. For a statement in which sources are `s` and their windows `w`.
+# Products of the last promoted run that have a readable price, plus missing ones that have not expired. Counting all
+# offers would read them all. For statements with sources as `s` and their windows as `w`.
 VISIBLE_COUNT: Final = """
     coalesce(s.last_promoted_count, 0) - (
         SELECT count(*) FROM hidden_offers h
@@ -19,7 +19,7 @@ VISIBLE_COUNT: Final = """
         SELECT count(*) FROM offers o
         WHERE o.source_id = s.id AND o.seen_until >= coalesce(w.active_since, '-infinity'))
 """
-#: For the same statement: the source is shown, and its offers have not expired.
+#: For the same statements: the source is shown, and its offers have not expired.
 SHOWS_OFFERS: Final = "w.is_shown AND (w.expiry_hours IS NULL OR w.last_promoted_at >= w.active_since)"
 _EXPOSURES = f"""
 SELECT s.id AS source_id, s.name AS source, r.name AS retailer, p.name AS primary_source, w.is_shown,
@@ -46,14 +46,14 @@ class Exposure:
         source: its name.
         retailer: the name of its retailer.
         primary_source: the name of the retailer's display primary, if it has one.
-        is_shown: whether consumers see sources like this one at all.
-        last_promoted_at: when a run was promoted last.
-        offers_expire_at: when the offers of that run disappear, or did, if nothing is promoted or decided.
+        is_shown: whether consumers see this source.
+        last_promoted_at: when a run was last promoted.
+        offers_expire_at: when the offers of that run disappear, unless a run is promoted or decided.
         is_expired: they have disappeared.
         visible: number of offers that consumers see.
-        disappearing: how many of these the last promoted run lacked; each disappears when it expires.
-        disappear_from: when the first of those expires.
-        disappear_by: when the last of those expires.
+        disappearing: number of these that were missing from the last promoted run; each disappears when it expires.
+        disappear_from: when the first of them expires.
+        disappear_by: when the last of them expires.
     """
 
     source_id: UUID
@@ -71,7 +71,7 @@ class Exposure:
 
     @property
     def not_visible_because(self) -> str | None:
-        """Why consumers see no offer although a run was promoted; None if they see some, or if none was promoted."""
+        """Why consumers see no offers although a run was promoted; None if they see some, or if none was promoted."""
         if self.visible > 0 or self.last_promoted_at is None:
             return None
         if not self.is_shown and self.primary_source:
@@ -95,7 +95,7 @@ def exposure_of(source_id: UUID) -> Exposure:
 
 @dataclass(frozen=True, kw_only=True)
 class Disappearing:
-    """Offers that are visible still, and disappear unless a later file contains them."""
+    """Visible offers that disappear unless a later file contains them."""
 
     offers: int
     disappear_by: datetime | None
@@ -112,6 +112,6 @@ WHERE a.source_id = %(source)s AND a.run_no = %(run)s AND w.is_shown AND o.seen_
 
 
 def missed_by(source_id: UUID, run_no: int) -> Disappearing:
-    """Return how many offers are still visible that a promoted run did not contain, and when they disappear."""
+    """Return the visible offers that were missing from a promoted run, and when they disappear."""
     [row] = fetch(_MISSED, {"source": source_id, "run": run_no})
     return Disappearing(**row)

@@ -1,4 +1,4 @@
-"""What an application can narrow a search by: retailers, sources, brands and categories, and how they are called."""
+"""Names that searches filter by: retailers, sources, brands and categories, and their slugs."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -14,27 +14,27 @@ from harvester.kernel.errors import InvalidInput
 
 Term = Literal["brand", "category"]
 
-#: Seconds for which a process remembers brands and categories: to gather them reads every visible offer.
-REMEMBERED_SECONDS: Final = 600
+#: Seconds for which a process caches brands and categories: collecting them reads every visible offer.
+CACHE_SECONDS: Final = 600
 
 
 def slug_of(name: str) -> str:
-    """A name as part of an address: `Müller & Co` is `müller-co`."""
+    """Return a name in a form for addresses: `Müller & Co` is `müller-co`."""
     return slugify(name, allow_unicode=True)
 
 
 def retailer_id(text: str) -> UUID:
-    """The retailer with this id, slug or domain.
+    """Return the retailer with this id, slug or domain.
 
     Raises:
-        InvalidInput: there is none, or several are called so.
+        InvalidInput: it does not exist, or several match.
     """
     known = Retailer.objects.values_list("pk", "name", "domain")
     return _find("retailer", text, ((pk, {slug_of(name), (domain or "").lower()}) for pk, name, domain in known))
 
 
 def source_id(text: str) -> UUID:
-    """The source with this id or slug. Errors as for `retailer_id`."""
+    """Return the source with this id or slug. Errors as for `retailer_id`."""
     return _find("source", text, ((pk, {slug_of(name)}) for pk, name in Source.objects.values_list("pk", "name")))
 
 
@@ -47,21 +47,21 @@ def _find(kind: str, text: str, known: Iterable[tuple[UUID, set[str]]]) -> UUID:
     if len(found) == 1:
         return found[0]
     if found:
-        raise InvalidInput(f"{kind}: {len(found)} are called {text[:60]!r}; use the id of one.")
-    raise InvalidInput(f"{kind}: there is none with the id or slug {text[:60]!r}; the list of {kind}s has them.")
+        raise InvalidInput(f"{kind}: {len(found)} {kind}s are called {text[:60]!r}; use the id of one.")
+    raise InvalidInput(f"{kind}: there is no {kind} {text[:60]!r}; the list of {kind}s has their ids and slugs.")
 
 
 def retailers(*, after: tuple[str, str] | None, most: int) -> list[Retailer]:
-    """Retailers by name; `after` is the name and id behind which the page begins."""
+    """Return retailers by name; the page starts after this name and id."""
     found = Retailer.objects.order_by("name", "id")
     if after:
-        # The database compares in the order that it sorts by, whatever its language is.
+        # The database compares by the same collation that it sorts by.
         found = found.extra(where=["(name, id) > (%s, %s::uuid)"], params=list(after))
     return list(found[:most])
 
 
 def sources(*, retailer: UUID | None, after: str, most: int) -> list[Source]:
-    """Sources by name; `after` is the name behind which the page begins."""
+    """Return sources by name; the page starts after this name."""
     found = Source.objects.select_related("retailer").order_by("name")
     if retailer:
         found = found.filter(retailer_id=retailer)
@@ -73,9 +73,9 @@ class Used:
     """A brand or category of visible offers.
 
     Attributes:
-        name: as one of the sources writes it; searches find it in any case.
-        key: what it is compared and sorted by.
-        offers: how many visible offers have it.
+        name: as one of the sources writes it; searches ignore case.
+        key: the form for comparing and sorting.
+        offers: number of visible offers with it.
     """
 
     name: str
@@ -91,7 +91,7 @@ WHERE p.{column} <> '' {conditions} GROUP BY 2 ORDER BY 2
 
 
 def used(term: Term, *, retailer: UUID | None = None, source: UUID | None = None) -> list[Used]:
-    """The brands or categories of visible offers, as of at most ten minutes ago."""
+    """Return the brands or categories of visible offers; up to ten minutes old."""
     key = f"catalog.naming:{term}:{retailer}:{source}"
     known: list[Used] | None = cache.get(key)
     if known is None:
@@ -101,5 +101,5 @@ def used(term: Term, *, retailer: UUID | None = None, source: UUID | None = None
             statement = _USED.format(column={"brand": "brand", "category": "category"}[term], conditions=conditions)
             cursor.execute(statement, {"retailer": retailer, "source": source})
             known = [Used(name=name, key=folded, offers=count) for name, folded, count in cursor.fetchall()]
-        cache.set(key, known, REMEMBERED_SECONDS)
+        cache.set(key, known, CACHE_SECONDS)
     return known

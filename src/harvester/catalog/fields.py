@@ -1,4 +1,4 @@
-"""What a field of a retailer or a source may hold. A refusal names the field and says what is allowed."""
+"""Checks of input fields. Errors name the field and the allowed values."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -13,30 +13,30 @@ from harvester.kernel.urls import split_url
 Check = Callable[[str, Any], Any]
 
 LONGEST_NAME = 200
-#: Characters of a refused value that a message repeats.
+#: Characters of an invalid value that a message repeats.
 SHOWN = 60
 
 
 def required_text(field: str, value: Any, longest: int = LONGEST_NAME) -> str:
     text = optional_text(field, value, longest)
     if not text:
-        raise InvalidInput(f"{field}: it must not be empty; 1 to {longest} characters are allowed.")
+        raise InvalidInput(f"{field}: must not be empty; use 1 to {longest:,} characters.")
     return text
 
 
 def reason(value: Any) -> str:
-    """Return why a person does something; lines of it become one."""
+    """Return a reason as one line."""
     return required_text("reason", " ".join(value.split()) if isinstance(value, str) else value, LONGEST_REASON)
 
 
 def optional_text(field: str, value: Any, longest: int = LONGEST_NAME) -> str:
     if value is not None and not isinstance(value, str):
-        raise InvalidInput(f"{field}: {_shown(value)} is no text.")
+        raise InvalidInput(f"{field}: {_shown(value)} is not a text.")
     text = trim(value)
     if len(text) > longest:
-        raise InvalidInput(f"{field}: it has {len(text)} characters; at most {longest} are allowed.")
+        raise InvalidInput(f"{field}: has {len(text):,} characters; at most {longest:,} are allowed.")
     if re.search(CONTROLS, text) or not is_encodable(text):
-        raise InvalidInput(f"{field}: it has control characters or broken ones; only printable text is allowed.")
+        raise InvalidInput(f"{field}: contains control characters or invalid ones; only printable text is allowed.")
     return text
 
 
@@ -50,15 +50,15 @@ def optional_url(field: str, value: Any) -> str:
     try:
         return str(split_url(value))
     except Rejected as problem:
-        raise InvalidInput(f"{field}: {problem}; allowed is an http or https address with a host.") from None
+        raise InvalidInput(f"{field}: {problem}; use an http or https address with a host.") from None
 
 
 def network(field: str, value: Any) -> str | None:
-    """The word by which an affiliate network is known, such as IMPACT."""
-    word = optional_text(field, value).upper()
-    if word and not re.fullmatch("[A-Z][A-Z0-9_]{1,39}", word):
-        raise InvalidInput(f"{field}: {_shown(value)} is no network; allowed is one word such as IMPACT.")
-    return word or None
+    """Return the name of an affiliate network, such as IMPACT."""
+    name = optional_text(field, value).upper()
+    if name and not re.fullmatch("[A-Z][A-Z0-9_]{1,39}", name):
+        raise InvalidInput(f"{field}: {_shown(value)} is not the name of a network; use one word such as IMPACT.")
+    return name or None
 
 
 def flag(field: str, value: Any) -> bool:
@@ -67,12 +67,12 @@ def flag(field: str, value: Any) -> bool:
     return value
 
 
-def choice(words: type[StrEnum]) -> Check:
+def choice(allowed: type[StrEnum]) -> Check:
     def check(field: str, value: Any) -> str:
         try:
-            return words(value).value
+            return allowed(value).value
         except ValueError:
-            raise InvalidInput(f"{field}: {_shown(value)} is not allowed; allowed are {', '.join(words)}.") from None
+            raise InvalidInput(f"{field}: {_shown(value)} is not allowed; choose from {', '.join(allowed)}.") from None
 
     return check
 
@@ -81,7 +81,7 @@ def whole(lowest: int, highest: int) -> Check:
     def check(field: str, value: Any) -> int:
         if isinstance(value, bool) or not isinstance(value, int) or not lowest <= value <= highest:
             raise InvalidInput(
-                f"{field}: {_shown(value)} is not allowed; allowed is a whole number from {lowest} to {highest}."
+                f"{field}: {_shown(value)} is not allowed; use a whole number from {lowest} to {highest}."
             )
         return value
 
@@ -89,14 +89,14 @@ def whole(lowest: int, highest: int) -> Check:
 
 
 def checked(checks: Mapping[str, Check], values: Mapping[str, Any]) -> dict[str, Any]:
-    """Every value as it is to be saved.
+    """Return the values in the form to save.
 
     Raises:
-        InvalidInput: a field does not exist, or its value is not allowed.
+        InvalidInput: a field does not exist, or its value is invalid.
     """
     unknown = sorted(set(values) - set(checks))
     if unknown:
-        raise InvalidInput(f"{unknown[0]}: there is no such field to set; there are {', '.join(checks)}.")
+        raise InvalidInput(f"{unknown[0]}: unknown field; known are {', '.join(checks)}.")
     return {field: checks[field](field, value) for field, value in values.items()}
 
 

@@ -1,4 +1,4 @@
-"""How the price of a product went: what was observed, as corrections make it read."""
+"""Price histories of products: observed prices after corrections, and hidden prices."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -24,18 +24,18 @@ ORDER BY observed_at DESC, run_no DESC LIMIT %(most)s
 
 @dataclass(frozen=True)
 class PricePoint:
-    """One price that was observed.
+    """An observed price.
 
     Attributes:
         observed_at: when.
         currency: ISO 4217.
-        amount: the price, corrected.
-        original_amount: what it was before a reduction, corrected.
-        in_stock: whether it could be had.
-        promotion: what the shop said about a reduction.
-        run_no: the run that saw it.
-        run_type: what kind of run that was.
-        raw_amount: the price as it was observed.
+        amount: the corrected price.
+        original_amount: the corrected price before a discount.
+        in_stock: whether it was in stock.
+        promotion: the shop's text about a discount.
+        run_no: the run that observed it.
+        run_type: the kind of that run.
+        raw_amount: the price before corrections.
     """
 
     observed_at: datetime
@@ -52,9 +52,9 @@ class PricePoint:
 def price_history(
     source_id: UUID, product_id: int, *, since: datetime | None = None, most: int = 1_000
 ) -> list[PricePoint]:
-    """The prices of a product, newest first. Ignored runs and ignored prices are left out."""
+    """Return the prices of a product, newest first, without those of ignored runs and ignored prices."""
     if not 1 <= most <= MOST_POINTS:
-        raise InvalidInput(f"most: allowed is 1 to {MOST_POINTS}.")
+        raise InvalidInput(f"most: use 1 to {MOST_POINTS:,}.")
     values: dict[str, Any] = {"source": source_id, "product": product_id, "since": since, "most": most}
     with connection.cursor() as cursor:
         cursor.execute(_HISTORY, values)
@@ -63,15 +63,15 @@ def price_history(
 
 @dataclass(frozen=True)
 class HiddenPrice:
-    """A price that was released and is not read.
+    """A promoted price that is hidden.
 
     Attributes:
         observed_at: when it was observed.
         currency: ISO 4217.
-        amount: as it was observed.
-        run_no: the run that saw it.
+        amount: the price before corrections.
+        run_no: the run that observed it.
         ignored_reason: why that run is ignored; None if it is not.
-        is_scraped: it was scraped, and its source does not let those count.
+        is_scraped: it was scraped, and scraped prices of its source do not count.
     """
 
     observed_at: datetime
@@ -96,7 +96,7 @@ ORDER BY p.observed_at DESC, p.run_no DESC LIMIT %(most)s
 
 
 def hidden_prices(source_id: UUID, product_id: int, *, most: int = 50) -> list[HiddenPrice]:
-    """The prices of a product that nobody reads, newest first: of ignored runs, ignored by a correction, or scraped."""
+    """Return the hidden prices of a product, newest first: of ignored runs, ignored by a correction, or scraped."""
     with connection.cursor() as cursor:
         cursor.execute(_HIDDEN, {"source": source_id, "product": product_id, "most": most})
         return [HiddenPrice(*row) for row in cursor.fetchall()]

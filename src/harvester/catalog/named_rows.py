@@ -1,4 +1,4 @@
-"""Reading with SQL of one's own: rows by the names of their columns."""
+"""Rows of SQL statements as dicts."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,7 @@
-"""The statements behind the list of all offers.
+"""The statements of the list of all offers.
 
-They are put together from constants; what people typed travels as parameters only. Each answers source_id, product_id,
-amount and whether the row fits what no index knows.
+They are built from constants; user input is passed only as parameters. Each returns source_id, product_id, amount and
+whether the row meets the conditions without an index.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -15,13 +15,13 @@ from harvester.catalog.visibility_reasons import Key
 if TYPE_CHECKING:
     from harvester.catalog.offer_browser import Browse
 
-#: Products with one number that are listed; more share it by mistake.
+#: Products with one number in the list; more would share it by mistake.
 MOST_BY_NUMBER = 50
 LONGEST_NUMBER = 255
-#: A number with more digits is none of ours: bigint ends there.
+#: Our numbers are bigint and never have more digits.
 MOST_DIGITS = 18
 
-# The offers of all sources in the order of an index, or of each source the first ones, merged.
+# The offers of all sources in the order of an index, or the first ones of each source, merged.
 _ALL = "SELECT o.source_id, o.product_id, o.amount, {fits} AS fits FROM {offers} WHERE {where} {order}"
 _EACH = """
 SELECT x.* FROM unnest(%(sources)s::uuid[]) AS each (id) CROSS JOIN LATERAL (
@@ -29,14 +29,14 @@ SELECT x.* FROM unnest(%(sources)s::uuid[]) AS each (id) CROSS JOIN LATERAL (
     WHERE o.source_id = each.id AND {where} {order}
 ) x {outer}
 """
-# Only the page leaves the database: to hand over all that was ranked takes as long as to rank it.
+# Only the page leaves the database: transferring all ranked offers takes as long as ranking them.
 _RANKED = """
 SELECT source_id, product_id, amount, fits FROM (
     SELECT o.source_id, o.product_id, o.amount, {fits} AS fits, ts_rank(w.words, {text}) AS rank
     FROM {offers} WHERE {where} LIMIT {candidates}
 ) c WHERE fits ORDER BY rank DESC, product_id DESC LIMIT %(window)s
 """
-# Where nothing is asked of the offers themselves, only those of the page are looked up.
+# Without conditions on the offers themselves, only those of the page are read.
 _RANKED_WORDS = """
 SELECT o.source_id, o.product_id, o.amount, true AS fits FROM (
     SELECT * FROM (
@@ -53,7 +53,7 @@ SELECT x.* FROM unnest(%(sources)s::uuid[]) AS each (id) CROSS JOIN LATERAL (
     FROM source_products o WHERE o.source_id = each.id AND {where} {order}
 ) x {outer}
 """
-# A number may be the identity of a product, or stand beside it; each branch has its index.
+# A number may be the identity of a product or another number of it; each branch has its index.
 _BY_NUMBER = """
 SELECT p.source_id, p.id FROM source_products p
 WHERE p.gtin = ANY (%(gtins)s) AND (%(sources)s::uuid[] IS NULL OR p.source_id = ANY (%(sources)s))
@@ -74,7 +74,7 @@ LIMIT {most}
 
 
 def by_number(number: str, sources: list[UUID] | None) -> list[Key]:
-    """Return the products that have this number: ours, a SKU, an item id, or the trade's (GTIN)."""
+    """Return the products with this number: ours, a SKU, an item id or a GTIN."""
     text = number.strip()
     if not text or len(text) > LONGEST_NUMBER or not text.isprintable() or " " in text:
         return []
@@ -89,15 +89,15 @@ def by_number(number: str, sources: list[UUID] | None) -> list[Key]:
 
 
 def is_like_a_number(text: str) -> bool:
-    """Nearly all numbers of shops and of the trade have a digit, and nearly no word does."""
+    """Whether a text has a digit: nearly all product numbers have one, and nearly no words."""
     return any(letter.isdigit() for letter in text)
 
 
 def narrow(query: "Browse", sources: list[UUID] | None, *, backwards: bool) -> str:
-    """A window of offers in the order asked for."""
+    """Return the statement for a window of offers in the order of the query."""
     order = _order(query.order, backwards=backwards)
     if asked_words(query):
-        # No index has this order, so that the words are looked for first; see catalog.search_sql.
+        # No index has this order, so the planner searches the words first; see catalog.search_sql.
         order = order.replace("o.amount", "o.amount + 0").replace("o.product_id", "o.product_id + 0")
     parts = {"fits": _fits(query), "offers": _offers(query)}
     where = [*_conditions(query), *_beyond(query, backwards=backwards)]
@@ -109,7 +109,7 @@ def narrow(query: "Browse", sources: list[UUID] | None, *, backwards: bool) -> s
 
 
 def ranked(query: "Browse", sources: list[UUID] | None) -> str:
-    """The offers that fit a text best, of as many as can be ranked; as many of them as are asked for."""
+    """Return the statement for the best matches of a text, of as many as can be ranked."""
     where = [*_conditions(query), *(["o.source_id = ANY (%(sources)s)"] if sources is not None else [])]
     return _RANKED.format(
         fits=_fits(query), offers=_offers(query), text=WORDS["text"], where=_all_of(where), candidates=CANDIDATES
@@ -117,19 +117,19 @@ def ranked(query: "Browse", sources: list[UUID] | None) -> str:
 
 
 def asks_for_words_alone(query: "Browse") -> bool:
-    """Whether any offer will do that has the words."""
+    """Whether the query has words and no other conditions."""
     asked = (query.currency, query.in_stock, query.min_amount, query.max_amount)
     return not query.state and all(value in (None, "") for value in asked)
 
 
 def ranked_words(query: "Browse", sources: list[UUID] | None) -> str:
-    """The same for a query that asks for words alone. Some of them may belong to products that have no offer."""
+    """Return the same for a query with words only. Some of them may belong to products without an offer."""
     where = [*asked_words(query), *(["w.source_id = ANY (%(sources)s)"] if sources is not None else [])]
     return _RANKED_WORDS.format(text=WORDS["text"], where=_all_of(where), candidates=CANDIDATES)
 
 
-def without_offer(query: "Browse", sources: list[UUID] | None, *, backwards: bool) -> str:  # noqa: ARG001 - one shape
-    """A window of products, each with whether it has no offer."""
+def without_offer(query: "Browse", sources: list[UUID] | None, *, backwards: bool) -> str:  # noqa: ARG001 - the signature of `narrow`
+    """Return the statement for a window of products, each with whether it has no offer."""
     order = _order(Sort.NEWEST, backwards=backwards)
     where = _all_of([part.replace("o.product_id", "o.id") for part in _beyond(query, backwards=backwards)])
     return _WITHOUT_OFFER.format(
@@ -143,37 +143,36 @@ def _offers(query: "Browse") -> str:
 
 
 def _fits(query: "Browse") -> str:
-    """What no index knows."""
-    asked = []
+    """Return the conditions without an index."""
+    conditions = []
     if query.in_stock is not None:
-        asked.append("o.in_stock = %(in_stock)s")
+        conditions.append("o.in_stock = %(in_stock)s")
     if query.state == "EXPIRED":
-        asked.append(
+        conditions.append(
             "NOT EXISTS (SELECT FROM active_offers a WHERE a.source_id = o.source_id AND a.product_id = o.product_id)"
         )
-    return _all_of(asked)
+    return _all_of(conditions)
 
 
 def _conditions(query: "Browse") -> list[str]:
-    known = ("currency", "min_amount", "max_amount")
-    given = [CONDITIONS[field].replace("v.", "o.") for field in known if getattr(query, field) not in (None, "")]
+    indexed = ("currency", "min_amount", "max_amount")
+    given = [CONDITIONS[field].replace("v.", "o.") for field in indexed if getattr(query, field) not in (None, "")]
     return [*given, *asked_words(query)]
 
 
 def _order(sort: Sort, *, backwards: bool) -> str:
-    downwards = (sort is not Sort.PRICE) != backwards
-    way = " DESC" if downwards else ""
+    direction = " DESC" if (sort is not Sort.PRICE) != backwards else ""
     keys = ("o.product_id",) if sort is Sort.NEWEST else ("o.amount", "o.product_id")
-    return f"ORDER BY {', '.join(key + way for key in keys)} LIMIT %(window)s"
+    return f"ORDER BY {', '.join(key + direction for key in keys)} LIMIT %(window)s"
 
 
 def _beyond(query: "Browse", *, backwards: bool) -> list[str]:
     if not (query.behind or query.ahead):
         return []
-    way = "<" if (query.order is not Sort.PRICE) != backwards else ">"
+    comparison = "<" if (query.order is not Sort.PRICE) != backwards else ">"
     if query.order is Sort.NEWEST:
-        return [f"o.product_id {way} %(at_product)s"]
-    return [f"(o.amount, o.product_id) {way} (%(at_amount)s, %(at_product)s)"]
+        return [f"o.product_id {comparison} %(at_product)s"]
+    return [f"(o.amount, o.product_id) {comparison} (%(at_amount)s, %(at_product)s)"]
 
 
 def _all_of(parts: list[Any]) -> str:

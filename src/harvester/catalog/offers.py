@@ -1,23 +1,38 @@
-"""Offers are derived: how to make them anew from prices, and how to see that they are right."""
+"""Offers are derived from prices: recomputing them, and the nightly check that they are right."""
 
 from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
+import structlog
 from django.db import connection
 
-from harvester.catalog.search_index import add_words
+from harvester.catalog import search_index
+from harvester.catalog.models import Source
+from harvester.engine.job import RunningJob
+from harvester.engine.registry import job_kind, periodic
+from harvester.kernel.retry import RetryPolicy
+from harvester.ops import alerts
 
-#: Whoever writes offers holds the source's row.
+log = structlog.get_logger(__name__)
+
+CHECK_OFFERS = "catalog.check_offers"
+#: The check reads every price of a source; as sources are chosen at random, each is checked sooner or later.
+SOURCES_EACH_NIGHT = 5
+#: Wrong offers of a source in the log; one is enough to investigate.
+MOST_LOGGED = 20
+RETRY = RetryPolicy(base=60.0, factor=3.0, attempts=3)
+
+#: Every writer of offers locks the source's row.
 LOCK_SOURCE = "SELECT id FROM sources WHERE id = %(source)s FOR UPDATE"
 
-# Makes the offers of some products equal to the slow truth again. Of each product only the newest prices are read,
-# until one may be shown: corrections are costly to look up.
+# Recomputes the offers of some products from prices. Of each product only the newest prices are read, until one is
+# readable: corrections are expensive to look up.
 #
-# A product that lost its last readable price has no offer any more; what was known of its presence is kept aside. An
-# offer that comes back was seen as long as its newest price or its presence from before tells, not longer. Where an
-# ignored run saw something newer it has no signature, so that the next run writes a price whatever it sees: otherwise
-# the end of the ignoring would show that run's price over a newer observation.
+# A product without a readable price loses its offer; its presence is kept in hidden_offers. An offer that comes back
+# was last seen at its newest price or at its stored presence, not later. If an ignored run saw something newer, the
+# offer gets no signature, so that the next run always writes a price: otherwise un-ignoring that run would show its
+# price in place of a newer observation.
 _RECOMPUTE = """
 WITH newest AS MATERIALIZED (
     SELECT x.wanted, t.* FROM unnest(%(products)s::bigint[]) AS x (wanted)
@@ -65,8 +80,8 @@ ON CONFLICT (source_id, product_id) DO UPDATE SET
     last_signature = CASE WHEN %(forget)s THEN NULL ELSE o.last_signature END
 """  # mutant: offers-recompute
 
-# Rows in which offers and the slow truth differ; none, ever. A missing signature is right: it makes the next run write.
-# Words that are missing come soon.
+# Offers that differ from the prices; there must be none. A missing signature is correct: it makes the next run write a
+# price. Missing words are added soon.
 _DIFFERENCES = """
 SELECT coalesce(o.source_id, t.source_id), coalesce(o.product_id, t.product_id)
 FROM (SELECT * FROM offers WHERE %(source)s::uuid IS NULL OR source_id = %(source)s) o
@@ -90,22 +105,60 @@ ORDER BY 1, 2 LIMIT %(most)s
 
 
 def recompute(source_id: UUID, product_ids: Sequence[int], *, forget_comparison: bool = False) -> None:
-    """Make these offers anew, in the caller's transaction.
+    """Recompute these offers, in the caller's transaction.
 
     Args:
-        source_id: whose offers.
-        product_ids: which of them.
-        forget_comparison: let the next run write a price whatever it is.
+        source_id: their source.
+        product_ids: their products.
+        forget_comparison: make the next run write a price even if it is unchanged.
     """
     values: dict[str, Any] = {"source": source_id, "products": sorted(set(product_ids)), "forget": forget_comparison}
     with connection.cursor() as cursor:
         cursor.execute(LOCK_SOURCE, values)
         cursor.execute(_RECOMPUTE, values)
-        add_words(cursor, source_id, values["products"])
+        search_index.add_words(cursor, source_id, values["products"])
 
 
 def differences(source_id: UUID | None = None, most: int = 100) -> list[tuple[UUID, int]]:
-    """Offers that do not equal the slow truth: (source, product); an empty list is the only good answer."""
+    """Return the source and product of offers that differ from the prices; there must be none."""
     with connection.cursor() as cursor:
         cursor.execute(_DIFFERENCES, {"source": source_id, "most": most})
         return list(cursor.fetchall())
+
+
+def register() -> None:
+    job_kind(CHECK_OFFERS, queue="maintenance", retry=RETRY)(check_offers)
+    periodic("nightly check of offers", kind=CHECK_OFFERS, cron="41 2 * * *")
+
+
+def check_offers(job: RunningJob) -> dict[str, int]:
+    """Compare the offers of some sources with their prices, and raise alerts for differences.
+
+    Nothing is repaired: a difference is a bug, and the wrong rows help to find it.
+    """
+    picked = Source.objects.filter(last_promoted_at__isnull=False).order_by("?")[:SOURCES_EACH_NIGHT]
+    wrong = 0
+    for done, source in enumerate(picked):
+        job.check()
+        job.progress(done, SOURCES_EACH_NIGHT, note=source.name)
+        if search_index.are_lacking(source.pk):
+            # The job that adds words is late or was cancelled; if it is running, the new one finds nothing to do.
+            search_index.ask_for_words(source.pk)
+        products = [product_id for _, product_id in differences(source.pk, most=MOST_LOGGED)]
+        wrong += len(products)
+        key = f"offers_differ:{source.pk}"
+        with job.transaction():
+            if not products:
+                alerts.resolve_alert(key, "The offers match the prices again.")
+                continue
+            log.error("OFFERS_DIFFER", source_id=str(source.pk), products=products, at_most=MOST_LOGGED)
+            alerts.raise_alert(
+                "OFFERS_DIFFER",
+                key,
+                f"Offers of {source} do not match its prices",
+                f"{len(products)} or more offers differ from the newest readable price. Nothing was changed. This is a "
+                "bug; please report it with the OFFERS_DIFFER lines of the log, which name the products.",
+                severity="critical",
+                detail={"source_id": str(source.pk), "products": products},
+            )
+    return {"sources": len(picked), "wrong_offers": wrong}

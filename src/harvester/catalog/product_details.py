@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
-from harvester.catalog.links import tracking_url
+from harvester.catalog.consumer_offers import tracking_url
 from harvester.catalog.models import PriceCorrection
 from harvester.catalog.named_rows import fetch
 from harvester.catalog.offer_browser import Line, lines

@@ -156,7 +156,7 @@ def _settings(form: CorrectionForm) -> dict[str, Any]:
         "product_id": typed["product"],
         "run_no": typed["run"],
     }
-    needed = corrections.NAMED_BY[typed["scope"]]
+    needed = corrections.SELECTED_BY[typed["scope"]]
     multiplies, sets = typed["action"] == CorrectionAction.MULTIPLIER, typed["action"] == CorrectionAction.SET
     return {
         **{name: named[name] or None for name in needed},
