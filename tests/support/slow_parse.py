@@ -48,12 +48,15 @@ def slow_parse(data, network, settings, *, delimiter, quoted):
         if not raw.strip(b" \r\n"):
             continue
         slow.rows_read += 1
-        torn = slow_torn(raw, delimiter.encode()) if quoted and fields and len(fields) == columns else set()
-        if torn and quoted_places is None:
-            quoted_places = slow_quoted(data[len(records[0][1]) :][:SAMPLE_BYTES], delimiter.encode(), columns)
-        if torn and torn & quoted_places:
-            slow.note(Fault.ROW_DELIMITER.code, line)
-            continue
+        if quoted and fields and len(fields) == columns:
+            cells = slow_raw_cells(raw, delimiter.encode())
+            torn = slow_torn(raw, delimiter.encode())
+            inside = {place for place, cell in enumerate(cells) if b'"' in cell and not cell.startswith(b'"')}
+            if quoted_places is None:
+                quoted_places = slow_quoted(data[len(records[0][1]) :][:SAMPLE_BYTES], delimiter.encode(), columns)
+            if torn & quoted_places[0] or inside & quoted_places[1]:
+                slow.note(Fault.ROW_DELIMITER.code, line)
+                continue
         try:
             row, warnings = slow_row(slow_cells(fields, len(header)), places, network, settings)
         except Rejected as refusal:
@@ -167,8 +170,8 @@ def slow_ends_later(rest, later):
 
 
 def slow_quoted(rows, delimiter, columns):
-    """Places of cells in quotes, in the whole rows of a sample that have all their cells."""
-    found, position = set(), 0
+    """Places with a cell in quotes, and those with such cells alone, in rows of a sample that have all their cells."""
+    table, position = [], 0
     rows = rows[: rows.rfind(b"\n") + 1] or rows + b"\n"
     while position < len(rows):
         try:
@@ -178,10 +181,19 @@ def slow_quoted(rows, delimiter, columns):
         if fields is None:
             behind = rows.index(b"\n", position) + 1
         elif len(fields) == columns:
-            cells = slow_raw_cells(rows[position:behind], delimiter)
-            found |= {place for place, cell in enumerate(cells) if cell.startswith(b'"')}
+            table.append(slow_raw_cells(rows[position:behind], delimiter))
         position = behind
-    return found
+    kinds = [Counter(map(slow_kind, cells)) for cells in zip(*table, strict=True)]
+    always = {
+        place for place, kind in enumerate(kinds) if not kind["plain"] and kind["quoted"] > max(1, kind["inside"])
+    }
+    return {place for place, kind in enumerate(kinds) if kind["quoted"]}, always
+
+
+def slow_kind(cell):
+    if cell.startswith(b'"'):
+        return "quoted"
+    return "inside" if b'"' in cell else "plain" if cell.strip() else "empty"
 
 
 def slow_cells(fields, columns):

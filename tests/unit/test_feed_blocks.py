@@ -103,7 +103,8 @@ def test_blocks_know_where_their_records_stand():
 @pytest.mark.parametrize("blank", ["\n", "\r\n", "  \n", " \r\n"])
 @pytest.mark.parametrize("title", ["Thing", '5" nail'], ids=["regular quotes", "a quote inside a field"])
 def test_blank_lines_are_dropped_and_every_line_number_stays_exact(blank, title):
-    good = quoted_feed(row(101), row(102), row(103, Name="two\n\n  \nlines"), row(104)).splitlines(keepends=True)
+    good = quoted_feed(row(101), row(102), row(103, Name="two\n\n  \nlines")).splitlines(keepends=True)
+    good.append(",".join(row(104)) + "\n")
     odd = ",".join(row(105, Name=title, Price="free")) + "\n"
     data = good[0] + blank * 5 + good[1] + good[2] + blank * 1000 + "".join(good[3:]) + blank + odd + blank * 3
     for chunk in (None, 64, 5):

@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from tests.support.feeds import counts, feed, lines, parse, row
+from tests.support.feeds import counts, feed, lines, parse, quoted_feed, row
 from tests.support.slow_parse import slow_quoted, slow_torn
 
 from harvester.feeds.reader.blocks import LONGEST_RECORD_BYTES
@@ -42,6 +42,31 @@ def test_a_missing_delimiter_in_front_of_a_quoted_field_gets_the_row_refused(tit
     frame, report = parse(data.replace("\n", line_end))
     assert frame["sku"].to_list() == [f"S-{number}" for number in [*range(101, 111), 206]]
     assert lines(report) == {"RAGGED_ROW": [12]}
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
+@pytest.mark.parametrize("broken", ['S-205"', 'S"-205', '"S-205""', 'S-205"x"'])
+@pytest.mark.parametrize("empty", ['""', ""])
+@pytest.mark.parametrize("first", [False, True])
+def test_a_field_without_its_first_quote_gets_the_row_refused_where_the_column_is_quoted(
+    delimiter, broken, empty, first
+):
+    rows = [row(n, Availability="") for n in (*range(101, 104), 205, 206)]
+    data = quoted_feed(*(rows[3:] + rows[:3] if first else rows), delimiter=delimiter).replace('""', empty)
+    damaged = data.replace('"S-205"', broken)
+    assert damaged != data
+    frame, report = parse(damaged)
+    assert sorted(frame["sku"]) == ["S-101", "S-102", "S-103", "S-206"]
+    assert lines(report)["RAGGED_ROW"] == [2 if first else 5]
+
+
+def test_a_quote_inside_stays_text_where_other_rows_have_the_column_without_quotes():
+    plain = row(205, Name='5" nail')
+    for others in ([row(101), *GOOD], [row(n, Name=f'{n}" nail') for n in (101, 102)]):
+        data = comma_feed(*GOOD[:2]) + feed(*others, plain, delimiter=",").partition("\n")[2].replace("Thing, ", "")
+        frame, report = parse(data)
+        assert frame["title"].to_list()[-1] == '5" nail'
+        assert "RAGGED_ROW" not in counts(report)
 
 
 def test_the_reason_names_the_delimiter():

@@ -93,6 +93,7 @@ class Fault(Enum):
     ROW_RAGGED = RejectCode.RAGGED_ROW, "the row has more or fewer fields than the header"
     ROW_QUOTES = RejectCode.RAGGED_ROW, "something follows the quote that ends a field, or no quote ends it"
     ROW_DELIMITER = RejectCode.RAGGED_ROW, "the delimiter in front of a quoted field seems to be missing"
+    ROW_OPENING_QUOTE = RejectCode.RAGGED_ROW, "a field has a quote inside and lacks the one at the start of the column"
     ROW_UNDECODABLE = RejectCode.BAD_ENCODING, "some bytes are not valid in the encoding of the file"
     ROW_NUL = RejectCode.BAD_ENCODING, "there is a NUL character"
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from harvester.feeds.reader.blank_lines import drop_blank_lines
 from harvester.feeds.reader.findings import Findings
-from harvester.feeds.reader.records import Record, Trouble, read_record, torn_places, write_record
+from harvester.feeds.reader.records import QUOTE, Record, Trouble, read_record, torn_places, write_record
 from harvester.feeds.reader.survey import Positions, lines_alone, survey
 from harvester.kernel.rejects import Fault
 
@@ -77,18 +77,38 @@ def is_quoted(rows: bytes, delimiter: bytes, columns: int) -> bool:
     return not quoted.spans_lines if quoted.fields else delimiter != _TAB
 
 
-def quoted_columns(rows: bytes, delimiter: bytes, columns: int) -> frozenset[int]:
-    """Return the columns that have a quoted field in one of the rows."""
-    found: set[int] = set()
+class QuotedColumns(NamedTuple):
+    """Places of columns with quoted fields.
+
+    Attributes:
+        sometimes: one of the rows has such a field.
+        always: at least two rows do, and no row has another text without quotes. Fewer fields may have a quote inside:
+            they lack the one at the start.
+    """
+
+    sometimes: frozenset[int]
+    always: frozenset[int]
+
+
+def quoted_columns(rows: bytes, delimiter: bytes, columns: int) -> QuotedColumns:
+    """Return the columns that are quoted in the rows."""
+    quoted, plain, inside = [0] * columns, [0] * columns, [0] * columns
     position = 0
     while position < len(rows):
         record = read_record(rows, position, delimiter)
-        if isinstance(record, Record):
-            found.update(record.quoted if len(record.fields) == columns else ())
-            position = record.end + 1
-        else:
+        if not isinstance(record, Record):
             position = rows.index(b"\n", position) + 1
-    return frozenset(found)
+            continue
+        position = record.end + 1
+        if len(record.fields) == columns:
+            for place in record.quoted:
+                quoted[place] += 1
+            for place in set(range(columns)).difference(record.quoted):
+                field = record.fields[place]
+                inside[place] += QUOTE in field
+                plain[place] += QUOTE not in field and bool(field.strip())
+    always = (place for place in range(columns) if quoted[place] > max(1, inside[place]) and not plain[place])
+    return QuotedColumns(frozenset(place for place in range(columns) if quoted[place]), frozenset(always))
 
 
 def _ragged_lines(sample: bytes, delimiter: bytes, columns: int) -> int:
@@ -148,8 +168,9 @@ class Repaired:
 class QuoteRepair:
     """Rewrites the records of one file whose quotes are misplaced into records that every reader understands the same.
 
-    A quote in the middle of a field is text, unless it seems to begin a field that is quoted in other rows. If a quoted
-    field does not end where it should, its line is rejected, and reading continues with the next line.
+    A quote in the middle of a field is text, unless it seems to begin a field that is quoted in other rows, or the
+    column is quoted in all others. If a quoted field does not end where it should, its line is rejected, and reading
+    continues with the next line.
 
     Only the first rows of the file decide which columns are quoted, so that the result for a row does not depend on the
     blocks in which a file is read.
@@ -160,7 +181,7 @@ class QuoteRepair:
         self._longest = longest_record
         self._first_rows = first_rows
         self._columns = columns
-        self._quoted: frozenset[int] | None = None
+        self._quoted: QuotedColumns | None = None
 
     def repair(self, data: bytes, first_line: int) -> Repaired:
         """Make the records in the data regular; findings count lines from `first_line`."""
@@ -198,9 +219,9 @@ class QuoteRepair:
         start = _start(feeds, line)
         record = read_record(data, start, self._delimiter)
         if isinstance(record, Record) and record.end - start <= self._longest:
-            if self._lacks_delimiter(record):
+            if damage := self._damage(record):
                 repaired.rejected += 1
-                repaired.findings.add_reject(Fault.ROW_DELIMITER, first_line + line, data[start : record.end])
+                repaired.findings.add_reject(damage, first_line + line, data[start : record.end])
             else:
                 repaired.pieces.append(write_record(record.fields, self._delimiter))
                 repaired.lines.append(np.array([line]))
@@ -212,13 +233,17 @@ class QuoteRepair:
         repaired.findings.add_reject(fault, first_line + line, data[start : feeds[line]])
         return line + 1
 
-    def _lacks_delimiter(self, record: Record) -> bool:
-        """Return whether a field seems to be torn in a column that is quoted in other rows."""
-        if len(record.fields) != self._columns or not (torn := torn_places(record)):
-            return False
+    def _damage(self, record: Record) -> Fault | None:
+        """Return what a record with as many fields as the header seems to lack, judged by the quotes of other rows."""
+        torn = torn_places(record)
+        inside = {place for place, field in enumerate(record.fields) if QUOTE in field}.difference(record.quoted)
+        if len(record.fields) != self._columns or not (torn or inside):
+            return None
         if self._quoted is None:
             self._quoted = quoted_columns(self._first_rows, self._delimiter, self._columns)
-        return not torn.isdisjoint(self._quoted)
+        if not torn.isdisjoint(self._quoted.sometimes):
+            return Fault.ROW_DELIMITER
+        return None if inside.isdisjoint(self._quoted.always) else Fault.ROW_OPENING_QUOTE
 
 
 def _start(feeds: Positions, line: int) -> int:
