@@ -224,7 +224,7 @@ def test_plain_ftp_is_refused_at_first_and_the_refusal_names_the_option(settings
     settings.CONFIG = replace(settings.CONFIG, allow_plain_ftp=True)
     refused = feed("add", NAME, *FTP, "--json", code=2).error
     assert refused["code"] == "INVALID_SETTINGS"
-    assert "sends the password and the file readable to anybody" in refused["message"]
+    assert "sends the password and the file unencrypted" in refused["message"]
     assert "--accept-insecure" in refused["message"]
     assert Feed.objects.count() == 0
     feed("add", NAME, *FTP, "--accept-insecure")

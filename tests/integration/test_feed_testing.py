@@ -149,7 +149,7 @@ PROBLEMS = {
     "EMPTY_FILE": (b"", "The file is empty"),
     "BAD_GZIP": (gzip.compress(b"x" * 100)[:10] + b"\xff" * 50, "damaged"),
     "TRUNCATED_GZIP": (gzip.compress(written(*map(row, range(50))).encode())[:-30], "ends"),
-    "NO_VALID_PRODUCTS": (written(row(1, Price="")).encode(), "Not one of the first 1 rows"),
+    "NO_VALID_PRODUCTS": (written(row(1, Price="")).encode(), "None of the first 1 rows"),
 }
 
 

@@ -18,9 +18,8 @@ from harvester.feeds.change_detection import INGESTED
 from harvester.feeds.models import Feed, FeedRun
 from harvester.feeds.settings import InvalidSettings
 from harvester.feeds.states import SCHEDULES, FeedStatus
-from harvester.feeds.verbs.activation import WrongStatus
-from harvester.feeds.verbs.configuration import RunHeld
-from harvester.feeds.verbs.locked_feed import database_now
+from harvester.feeds.verbs.lifecycle import WrongStatus
+from harvester.feeds.verbs.locked_feed import RunHeld, database_now
 from harvester.guards.host_keys import HostKey
 from harvester.guards.models import SealedSecret
 from harvester.kernel.errors import Conflict, InvalidInput, NotFound
@@ -270,7 +269,7 @@ def test_a_source_has_one_feed():
 
 @pytest.mark.parametrize("kind", [SourceKind.DIRECT, SourceKind.OTHER])
 def test_only_affiliate_sources_have_feeds(kind):
-    with pytest.raises(InvalidInput, match=f"is {kind}; only sources that are AFFILIATE_FEED"):
+    with pytest.raises(InvalidInput, match=f"is {kind}; only AFFILIATE_FEED sources"):
         verbs.create(ADMIN, make_source(kind=kind).id, SETTINGS)
     assert Feed.objects.count() == 0
 
@@ -366,7 +365,7 @@ def test_thresholds_are_changed_one_by_one():
 def test_plain_ftp_is_selected_knowingly_and_told(settings):
     settings.CONFIG = replace(settings.CONFIG, allow_plain_ftp=True)
     feed = ready()
-    with pytest.raises(InvalidSettings, match="somebody has to accept that"):
+    with pytest.raises(InvalidSettings, match="you must accept the risk"):
         verbs.update(ADMIN, feed.id, {"transport": "ftp"})
     with capture_logs() as logged:
         verbs.update(ADMIN, feed.id, {"transport": "ftp"}, accept_insecure=True)

@@ -108,7 +108,7 @@ def test_only_names_are_told():
         ({"private_key": "no key"}, "^The private key .*OpenSSH or PEM form.*Enter it again"),
         ({"private_key": LOCKED}, "^The private key .*passphrase is missing or wrong"),
         ({"private_key": LOCKED, "passphrase": "wrong"}, "^The private key .*passphrase is missing or wrong"),
-        ({"passphrase": "alone", "replace": True}, "a passphrase alone opens nothing"),
+        ({"passphrase": "alone", "replace": True}, "a passphrase is not enough"),
         ({"replace": True}, "a password or a private_key must be entered"),
         ({"username": "two\nlines"}, "username is .*one line"),
         ({"password": "x" * 70_000}, "at most 65536 are kept"),

@@ -107,7 +107,7 @@ BAD = {
     "retailer_name": ({"retailer_name": ""}, "must not be empty"),
     "website": ({"website": "ftp://acme.example"}, "http"),
     "private_key": ({"private_key": "no key", "password": ""}, "cannot be used"),
-    "passphrase": ({"passphrase": "open sesame", "password": ""}, "opens nothing"),
+    "passphrase": ({"passphrase": "open sesame", "password": ""}, "a passphrase is not enough"),
     "retailer": ({"retailer": "01a1e294-522c-7c89-9b8e-132d67d75c14"}, "valid choice"),
 }
 

@@ -1,4 +1,4 @@
-"""What to do about a failed run, by the code of its error: one table for pages, commands, the API and the runbook."""
+"""Causes and remedies of failed runs by error code: one table for pages, commands, the API and the runbook."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -6,11 +6,11 @@ from typing import Final
 
 @dataclass(frozen=True, kw_only=True)
 class Advice:
-    """Why runs fail with certain codes, and what helps.
+    """Why runs fail with certain error codes, and what to do.
 
     Attributes:
-        codes: of errors.
-        cause: what usually is behind them.
+        codes: the error codes.
+        cause: the usual cause.
         action: what to do; `words between backticks` are commands and settings.
     """
 
@@ -26,11 +26,11 @@ ADVICE: Final = (
             *("HOST_UNREACHABLE", "REMOTE_BUSY", "REMOTE_TIMEOUT", "TRANSFER_TOO_SLOW", "TRANSFER_TOO_LONG"),
         ),
         cause="the partner's server is away or too slow",
-        action="Nothing at first: the next scheduled run tries again. If it lasts, write to the partner.",
+        action="Nothing at first: the next scheduled run tries again. If this persists, write to the partner.",
     ),
     Advice(
         codes=("AUTH_FAILED", "INVALID_PRIVATE_KEY", "CREDENTIALS_MISSING"),
-        cause="the password or key is wrong, has expired or is not there",
+        cause="the password or key is wrong, expired or missing",
         action="Check the user name and enter the password or key again (`harvester feed credentials FEED`), then test "
         "the feed (`harvester feed test FEED`).",
     ),
@@ -38,8 +38,7 @@ ADVICE: Final = (
         codes=("REMOTE_FILE_NOT_FOUND", "NOT_A_FILE"),
         cause="the path is wrong, or the partner moved the file",
         action="Check the path: it names one file, and upper and lower case differ (`harvester feed set FEED "
-        "path=...`). "
-        "Then test the feed.",
+        "path=...`). Then test the feed.",
     ),
     Advice(
         codes=("PERMISSION_DENIED",),
@@ -58,8 +57,8 @@ ADVICE: Final = (
     ),
     Advice(
         codes=("HOST_KEY_UNKNOWN",),
-        cause="nobody approved the server's host key yet",
-        action="Test the feed, which shows the key. Compare it with what the partner says, then approve it "
+        cause="the server's host key is not approved yet",
+        action="Test the feed, which shows the key. Compare it with the partner's, then approve it "
         "(`harvester feed host-key FEED SHA256:...`).",
     ),
     Advice(
@@ -70,7 +69,7 @@ ADVICE: Final = (
     ),
     Advice(
         codes=("EGRESS_REFUSED", "EGRESS_INVALID_HOST"),
-        cause="the host is in a network that is not allowed, or is no host name",
+        cause="the host is in a network that is not allowed, or is not a host name",
         action="Check the host. A private network has to be allowed first, with `HARVESTER_EGRESS_ALLOW`.",
     ),
     Advice(
@@ -79,19 +78,19 @@ ADVICE: Final = (
             "INFLATE_LIMIT_EXCEEDED",
         ),
         cause="the file is larger than the feed's limits allow",
-        action="Check that it is the right file, then raise the limit (`harvester feed set --help` names them).",
+        action="Check that it is the right file, then raise the limit (`harvester feed set --help` lists them).",
     ),
     Advice(
         codes=("TRUNCATED", "TRUNCATED_GZIP", "TRUNCATED_DOWNLOAD", "FILE_CHANGED", "COUNT_MISMATCH"),
         cause="the file was incomplete, or changed while it was read",
         action="Nothing at first: it was probably being uploaded. A plain file that only lacks its final line feed is "
-        "taken, with a warning, if it is still the same at the next scheduled run; another file that lacks it is then "
-        "taken without its last row. `harvester feed run FEED --force` takes it at once. If it lasts, write to the "
-        "partner.",
+        "imported, with a warning, if it is still the same at the next scheduled run; another file that lacks it is "
+        "then imported without its last row. `harvester feed run FEED --force` imports it now. If this persists, "
+        "write to the partner.",
     ),
     Advice(
         codes=("EMPTY_FILE", "HEADER_UNREADABLE", "ENCODING_UNREADABLE", "HTML_INSTEAD_OF_CSV", "BAD_GZIP"),
-        cause="the file is no catalog that can be read",
+        cause="the file is not a catalog that can be read",
         action="Download the kept file (`harvester feed file RUN`) and look at it. Check the feed's path and network; "
         "otherwise write to the partner.",
     ),
@@ -99,13 +98,12 @@ ADVICE: Final = (
         codes=("NO_VALID_PRODUCTS",),
         cause="not one row of the file can be used",
         action="Look at the rejected rows of the run (`harvester feed inspect RUN`). Another network or a default "
-        "currency "
-        "may help; otherwise write to the partner.",
+        "currency may help; otherwise write to the partner.",
     ),
     Advice(
         codes=("MANIFEST_UNREADABLE", "UNREADABLE_XML"),
         cause="the partner's manifest cannot be read",
-        action="Nothing at first: it may be uploaded again. If it lasts, switch the manifest check off "
+        action="Nothing at first: it may be uploaded again. If this persists, switch the manifest check off "
         "(`harvester feed set FEED use_manifest=false`) and write to the partner.",
     ),
     Advice(
@@ -131,24 +129,24 @@ ADVICE: Final = (
     ),
     Advice(
         codes=("DATABASE_UNAVAILABLE",),
-        cause="the database ended the session, or did not answer",
+        cause="the database ended the session or did not respond",
         action="Look at the database's log and run `harvester doctor`, then run the feed again.",
     ),
     Advice(
         codes=("ABANDONED",),
-        cause="every worker that had the run was lost, and no attempt was left; it does not count toward the three "
+        cause="all workers that tried the run were lost, and no attempt was left; it does not count toward the three "
         "failures",
         action="Look at the workers' logs (memory, restarts), then run the feed again.",
     ),
     Advice(
         codes=("SUPERSEDED",),
-        cause="a newer run took its place; it does not count toward the three failures",
-        action="Nothing: the newer run did it all.",
+        cause="a newer run replaced it; it does not count toward the three failures",
+        action="Nothing: the newer run counts.",
     ),
     Advice(
         codes=("CANCELLED",),
-        cause="somebody cancelled its job; it does not count toward the three failures",
-        action="Run the feed again when it should run.",
+        cause="its job was cancelled; it does not count toward the three failures",
+        action="Run the feed again when needed.",
     ),
     Advice(
         codes=("UNKNOWN_KIND", "BAD_ARGS", "JOB_TIMEOUT", "ENDING_NOT_STORED"),
@@ -157,7 +155,7 @@ ADVICE: Final = (
     ),
     Advice(
         codes=("UNEXPECTED",),
-        cause="an error that Harvester has no name for",
+        cause="an error that Harvester does not recognize",
         action="Run the feed again. If it fails again, report it with the traceback of its job (`harvester jobs show "
         "ID`).",
     ),
@@ -166,5 +164,5 @@ _BY_CODE: Final = {code: advice for advice in ADVICE for code in advice.codes}
 
 
 def advice_for(code: str | None) -> Advice | None:
-    """Return what to do about an error; None where there is none, or for a code that this version does not know."""
+    """Return the advice for an error code; None without an error, or for a code that this version does not know."""
     return _BY_CODE.get(code or "")

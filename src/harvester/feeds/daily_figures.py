@@ -1,7 +1,7 @@
-"""Feeds day by day: runs, prices, rejects, and how many offers consumers saw.
+"""Figures of all feeds per day: runs, prices, rejects, and visible offers.
 
-Offers are never counted: what consumers see is reckoned from what the runs that were promoted have counted. Days that
-are over are kept, because to reckon a month takes longer than a page may; a job does so every hour.
+Offers are not counted: the number of visible offers is computed from the counts of promoted runs. Past days are stored
+by an hourly job, because computing a month takes too long for a page.
 """
 
 from dataclasses import astuple, dataclass
@@ -13,11 +13,11 @@ from django.db import connection
 from harvester.catalog.exposure import SHOWS_OFFERS, VISIBLE_COUNT
 from harvester.engine.job import RunningJob
 
-#: An offer expires a week after it was last seen at the latest, so older promotions say nothing about a day.
+#: An offer expires at most a week after it was last seen, so older promotions do not matter for a day.
 _LONGEST_EXPIRY = timedelta(days=8)
-#: Days that are kept: as long as the runs that they are reckoned from.
+#: Days that are stored: as long as the runs that they are computed from.
 KEPT_DAYS = 30
-#: Of the days that are over these may still change: a run that was held then may be decided.
+#: Past days that may still change, because a run that was held then may be decided.
 CHANGING_DAYS = 8
 
 
@@ -26,14 +26,14 @@ class Day:
     """One day of all feeds, in UTC.
 
     Attributes:
-        day: which.
-        promoted: runs that began then and were promoted or approved.
+        day: the date.
+        promoted: runs that began on that day and were promoted or approved.
         skipped: runs that had nothing to do.
         held: runs that a gate held, whatever was decided.
         failed: runs that failed.
         prices: prices that these runs wrote.
-        rejects: rows that they refused.
-        visible: offers that consumers saw at its end, as the promoted runs counted them.
+        rejects: rows that they rejected.
+        visible: offers that consumers saw at the end of the day, as counted by the promoted runs.
     """
 
     day: date
@@ -55,7 +55,7 @@ SELECT (r.started_at AT TIME ZONE 'UTC')::date,
 FROM runs r JOIN feed_runs g ON g.run_id = r.id
 WHERE r.started_at >= %(first)s AND r.started_at < %(end)s GROUP BY 1
 """
-# What a promoted run counted shows at the end of each day until the next one was promoted, or its offers expired.
+# The count of a promoted run applies at the end of each day until the next promotion, or until its offers expired.
 _VISIBLE_THEN = """
 SELECT (e.ends AT TIME ZONE 'UTC')::date - 1, coalesce(sum(p.seen), 0)::bigint
 FROM (
@@ -76,8 +76,6 @@ SELECT coalesce(sum({VISIBLE_COUNT}), 0)::bigint
 FROM sources s JOIN source_windows w ON w.source_id = s.id
 WHERE {SHOWS_OFFERS}
 """  # noqa: S608 - constants only
-
-
 _KEPT = "SELECT day, promoted, skipped, held, failed, prices, rejects, visible FROM feed_days WHERE day >= %(first)s"
 _KEEP = """
 INSERT INTO feed_days (day, promoted, skipped, held, failed, prices, rejects, visible)
@@ -88,42 +86,42 @@ ON CONFLICT (day) DO UPDATE SET promoted = excluded.promoted, skipped = excluded
 
 
 def note_days(job: RunningJob) -> dict[str, int]:
-    """Keep the days that are over: those that are not kept yet, and those that may have changed."""
+    """Store past days that are missing or may have changed."""
     with job.transaction():
         return {"days": keep_days()}
 
 
 def keep_days() -> int:
-    """The same without a job; answers how many days were reckoned."""
+    """Store past days that are missing or may have changed; return how many."""
     wanted = _days_before_today(KEPT_DAYS)
     kept = _kept(wanted[0])
     missing = [day for day in wanted if day not in kept]
     first = min([*missing, wanted[-CHANGING_DAYS]])
-    reckoned = _reckon(first, wanted[-1])
+    computed = _compute(first, wanted[-1])
     with connection.cursor() as cursor:
-        cursor.executemany(_KEEP, [astuple(day) for day in reckoned.values()])
-    return len(reckoned)
+        cursor.executemany(_KEEP, [astuple(day) for day in computed.values()])
+    return len(computed)
 
 
 def visible_now() -> int:
-    """Offers that consumers see: what the last promoted runs counted and nothing hides, and what has not expired."""
+    """Return how many offers consumers see, as counted by the last promoted runs, without hidden and expired ones."""
     return int(_rows(_VISIBLE_NOW, {})[0][0])
 
 
 def today() -> Day:
-    """The present day so far."""
+    """Return the current day so far."""
     now = datetime.now(UTC).date()
     counts = {row[0]: row[1:] for row in _rows(_DAYS, _span(now, now))}
     return _day(now, counts, visible_now())
 
 
 def past_days(count: int) -> list[Day]:
-    """The days before this one, oldest first; what is not kept yet is reckoned."""
+    """Return the days before today, oldest first; those that are not stored are computed."""
     wanted = _days_before_today(count)
     known = _kept(wanted[0])
     missing = [day for day in wanted if day not in known]
     if missing:
-        known |= _reckon(missing[0], missing[-1])
+        known |= _compute(missing[0], missing[-1])
     return [known[day] for day in wanted]
 
 
@@ -137,7 +135,7 @@ def _kept(first: date) -> dict[date, Day]:
     return {row[0]: Day(**dict(zip(names, row, strict=True))) for row in _rows(_KEPT, {"first": first})}
 
 
-def _reckon(first: date, last: date) -> dict[date, Day]:
+def _compute(first: date, last: date) -> dict[date, Day]:
     span = _span(first, last)
     counts = {row[0]: row[1:] for row in _rows(_DAYS, span)}
     visible = dict(_rows(_VISIBLE_THEN, span))

@@ -1,4 +1,4 @@
-"""Names of things that other tables know by their ids: for lists that people read."""
+"""Names for ids, for lists that people read."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -12,9 +12,9 @@ from harvester.feeds.models import Feed
 from harvester.ops.models import ApiKey, User
 
 _UUID: Final = "^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$"
-#: What kind of thing, and its id as the audit trail writes it.
+#: Kind and id, as written in the audit log.
 Thing = tuple[str, str]
-#: Kind of thing -> how its names are found, by id.
+#: Kind -> query for names by id.
 _FINDERS: Final = {
     "feed": lambda ids: Feed.objects.filter(pk__in=ids).values_list("pk", "source__name"),
     "source": lambda ids: Source.objects.filter(pk__in=ids).values_list("pk", "name"),
@@ -26,7 +26,7 @@ _FINDERS: Final = {
     "user": lambda ids: User.objects.filter(pk__in=ids).values_list("pk", "username"),
     "api_key": lambda ids: ApiKey.objects.filter(pk__in=ids).values_list("pk", "name"),
 }
-#: Names of details in the audit trail -> the kind of thing whose id they hold.
+#: Names of details in the audit log -> the kind whose id they have.
 _DETAILS: Final = {
     "feed": "feed", "feed_id": "feed", "source": "source", "source_id": "source", "retailer": "retailer",
     "retailer_id": "retailer", "former": "source", "run_id": "run",
@@ -34,7 +34,7 @@ _DETAILS: Final = {
 
 
 def names_of(things: Iterable[Thing]) -> dict[Thing, str]:
-    """Return the names of those of these things that exist and have one."""
+    """Return the names of those things that exist."""
     wanted: dict[str, dict[UUID, str]] = {}
     for kind, text in things:
         if kind in _FINDERS and re.fullmatch(_UUID, text):
@@ -43,7 +43,7 @@ def names_of(things: Iterable[Thing]) -> dict[Thing, str]:
 
 
 def things_in(detail: Mapping[str, Any]) -> list[Thing]:
-    """Return the things that the details of an audit event name by their ids."""
+    """Return the things whose ids are in the details of an audit event."""
     return [
         (kind, str(value))
         for name, kind in _DETAILS.items()
@@ -53,24 +53,24 @@ def things_in(detail: Mapping[str, Any]) -> list[Thing]:
 
 
 def with_names(detail: Mapping[str, Any], names: Mapping[Thing, str]) -> dict[str, Any]:
-    """Return the details of an audit event with names instead of ids where they are known."""
+    """Return the details of an audit event with names in place of known ids."""
 
-    def said(name: str, value: Any) -> Any:
+    def display(name: str, value: Any) -> Any:
         if isinstance(value, list):
-            return ", ".join(str(said(name, item)) for item in value)
+            return ", ".join(str(display(name, item)) for item in value)
         return names.get((_DETAILS.get(name, ""), str(value)), value)
 
-    return {name: said(name, value) for name, value in detail.items()}
+    return {name: display(name, value) for name, value in detail.items()}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Subject:
-    """What a job is about.
+    """The feed or source of a job.
 
     Attributes:
         name: of the feed, or of the source if it has none.
         feed_id: the feed; None if the source has none.
-        run_no: the run, if the job is about one.
+        run_no: the run, if the job has one.
     """
 
     name: str
@@ -78,7 +78,7 @@ class Subject:
     run_no: int | None
 
 
-# Arguments are whatever somebody enqueued: what is not an id is not looked for.
+# Arguments may be anything; those that are not ids are ignored.
 _SUBJECTS = """
 SELECT j.id AS job_id, s.name, f.id AS feed_id, coalesce(g.no, own.no) AS run_no
 FROM jobs j
@@ -96,6 +96,6 @@ WHERE j.id = ANY(%(jobs)s)
 
 
 def subjects_of(job_ids: Iterable[int]) -> dict[int, Subject]:
-    """Return which feed, or source, each of these jobs is about; jobs about none are left out."""
+    """Return the feed or source of each of these jobs, without jobs that have none."""
     rows = fetch(_SUBJECTS, {"jobs": list(job_ids), "uuid": _UUID})
     return {row.pop("job_id"): Subject(**row) for row in rows}

@@ -1,7 +1,7 @@
-"""Alerts about two things that time alone brings, raised before they happen.
+"""Alerts about two deadlines, raised before they pass.
 
-HOLD_ENDS_SOON          a held run keeps offers from expiring for some time only
-PRODUCTS_EXPIRE_SOON    no run is expected that confirms the offers before they expire
+HOLD_ENDS_SOON          a held run stops offers from expiring only for a limited time
+PRODUCTS_EXPIRE_SOON    no run is expected to confirm the offers before they expire
 """
 
 from typing import Any
@@ -13,10 +13,10 @@ from harvester.engine.job import RunningJob
 from harvester.ops.alerts import Severity, raise_alert, resolve_others
 
 HOLD_ENDS_SOON, PRODUCTS_EXPIRE_SOON = "HOLD_ENDS_SOON", "PRODUCTS_EXPIRE_SOON"
-#: Hours before the end at which people are told: a working day, and a night.
+#: Hours before the deadline at which the alert is raised: a working day, and a night.
 HOLD_NOTICE_HOURS, EXPIRY_NOTICE_HOURS = 24, 12
 
-# Passed deadlines count as well: the condition is over only when somebody decides, or a newer run takes its place.
+# Includes passed deadlines: the alert ends only when the run is decided, or a newer run replaces it.
 _HOLDS = """
 SELECT f.id, s.name, s.held_run_no, s.held_since + s.max_hold_hours * interval '1 hour' - s.frozen, w.offers_expire_at
 FROM feeds f JOIN sources s ON s.id = f.source_id JOIN source_windows w ON w.source_id = s.id
@@ -24,8 +24,8 @@ WHERE s.held_run_no IS NOT NULL
   AND s.held_since + s.max_hold_hours * interval '1 hour' - s.frozen
       < statement_timestamp() + %(hours)s * interval '1 hour'
 """
-# Feeds whose offers expire within some hours, or have expired, and the reason why no run is expected that confirms them
-# in time. A held run has an alert of its own.
+# Feeds whose offers expire within some hours, or have expired, and the reason why no run is expected to confirm them in
+# time. A held run has a separate alert.
 EXPIRING = """
 SELECT f.id AS feed_id, s.name AS source, last.no AS run_no, w.offers_expire_at, w.is_shown,
        CASE WHEN f.status IN ('PAUSED', 'DISABLED') THEN f.status
@@ -44,7 +44,7 @@ WHERE s.held_run_no IS NULL AND f.retired_at IS NULL
            AND f.next_run_at IS NOT NULL AND f.next_run_at < w.offers_expire_at)
 """
 _EXPIRIES = f"SELECT feed_id, source, run_no, offers_expire_at, cause FROM ({EXPIRING}) e"  # noqa: S608 - of constants
-#: Why no run confirms the offers -> what happened, and what to do.
+#: Cause -> what happened, and what to do.
 EXPIRY_CAUSES = {
     "PAUSED": "The feed is paused. Resume it if its offers should stay visible.",
     "DISABLED": "The feed is disabled. Fix the problem and re-enable it.",
@@ -60,20 +60,20 @@ EXPIRY_CAUSES = {
 
 
 def watch_clocks(job: RunningJob) -> dict[str, int]:
-    """Raise what comes soon, and resolve what is over."""
+    """Raise alerts for deadlines that are near, and resolve those that no longer apply."""
     with job.transaction():
-        holds = [_tell_hold(*row) for row in _rows(_HOLDS, HOLD_NOTICE_HOURS)]
-        resolve_others(HOLD_ENDS_SOON, holds, "The held run was decided, or a newer one took its place.")
-        expiries = [_tell_expiry(*row) for row in _rows(_EXPIRIES, EXPIRY_NOTICE_HOURS)]
-        resolve_others(PRODUCTS_EXPIRE_SOON, expiries, "The products were seen again, or there is more time.")
+        holds = [_warn_of_hold(*row) for row in _rows(_HOLDS, HOLD_NOTICE_HOURS)]
+        resolve_others(HOLD_ENDS_SOON, holds, "The held run was decided, or a newer run replaced it.")
+        expiries = [_warn_of_expiry(*row) for row in _rows(_EXPIRIES, EXPIRY_NOTICE_HOURS)]
+        resolve_others(PRODUCTS_EXPIRE_SOON, expiries, "The products were seen again, or the deadline moved.")
     return {"holds": len(holds), "expiries": len(expiries)}
 
 
-def _tell_hold(feed_id: Any, name: str, run_no: int, ends_at: Any, expires_at: Any) -> str:
+def _warn_of_hold(feed_id: Any, name: str, run_no: int, ends_at: Any, expires_at: Any) -> str:
     title = f"{name}: held run {run_no} needs a decision"
     gone = f" If nobody decides, they disappear on {expires_at:%Y-%m-%d %H:%M} UTC." if expires_at else ""
     body = (
-        f"Run {run_no} is held, and consumers see the state before it. Offers won't expire before "
+        f"Run {run_no} is held, and consumers see the offers from before. Offers won't expire before "
         f"{ends_at:%Y-%m-%d %H:%M} UTC.{gone} Approve or reject the run."
     )
     if expires_at and expires_at < ends_at:
@@ -81,19 +81,19 @@ def _tell_hold(feed_id: Any, name: str, run_no: int, ends_at: Any, expires_at: A
             f"Run {run_no} is held, and the offers before it expired on {expires_at:%Y-%m-%d %H:%M} UTC. "
             "Approve or reject the run."
         )
-    return _tell(HOLD_ENDS_SOON, feed_id, run_no, title, body, severity="critical")
+    return _warn(HOLD_ENDS_SOON, feed_id, run_no, title, body, severity="critical")
 
 
-def _tell_expiry(feed_id: Any, name: str, run_no: int, expires_at: Any, cause: str) -> str:
+def _warn_of_expiry(feed_id: Any, name: str, run_no: int, expires_at: Any, cause: str) -> str:
     is_gone = expires_at < timezone.now()
     moment = f"{expires_at:%Y-%m-%d %H:%M} UTC"
     title = f"{name}: offers disappeared" if is_gone else f"{name}: offers disappear soon"
     when = f"Its offers disappeared on {moment}." if is_gone else f"Otherwise its offers disappear on {moment}."
     body = f"{EXPIRY_CAUSES[cause]} {when} The last run is {run_no}."
-    return _tell(PRODUCTS_EXPIRE_SOON, feed_id, run_no, title, body, severity="warning")
+    return _warn(PRODUCTS_EXPIRE_SOON, feed_id, run_no, title, body, severity="warning")
 
 
-def _tell(kind: str, feed_id: Any, run_no: int, title: str, body: str, *, severity: Severity) -> str:
+def _warn(kind: str, feed_id: Any, run_no: int, title: str, body: str, *, severity: Severity) -> str:
     key = f"{kind}:feed:{feed_id}"
     raise_alert(kind, key, title, body, severity=severity, detail={"feed_id": str(feed_id), "run_no": run_no})
     return key

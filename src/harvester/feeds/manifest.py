@@ -1,4 +1,4 @@
-"""What the partner's manifest says about the file of a feed."""
+"""The partner's manifest: rows and size that the file of a feed must have."""
 
 import posixpath
 from collections.abc import Collection
@@ -14,17 +14,17 @@ from harvester.guards.remote import NotAFile, PermissionDenied, RemoteFileNotFou
 from harvester.kernel.network import ManifestEntry
 from harvester.kernel.xml_records import UnreadableXml
 
-#: A manifest names some thousand files at the most.
+#: A manifest lists a few thousand files at most.
 MAX_MANIFEST_BYTES = 8 * 1024 * 1024
 
 
 @dataclass(frozen=True, kw_only=True)
 class Expected:
-    """What a file has to be like.
+    """What the manifest says about a file.
 
     Attributes:
-        rows: how many it has, if the manifest says so.
-        size: its bytes, if the manifest says so.
+        rows: number of rows, if the manifest has it.
+        size: bytes, if the manifest has it.
         problem: why an entry for the file could not be used, as sentences.
     """
 
@@ -37,10 +37,10 @@ class Expected:
 
 
 def read_expected(feed: Feed, remote: RemoteFiles, log: FilteringBoundLogger) -> Expected:
-    """Return what the manifest says about the feed's file. A manifest that is missing or may not be read says nothing.
+    """Return what the manifest says about the feed's file; nothing if it is missing or must not be read.
 
     Raises:
-        ManifestUnreadable: it was read and cannot be parsed.
+        ManifestUnreadable: it cannot be parsed.
     """
     network = network_named(feed.network)
     if not feed.use_manifest or not network.manifest_name or not network.read_manifest:
@@ -57,13 +57,13 @@ def read_expected(feed: Feed, remote: RemoteFiles, log: FilteringBoundLogger) ->
         return expected_of(network.read_manifest(document), feed.path)
     except UnreadableXml as problem:
         raise ManifestUnreadable(
-            f"The partner's manifest {path} cannot be read: {problem} Nothing was changed. If "
-            "this stays, ask the partner, or switch the feed's manifest check off."
+            f"The partner's manifest {path} cannot be read: {problem} Nothing was changed. If this persists, ask the "
+            "partner, or switch the feed's manifest check off."
         ) from None
 
 
 def expected_of(entries: Collection[ManifestEntry], path: str) -> Expected:
-    """Return what the entries for a path say. The same letter case counts more than another one."""
+    """Return what the entries for a path say. An entry with the same letter case is preferred."""
     wanted = normalized(path)
     found = [entry for entry in entries if normalized(entry.location) == wanted]
     found = found or [entry for entry in entries if normalized(entry.location).casefold() == wanted.casefold()]

@@ -1,10 +1,10 @@
-"""Warnings about a run as a whole: something in its file, or in what it changes, that somebody should know.
+"""Warnings about a whole run: something in its file or its changes that people should know.
 
 A notice never rejects a row and never holds a run. Those that need attention raise one alert per feed and code, which
-ends with the first promoted or held run that is free of it.
+ends with the first promoted or held run without that notice.
 
-To add one: a code and its line in `RULES`, and a `Notice` where it is found. `of_report` is shared by runs and feed
-tests; steps of a run call `keep` with the codes that they judge.
+To add one: a code and its line in `RULES`, and a `Notice` where it is found. Runs and feed tests share `of_report`; the
+steps of a run call `keep` with the codes that they check.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -26,28 +26,28 @@ from harvester.ops.alerts import raise_alert, resolve_alert
 from harvester.ops.models import Alert
 from harvester.pipeline.match import TenfoldPrice
 
-#: Examples that a notice carries, and the characters of each.
+#: Examples of a notice, and the characters of each.
 MOST_EXAMPLES, EXAMPLE_CHARACTERS = 10, 200
-#: The share of products with a stronger ID than before above which somebody should look.
+#: The share of products with a stronger ID than before from which it is worth a look.
 UPGRADE_SHARE = 0.05  # mutant: upgrade-share
-#: The share of stock texts, of those that are not empty, above which unknown ones are listed.
+#: The share of unknown texts among non-empty stock texts above which they are listed.
 UNKNOWN_STOCK_SHARE = 0.05
 NAMED_STOCK_TEXTS = 5
 
 
 class NoticeCode(StrEnum):
-    IDENTITY_UPGRADES = "IDENTITY_UPGRADES"  # many products came with a stronger ID than they are known by
+    IDENTITY_UPGRADES = "IDENTITY_UPGRADES"  # many products have a stronger ID than before
     LINKS_COLLAPSED = "LINKS_COLLAPSED"  # different links are one product, because a parameter does not count
-    FILE_TAKEN_AS_IS = "FILE_TAKEN_AS_IS"  # the file may be cut and was taken, because it stayed the same
+    FILE_TAKEN_AS_IS = "FILE_TAKEN_AS_IS"  # the file may be cut and was imported, because it stayed the same
     LAST_RECORD_LEFT_OUT = "LAST_RECORD_LEFT_OUT"  # the last record may be cut, so it changed nothing
     MANIFEST_UNUSABLE = "MANIFEST_UNUSABLE"  # the manifest has an entry for the file that cannot be used
     UNBOUND_COLUMNS = "UNBOUND_COLUMNS"  # columns look like a price, a currency, an ID or stock, and are not read
     SPARE_IDENTIFIERS = "SPARE_IDENTIFIERS"  # rows lack an identifier that another column has
     TENFOLD_PRICES = "TENFOLD_PRICES"  # prices moved by a factor near 10, 100 or 1000
-    UNKNOWN_STOCK_TEXTS = "UNKNOWN_STOCK_TEXTS"  # many cells of the stock column say nothing that is known
+    UNKNOWN_STOCK_TEXTS = "UNKNOWN_STOCK_TEXTS"  # many texts of the stock column are unknown
 
 
-#: Codes that `of_report` judges.
+#: Codes that `of_report` checks.
 OF_REPORT: tuple[NoticeCode, ...] = (
     NoticeCode.LINKS_COLLAPSED,
     NoticeCode.SPARE_IDENTIFIERS,
@@ -58,14 +58,14 @@ OF_REPORT: tuple[NoticeCode, ...] = (
 
 @dataclass(frozen=True, kw_only=True)
 class NoticeRule:
-    """How people see the notices of one code.
+    """How the notices of one code are shown.
 
     Attributes:
         title: a short label.
         needs_attention: whether it raises an alert, which the dashboard shows too.
         advice: what to do about it.
-        lasting_hours: how long its alert lasts at least. What is about a change is not over with the next run, which
-            finds the changed values in place.
+        lasting_hours: how long its alert stays at least. A notice about changed values is not over with the next run,
+            which finds these values already stored.
     """
 
     title: str
@@ -76,19 +76,19 @@ class NoticeRule:
 
 RULES = {
     NoticeCode.FILE_TAKEN_AS_IS: NoticeRule(
-        title="File taken although it may be cut",
+        title="File imported although it may be cut",
         needs_attention=True,
         advice="Compare the last row of the file with the partner's; ask the partner to end files with a line feed.",
     ),
     NoticeCode.LAST_RECORD_LEFT_OUT: NoticeRule(
-        title="Last row not taken yet",
+        title="Last row not imported yet",
         needs_attention=False,
-        advice="The next run takes it if the file is still the same. Ask the partner to end files with a line feed.",
+        advice="The next run imports it if the file is still the same. Ask the partner to end files with a line feed.",
     ),
     NoticeCode.MANIFEST_UNUSABLE: NoticeRule(
         title="Manifest entry not usable",
         needs_attention=False,
-        advice="Ask the partner to correct the manifest; without it nothing shows that the file is complete.",
+        advice="Ask the partner to correct the manifest; without it, a cut file may not be noticed.",
     ),
     NoticeCode.IDENTITY_UPGRADES: NoticeRule(
         title="Many products changed their identity",
@@ -111,7 +111,7 @@ RULES = {
         title="Identifiers missing in their column",
         needs_attention=False,
         advice="Ask the partner to fill the column in every row. Identifiers of two columns are not mixed, because one "
-        "product could become two; the other column's are stored, and the search finds products by them.",
+        "product could become two; those of the other column are stored, and the search finds products by them.",
     ),
     NoticeCode.TENFOLD_PRICES: NoticeRule(
         title="Prices moved about tenfold",
@@ -133,10 +133,10 @@ class Notice:
     """One warning about a run or a file.
 
     Attributes:
-        code: which one.
+        code: its code.
         message: one or two sentences with the figures.
-        count: how many rows, products or cells it is about, where that means something.
-        examples: the first of them, as people read them.
+        count: how many rows, products or cells it is about, where that makes sense.
+        examples: the first of them, for people.
     """
 
     code: NoticeCode
@@ -145,19 +145,19 @@ class Notice:
     examples: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
-        """Return the notice as it is stored and shown: without secrets, and bounded."""
+        """Return the notice as it is stored and shown: without secrets, and limited in length."""
         examples = [storable(redact_text(text))[:EXAMPLE_CHARACTERS] for text in self.examples[:MOST_EXAMPLES]]
         message = storable(redact_text(self.message))
         return {"code": self.code.value, "message": message, "count": self.count, "examples": examples}
 
 
 def of_report(report: ParseReport) -> list[Notice]:
-    """Return what the parsed rows of a file, or the first of them, give notice of."""
+    """Return the notices about the parsed rows of a file, or the first of them."""
     return [*_of_links(report), *_of_spares(report), *_of_columns(report), *_of_stock(report)]
 
 
 def _of_spares(report: ParseReport) -> list[Notice]:
-    """Return one notice about all columns, each with its count among the examples."""
+    """Return one notice about all columns, with the count of each in the examples."""
     found = {field: count for field, count in report.findings.spared.items() if count}
     if not found:
         return []
@@ -207,10 +207,10 @@ def _of_stock(report: ParseReport) -> list[Notice]:
 
 
 def of_upgrades(count: int, products: int) -> list[Notice]:
-    """Return a notice if many products came with a stronger ID than they are known by."""
+    """Return a notice if many products have a stronger ID than before."""
     if count <= UPGRADE_SHARE * products:
         return []
-    message = f"{count:,} of {products:,} products came with a stronger ID than they are known by."
+    message = f"{count:,} of {products:,} products have a stronger ID than before."
     return [Notice(code=NoticeCode.IDENTITY_UPGRADES, message=message, count=count)]
 
 
@@ -232,7 +232,7 @@ def _amount(amount: Decimal, currency: str) -> str:
 
 
 def keep(run: Run, found: Iterable[Notice], *, judged: Collection[NoticeCode]) -> None:
-    """Store a run's notices of the judged codes in place of earlier ones. The transaction is the caller's."""
+    """Store a run's notices of the checked codes in place of earlier ones, in the caller's transaction."""
     figures = FeedRun.objects.select_for_update().only("notices").get(pk=run.pk)
     others = [notice for notice in figures.notices if notice["code"] not in judged]
     figures.notices = [*others, *(notice.as_json() for notice in found)]
@@ -240,7 +240,7 @@ def keep(run: Run, found: Iterable[Notice], *, judged: Collection[NoticeCode]) -
 
 
 def raise_alerts(feed: Feed, run: Run) -> None:
-    """Raise an alert for each notice of an ingested run that needs attention; end those that it is free of."""
+    """Raise an alert for each notice of an ingested run that needs attention; end those without a notice."""
     stored = FeedRun.objects.values_list("notices", flat=True).get(pk=run.pk)
     by_code = {notice["code"]: notice for notice in stored}
     for code, rule in RULES.items():
@@ -251,14 +251,11 @@ def raise_alerts(feed: Feed, run: Run) -> None:
             body = "\n".join([notice["message"], *notice["examples"], rule.advice])
             detail = {"feed_id": str(feed.id), "run_no": run.no}
             raise_alert(code.value, key, f"{feed}: {rule.title.lower()}", body, detail=detail)
-        elif not _is_fresh(key, rule.lasting_hours):
-            resolve_alert(key, f"Run {run.no} is free of it.")
-
-
-def _is_fresh(key: str, hours: int) -> bool:
-    """Return whether an alert was raised too recently to end."""
-    seen = Alert.objects.filter(key=key, resolved_at=None, last_seen_at__gt=Now() - timedelta(hours=hours))
-    return bool(hours) and seen.exists()
+            continue
+        lasting = Now() - timedelta(hours=rule.lasting_hours)
+        recent = Alert.objects.filter(key=key, resolved_at=None, last_seen_at__gt=lasting)
+        if not rule.lasting_hours or not recent.exists():
+            resolve_alert(key, f"Run {run.no} does not have it.")
 
 
 def titled(stored: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:

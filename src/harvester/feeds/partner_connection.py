@@ -1,4 +1,4 @@
-"""Connecting to a partner's server the way a feed says. Credentials are opened here, in a worker, and nowhere else."""
+"""Connections to partners' servers by a feed's settings. Only this module opens credentials, in a worker."""
 
 from collections.abc import Collection
 
@@ -12,12 +12,12 @@ from harvester.guards.host_keys import HostKey
 from harvester.guards.remote import Credentials, RemoteFiles, TransferLimits
 from harvester.kernel.errors import ConfigError, NotFound
 
-#: What the credentials of a feed are kept under.
+#: The kind of owner under which the credentials of feeds are stored.
 OWNER_KIND = "feed"
 
 
 class CredentialsMissing(ConfigError):
-    """Nobody has entered the credentials of the feed."""
+    """The feed has no credentials."""
 
     code = "CREDENTIALS_MISSING"
 
@@ -25,19 +25,30 @@ class CredentialsMissing(ConfigError):
 def open_remote(
     feed: Feed, *, host_keys: Collection[HostKey] | None = None, limits: TransferLimits | None = None
 ) -> RemoteFiles:
-    """Connect and log in; the session is closed by whoever asked for it, best with `with`.
+    """Connect and log in. The caller closes the session, best with `with`.
 
     Args:
-        feed: says where, and by which transport.
-        host_keys: the keys by which the server may prove itself; those that were approved for the feed by default.
-        limits: how patient the session is.
+        feed: has the server and the transport.
+        host_keys: the keys that the server may have; by default those approved for the feed.
+        limits: the timeouts of the session.
 
     Raises:
-        CredentialsMissing: nobody has entered them.
-        HostKeyUnknown, HostKeyChanged: no credential was sent; the error has the key that the server showed.
+        CredentialsMissing: the feed has none.
+        HostKeyUnknown, HostKeyChanged: no credentials were sent; the error has the key that the server showed.
         HarvesterError: one of the errors in `guards.remote`, `guards.egress` and `guards.vault`.
     """
-    credentials = _credentials(feed)
+    try:
+        document = secrets.open_document(OWNER_KIND, feed.id)
+    except NotFound:
+        raise CredentialsMissing(
+            f"The feed {feed} has no password and no private key. Nothing was connected. Enter its credentials."
+        ) from None
+    credentials = Credentials(
+        username=feed.username,
+        password=document.get("password"),
+        private_key=document.get("private_key"),
+        passphrase=document.get("passphrase"),
+    )
     policy = EgressPolicy.from_config(settings.CONFIG)
     if feed.transport == Transport.FTP:
         allowed = settings.CONFIG.allow_plain_ftp
@@ -49,30 +60,14 @@ def open_remote(
 
 
 def port_of(feed: Feed) -> int:
-    """The port of the feed, or the usual one of its transport."""
+    """Return the port of the feed, or the default of its transport."""
     return feed.port or (ftp.DEFAULT_PORT if feed.transport == Transport.FTP else sftp.DEFAULT_PORT)
 
 
 def approved_keys(feed: Feed) -> list[HostKey]:
-    """The host keys that people approved for the feed."""
     return [HostKey.parse(line) for line in feed.host_keys.splitlines() if line.strip()]
 
 
 def note_host_key(feed: Feed, seen: HostKey) -> None:
-    """Keep the key that the server showed, for a person to compare and approve."""
+    """Store the key that the server showed, for a person to compare and approve."""
     Feed.objects.filter(pk=feed.pk).exclude(seen_host_key=str(seen)).update(seen_host_key=str(seen))
-
-
-def _credentials(feed: Feed) -> Credentials:
-    try:
-        document = secrets.open_document(OWNER_KIND, feed.id)
-    except NotFound:
-        raise CredentialsMissing(
-            f"The feed {feed} has no password and no private key. Nothing was connected. Enter its credentials."
-        ) from None
-    return Credentials(
-        username=feed.username,
-        password=document.get("password"),
-        private_key=document.get("private_key"),
-        passphrase=document.get("passphrase"),
-    )

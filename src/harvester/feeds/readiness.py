@@ -1,4 +1,4 @@
-"""What a feed lacks before it can run."""
+"""Problems to fix before a feed can run."""
 
 from django.conf import settings
 
@@ -12,7 +12,7 @@ from harvester.kernel.errors import InvalidInput
 
 
 def missing_for_a_test(feed: Feed) -> dict[str, str]:
-    """Setting -> what is wrong with it, as far as a test run needs it. The host key is what a test run finds out."""
+    """Return setting -> problem, for a feed test. It does not need the host key, but shows it."""
     problems = {}
     if feed.network not in networks():
         problems["network"] = f"network is {feed.network!r}; it must be one of {', '.join(networks())}."
@@ -23,16 +23,29 @@ def missing_for_a_test(feed: Feed) -> dict[str, str]:
     ):
         if not getattr(feed, name):
             problems[name] = f"{name} is missing; it must be {example}."
-    return problems | _transport_problems(feed) | _credential_problems(feed)
+    is_ftp = feed.transport == Transport.FTP
+    if is_ftp and not settings.CONFIG.allow_plain_ftp:
+        problems["transport"] = (
+            f"transport is FTP, which is switched off; it must be SFTP, unless an operator sets "
+            f"{PLAIN_FTP_VARIABLE}=true."
+        )
+    if not {"password", *(() if is_ftp else ("private_key",))} & set(feed.secret_fields):
+        needed = "password" if is_ftp else "password or private_key"
+        problems["credentials"] = f"credentials are missing; a {needed} must be entered."
+    return problems
 
 
 def missing_for_a_run(feed: Feed) -> dict[str, str]:
-    """Setting -> what is wrong with it."""
+    """Return setting -> problem."""
     problems = missing_for_a_test(feed)
-    if feed.transport == Transport.SFTP and not _has_readable_keys(feed):
+    try:
+        has_keys = bool(approved_keys(feed))
+    except InvalidInput:
+        has_keys = False
+    if feed.transport == Transport.SFTP and not has_keys:
         problems["host_keys"] = (
-            "host_keys is empty; the server's host key must be approved: a test run shows it, compare it with what the "
-            "partner says."
+            "host_keys is empty; the server's host key must be approved: test the feed, which shows the key, and "
+            "compare it with the partner's."
         )
     hours = feed.source.expiry_hours
     if hours is None or not SHORTEST_EXPIRY_HOURS <= hours <= LONGEST_EXPIRY_HOURS:
@@ -41,27 +54,3 @@ def missing_for_a_run(feed: Feed) -> dict[str, str]:
             f"{LONGEST_EXPIRY_HOURS}."
         )
     return problems
-
-
-def _transport_problems(feed: Feed) -> dict[str, str]:
-    if feed.transport == Transport.FTP and not settings.CONFIG.allow_plain_ftp:
-        return {
-            "transport": f"transport is FTP, which is switched off; it must be SFTP, unless an operator sets "
-            f"{PLAIN_FTP_VARIABLE}=true."
-        }
-    return {}
-
-
-def _credential_problems(feed: Feed) -> dict[str, str]:
-    needed = {"password"} if feed.transport == Transport.FTP else {"password", "private_key"}
-    if needed & set(feed.secret_fields):
-        return {}
-    words = " or ".join(sorted(needed))
-    return {"credentials": f"credentials are missing; a {words} must be entered."}
-
-
-def _has_readable_keys(feed: Feed) -> bool:
-    try:
-        return bool(approved_keys(feed))
-    except InvalidInput:
-        return False

@@ -1,9 +1,10 @@
-"""The settings of a feed as people enter them, read and checked. A refusal says which field, why, what is allowed."""
+"""Validation of feed settings as people enter them. Errors name the field, the problem and the allowed values."""
 
 import difflib
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
+from enum import StrEnum
 from typing import Any
 
 from django.conf import settings
@@ -21,20 +22,20 @@ from harvester.pipeline.gates import Thresholds
 
 LONGEST_PATH, LONGEST_USERNAME = 1000, 200
 SHORTEST_EXPIRY_HOURS, LONGEST_EXPIRY_HOURS = 1, 168
-#: Far beyond any catalog; what is larger was entered in the wrong unit. Larger files could not be read: lines are
-#: counted in 32 bits.
+#: Far beyond any catalog; a larger value was entered in the wrong unit. Larger files could not be read, because lines
+#: are counted in 32 bits.
 MOST_FILE_BYTES, MOST_ROWS = 4 * 1024**3, 100_000_000
 _WORDS_FOR_NONE = frozenset({"", "none", "null", "default", "manual"})
 _WHOLE = re.compile("[+-]?[0-9]{1,18}")
 _CONTROL = re.compile(CONTROLS)
-#: More would mean that all parameters are meant.
+#: More would mean all parameters.
 MOST_KEPT_PARAMETERS = 50
 _PARAMETER = re.compile(r"[A-Za-z0-9_.:\[\]()$*@|~-]{1,100}")
 _TRUTH = {
     **dict.fromkeys(("true", "yes", "on", "1"), True),
     **dict.fromkeys(("false", "no", "off", "0"), False),
 }
-#: What partners call an encoding -> what it is read as. ISO 8859-1 is a part of Windows-1252.
+#: Name that partners use -> encoding. Windows-1252 includes ISO 8859-1.
 ENCODINGS = {
     "utf-8": "utf-8",
     "utf8": "utf-8",
@@ -46,17 +47,17 @@ ENCODINGS = {
     "utf-16-le": "utf-16-le",
     "utf-16-be": "utf-16-be",
 }
-#: Threshold -> its default. Whether addresses may be identities is a setting of its own.
+#: Threshold -> default. Whether addresses may be identities is a separate setting.
 THRESHOLDS: dict[str, float | int] = {
     name: default for name, default in asdict(Thresholds()).items() if name != "accepts_url_identity"
 }
 
 
 class InvalidSettings(InvalidInput):
-    """Some settings cannot be used.
+    """Some settings are invalid.
 
     Attributes:
-        problems: setting -> what is wrong with it, for forms.
+        problems: setting -> message, for forms.
     """
 
     code = "INVALID_SETTINGS"
@@ -66,20 +67,25 @@ class InvalidSettings(InvalidInput):
         self.problems = dict(problems)
 
 
-_NO_NETWORK = "network is missing; it must be the affiliate network that the file is of."
+_NO_NETWORK = "network is missing; it must be the affiliate network of the file."
 
 
 def read_settings(given: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings with the values that are stored; text is trimmed, and numbers may come as text.
+    """Return the settings as they are stored; text is trimmed, and numbers may be given as text.
 
     Raises:
-        InvalidSettings: with everything that is wrong, not only the first.
+        InvalidSettings: with all problems, not only the first.
     """
     read: dict[str, Any] = {}
     problems: dict[str, str] = {}
     for name, value in given.items():
+        if name not in READERS:
+            near = difflib.get_close_matches(name, READERS, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(sorted(READERS))}."
+            problems[name] = f"A feed has no setting {name!r}; {hint}"
+            continue
         try:
-            read[name] = _reader(name)(name, value)
+            read[name] = READERS[name](name, value)
         except InvalidInput as problem:
             problems[name] = str(problem)
     if problems:
@@ -88,7 +94,7 @@ def read_settings(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def read_new_settings(given: Mapping[str, Any]) -> dict[str, Any]:
-    """The same for a feed that is yet to be made: it needs a network."""
+    """Return the settings of a new feed, which needs a network."""
     problems = {} if "network" in given else {"network": _NO_NETWORK}
     try:
         read = read_settings(given)
@@ -100,17 +106,8 @@ def read_new_settings(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def read_expiry_hours(value: Any) -> int:
-    """Hours after which a product that was not seen is no longer shown."""
+    """Return the hours after which a product that was not seen is no longer visible."""
     return _whole("expiry_hours", value, SHORTEST_EXPIRY_HOURS, LONGEST_EXPIRY_HOURS)
-
-
-def _reader(name: str) -> Callable[[str, Any], Any]:
-    try:
-        return READERS[name]
-    except KeyError:
-        near = difflib.get_close_matches(name, READERS, n=1)
-        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(sorted(READERS))}."
-        raise InvalidInput(f"A feed has no setting {name!r}; {hint}") from None
 
 
 def _refused(name: str, value: Any, allowed: str) -> InvalidInput:
@@ -159,10 +156,6 @@ def _truth(name: str, value: Any) -> bool:
     return word
 
 
-def _network(name: str, value: Any) -> str:
-    return _choice(name, value, {known: known for known in networks()})
-
-
 def _schedule(name: str, value: Any) -> int | None:
     if _is_none(value):
         return None
@@ -172,7 +165,7 @@ def _schedule(name: str, value: Any) -> int | None:
         hours = 0
     if hours not in SCHEDULES:
         allowed = ", ".join(map(str, SCHEDULES))
-        raise _refused(name, value, f"one of {allowed} hours, or empty for runs that are asked for by hand only")
+        raise _refused(name, value, f"one of {allowed} hours, or empty for manual runs only")
     return hours
 
 
@@ -180,8 +173,8 @@ def _transport(name: str, value: Any) -> str:
     transport = _choice(name, value, {word.lower(): word.value for word in Transport})
     if transport == Transport.FTP and not settings.CONFIG.allow_plain_ftp:
         raise InvalidInput(
-            f"{name} is FTP, which is switched off because it sends the password readable to anybody on the way; it "
-            f"must be SFTP, unless an operator sets {PLAIN_FTP_VARIABLE}=true."
+            f"{name} is FTP, which is switched off because it sends the password unencrypted; it must be SFTP, unless "
+            f"an operator sets {PLAIN_FTP_VARIABLE}=true."
         )
     return transport
 
@@ -196,10 +189,6 @@ def _host(name: str, value: Any) -> str:
         raise InvalidInput(f"{name}: {problem}") from None
 
 
-def _port(name: str, value: Any) -> int | None:
-    return None if _is_none(value) else _whole(name, value, 1, HIGHEST_PORT)
-
-
 def _path(name: str, value: Any) -> str:
     path = _text(name, value, LONGEST_PATH)
     if path.endswith("/"):
@@ -207,14 +196,11 @@ def _path(name: str, value: Any) -> str:
     return path
 
 
-def _username(name: str, value: Any) -> str:
-    return _text(name, value, LONGEST_USERNAME)
+def _choice_from(kind: type[StrEnum], default: StrEnum) -> Callable[[str, Any], str]:
+    def read(name: str, value: Any) -> str:
+        return default.value if _is_none(value) else _choice(name, value, {word.lower(): word.value for word in kind})
 
-
-def _compression(name: str, value: Any) -> str:
-    if _is_none(value):
-        return Compression.NONE.value
-    return _choice(name, value, {word.lower(): word.value for word in Compression})
+    return read
 
 
 def _encoding(name: str, value: Any) -> str:
@@ -237,14 +223,8 @@ def _decimal_style(name: str, value: Any) -> str:
     return text
 
 
-def _unknown_stock(name: str, value: Any) -> str:
-    if _is_none(value):
-        return UnknownStock.IN_STOCK.value
-    return _choice(name, value, {word.lower(): word.value for word in UnknownStock})
-
-
 def _kept_parameters(name: str, value: Any) -> list[str]:
-    """Names in lower case, once each; given as a list or as one text with commas between them."""
+    """Return unique names in lower case, given as a list or as one text with commas."""
     given = value.split(",") if isinstance(value, str) else value or []
     if not isinstance(given, list | tuple) or not all(isinstance(item, str) for item in given):
         raise _refused(name, value, "names of parameters with commas between them, such as ref, source")
@@ -263,42 +243,43 @@ def _limit(high: int) -> Callable[[str, Any], int | None]:
 
 
 def _thresholds(name: str, value: Any) -> dict[str, float | int | None]:
-    """Names with their numbers; none takes a name back to its default."""
+    """Return numbers by name; None restores the default."""
     if not isinstance(value, Mapping):
         raise _refused(name, value, f"numbers by name; the names are {', '.join(THRESHOLDS)}")
-    return {threshold: _threshold(f"{name}.{threshold}", threshold, given) for threshold, given in value.items()}
+    read: dict[str, float | int | None] = {}
+    for threshold, given in value.items():
+        if threshold not in THRESHOLDS:
+            raise InvalidInput(f"There is no threshold {threshold!r}; there are {', '.join(THRESHOLDS)}.")
+        read[threshold] = None
+        if _is_none(given):
+            continue
+        full_name = f"{name}.{threshold}"
+        try:
+            number: Any = type(THRESHOLDS[threshold])(given) if isinstance(given, str) else given
+            Thresholds(**{threshold: number})
+        except InvalidInput as problem:
+            raise InvalidInput(f"{full_name} is {_shown(given)}: {problem}") from None
+        except ValueError:
+            raise _refused(full_name, given, "a number") from None
+        read[threshold] = number
+    return read
 
 
-def _threshold(name: str, threshold: Any, value: Any) -> float | int | None:
-    if threshold not in THRESHOLDS:
-        raise InvalidInput(f"There is no threshold {threshold!r}; there are {', '.join(THRESHOLDS)}.")
-    if _is_none(value):
-        return None
-    try:
-        number: Any = type(THRESHOLDS[threshold])(value) if isinstance(value, str) else value
-        Thresholds(**{threshold: number})
-    except InvalidInput as problem:
-        raise InvalidInput(f"{name} is {_shown(value)}: {problem}") from None
-    except ValueError:
-        raise _refused(name, value, "a number") from None
-    return number
-
-
-#: Setting -> what reads it. `expiry_hours` is kept with the source.
+#: Setting -> its reader. `expiry_hours` is stored with the source.
 READERS: dict[str, Callable[[str, Any], Any]] = {
-    "network": _network,
+    "network": lambda name, value: _choice(name, value, {known: known for known in networks()}),
     "schedule_hours": _schedule,
     "expiry_hours": lambda _, value: read_expiry_hours(value),
     "transport": _transport,
     "host": _host,
-    "port": _port,
+    "port": _limit(HIGHEST_PORT),
     "path": _path,
-    "username": _username,
-    "compression": _compression,
+    "username": lambda name, value: _text(name, value, LONGEST_USERNAME),
+    "compression": _choice_from(Compression, Compression.NONE),
     "encoding": _encoding,
     "default_currency": _currency,
     "decimal_style": _decimal_style,
-    "unknown_stock": _unknown_stock,
+    "unknown_stock": _choice_from(UnknownStock, UnknownStock.IN_STOCK),
     "kept_parameters": _kept_parameters,
     "use_manifest": _truth,
     "max_file_bytes": _limit(MOST_FILE_BYTES),

@@ -1,6 +1,6 @@
-"""Affiliate networks: one file each, found by looking.
+"""Affiliate networks: one file each, discovered in this folder.
 
-A file of this folder has a constant `NETWORK`. It is pure: no Django, no files, no network.
+Each file has a constant `NETWORK` and is pure: no Django, no files, no network connections.
 `docs/how-to/add-a-network.md` says how to write one.
 """
 
@@ -16,14 +16,14 @@ from harvester.kernel.network import Network
 
 @cache
 def networks() -> Mapping[str, Network]:
-    """Every network by its name."""
+    """Return all networks by name."""
     modules = (import_module(f"{__name__}.{module.name}") for module in pkgutil.iter_modules(__path__))
     found = [module.NETWORK for module in modules]
     return MappingProxyType({network.name: network for network in sorted(found, key=lambda network: network.name)})
 
 
 def network_named(name: str) -> Network:
-    """The network of that name.
+    """Return the network of that name.
 
     Raises:
         NotFound: there is none.

@@ -1,6 +1,6 @@
 """Google Merchant product feeds: tab-separated text in the layout that most shops can export.
 
-An item that a feed leaves out is gone from the catalog. The shop's `id` is what Google knows an item by.
+An item that is not in the file is gone from the catalog. The shop's `id` identifies an item at Google.
 """
 
 from harvester.kernel.network import CURRENCY_NAMES, CURRENCY_SYMBOL_NAMES, Family, Field, Network
@@ -18,7 +18,7 @@ NETWORK = Network(
         Field.SALE_PRICE: ("sale price",),
         Field.LIST_PRICE: ("price",),
         Field.SALE_PERIOD: ("sale price effective date",),
-        # Google wants the code in the price; files made for several channels have it in a column.
+        # Google requires the code in the price; files made for several channels have it in a column.
         Field.CURRENCY: CURRENCY_NAMES,
         Field.CURRENCY_SYMBOL: CURRENCY_SYMBOL_NAMES,
         Field.STOCK: ("availability",),

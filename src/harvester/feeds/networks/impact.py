@@ -1,43 +1,43 @@
-"""Impact: one directory per brand, five layouts of columns, links that carry the landing page inside.
+"""Impact: one directory per brand, several column layouts, links that contain the landing page.
 
-The names of files say nothing about the delimiter, and the manifest says how many records each of them has.
+File names do not show the delimiter. The manifest has the number of records of each file.
 """
 
 import re
-from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from harvester.kernel.link_rules import LinkRules
 from harvester.kernel.network import CURRENCY_NAMES, CURRENCY_SYMBOL_NAMES, Family, Field, ManifestEntry, Network
 from harvester.kernel.xml_records import read_records
 
-#: Far more than any file has; what is longer is not a count.
+#: Far more digits than any count has.
 _NUMBER = re.compile("[0-9]{1,15}")
 
 
 def read_manifest(document: bytes) -> tuple[ManifestEntry, ...]:
-    """The entries of `catalogs_info_file.xml`; one without a location names no file and is left out.
+    """Return the entries of `catalogs_info_file.xml` that have a location.
 
     Raises:
-        UnreadableXml: it is no sound XML.
+        UnreadableXml: it is not valid XML.
     """
-    return tuple(_entries(document))
-
-
-def _entries(document: bytes) -> Iterator[ManifestEntry]:
+    entries = []
     for record in read_records(document, "catalog"):
         if location := record.get("location"):
             numbers = {name: (record.get(name) or "").strip() for name in ("numRecords", "size")}
             read = {name: int(text) for name, text in numbers.items() if _NUMBER.fullmatch(text)}
-            yield ManifestEntry(
-                location=location,
-                records=read.get("numRecords"),
-                name=record.get("name") or None,
-                format=record.get("format") or None,
-                size=read.get("size"),
-                updated_at=_moment(record.get("lastUpdated")),
-                unusable=tuple(f"{name} {text[:40]!r}" for name, text in numbers.items() if text and name not in read),
+            unusable = tuple(f"{name} {text[:40]!r}" for name, text in numbers.items() if text and name not in read)
+            entries.append(
+                ManifestEntry(
+                    location=location,
+                    records=read.get("numRecords"),
+                    name=record.get("name") or None,
+                    format=record.get("format") or None,
+                    size=read.get("size"),
+                    updated_at=_moment(record.get("lastUpdated")),
+                    unusable=unusable,
+                )
             )
+    return tuple(entries)
 
 
 def _moment(text: str | None) -> datetime | None:
@@ -83,12 +83,12 @@ NETWORK = Network(
         Family(name="A (IR)", marks=(("Unique Merchant SKU", "SKU"), ("Product Name",))),
     ),
     links=LinkRules(
-        # Hosts are open-ended; the three numbers are publisher, advertisement and campaign.
+        # Any host; the three numbers are publisher, advertisement and campaign.
         tracked_path="/c/[0-9]+/[0-9]+/[0-9]+",
         landing_parameters=("u",),
         tracking_names=frozenset({"intsrc", "prodsku"}),
         tracking_prefixes=("ir_",),
-        # Of a link that names no landing page it is all that tells the product.
+        # In a link without a landing page, only this parameter identifies the product.
         shown_names=frozenset({"prodsku"}),
     ),
     manifest_name="catalogs_info_file.xml",

@@ -52,7 +52,7 @@ class Position:
 
     @property
     def done(self) -> int:
-        return self._file.tell()
+        return self._file.tell()  # plain: quoted
 
 
 OnBlock: TypeAlias = Callable[[Position], object]

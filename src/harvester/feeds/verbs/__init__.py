@@ -1,13 +1,12 @@
-"""What people may do with feeds. Each verb has an actor, is one transaction, and leaves its trace in the audit trail.
+"""Writes to feeds by people. Each verb has an actor and is one transaction, which includes its audit event.
 
-Where a verb locks both, it locks the feed before its source, like a run does.
+A verb that locks both locks the feed before its source, like a run does.
 """
 
 from harvester.feeds.verbs.access import approve_host_key, change_credentials
-from harvester.feeds.verbs.activation import enable, pause, re_enable, resume
 from harvester.feeds.verbs.configuration import create, delete_draft, set_expiry_hours, update
+from harvester.feeds.verbs.lifecycle import enable, pause, re_enable, resume, retire
 from harvester.feeds.verbs.locked_feed import feed_named
-from harvester.feeds.verbs.retirement import retire
 from harvester.feeds.verbs.run_requests import run_now, test_run
 
 __all__ = [

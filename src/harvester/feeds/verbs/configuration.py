@@ -1,4 +1,4 @@
-"""What a feed is: making it, changing its settings, deleting a draft."""
+"""Creating a feed, changing its settings, deleting a draft."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -14,57 +14,51 @@ from harvester.feeds.partner_connection import OWNER_KIND
 from harvester.feeds.readiness import missing_for_a_run
 from harvester.feeds.settings import InvalidSettings, read_expiry_hours, read_new_settings, read_settings
 from harvester.feeds.states import FeedStatus, Transport
-from harvester.feeds.verbs.activation import require_status
-from harvester.feeds.verbs.locked_feed import locked, next_run, save, tell
+from harvester.feeds.verbs.lifecycle import require_status
+from harvester.feeds.verbs.locked_feed import RunHeld, locked, next_run, record, save
 from harvester.guards import secrets
 from harvester.kernel.actor import Actor
 from harvester.kernel.errors import Conflict, InvalidInput, NotFound
 
 DEFAULT_EXPIRY_HOURS = 48  # mutant: default-expiry
-#: Another server: the keys of the old one say nothing about it.
+#: A change of these means another server, for which the old host keys are not valid.
 _ANOTHER_SERVER = frozenset({"host", "port", "transport"})
 
 _INSECURE = (
-    "transport is FTP, which sends the password and the file readable to anybody on the way; it must be SFTP, or "
-    "somebody has to accept that (accept_insecure, on the command line --accept-insecure)."
+    "transport is FTP, which sends the password and the file unencrypted; it must be SFTP, or you must accept the risk "
+    "(accept_insecure, on the command line --accept-insecure)."
 )
-
-
-class RunHeld(Conflict):
-    """A run waits for a decision, which has to come first."""
-
-    code = "RUN_HELD"
 
 
 @transaction.atomic
 def create(actor: Actor, source_id: UUID, settings: Mapping[str, Any], *, accept_insecure: bool = False) -> Feed:
-    """Make the feed of a source, as a draft that never runs by itself.
+    """Create the feed of a source, as a draft that does not run.
 
     Args:
-        actor: who makes it.
+        actor: who creates it.
         source_id: a source of the kind AFFILIATE_FEED that has no feed.
         settings: by their names, see `settings.READERS`; the network is required.
-        accept_insecure: somebody has understood what plain FTP means; without it, it is refused.
+        accept_insecure: the actor accepts the risk of plain FTP, which is refused otherwise.
     """
     values = read_new_settings(settings)
     source = _locked_source(source_id)
     if source.kind != SourceKind.AFFILIATE_FEED:
-        raise InvalidInput(f"The source {source} is {source.kind}; only sources that are AFFILIATE_FEED have feeds.")
+        raise InvalidInput(f"The source {source} is {source.kind}; only AFFILIATE_FEED sources can have feeds.")
     if values.get("transport") == Transport.FTP:
         _require_acceptance(accept_insecure)
     hours = values.pop("expiry_hours", source.expiry_hours or DEFAULT_EXPIRY_HOURS)
     feed = _insert(actor, source, values)
-    tell(actor, feed, "FEED_CREATED", changed=values)
-    _tell_if_insecure(actor, feed, values)
+    record(actor, feed, "FEED_CREATED", changed=values)
+    _record_if_insecure(actor, feed, values)
     _change_expiry_hours(actor, feed, source, hours)
     return feed
 
 
 @transaction.atomic
 def update(actor: Actor, feed_id: UUID, settings: Mapping[str, Any], *, accept_insecure: bool = False) -> Feed:
-    """Change settings of a feed. One that is enabled must still be able to run afterwards.
+    """Change settings of a feed. An enabled feed must still be able to run afterwards.
 
-    Thresholds are changed one by one: those that are not named stay, and one that is none goes back to its default.
+    Thresholds are changed individually: those that are not given stay, and None restores the default.
     """
     values = read_settings(settings)
     feed = locked(feed_id)
@@ -78,21 +72,25 @@ def update(actor: Actor, feed_id: UUID, settings: Mapping[str, Any], *, accept_i
         return feed
     if changed.get("transport") == Transport.FTP:
         _require_acceptance(accept_insecure)
-    # The account at the partner's server belongs to the credentials, whose values the audit trail does not keep.
-    told = changed.keys() - {"username"}
-    before = {name: getattr(feed, name) for name in told}
+    # The account at the partner's server belongs to the credentials, whose values are not stored in the audit log.
+    shown = changed.keys() - {"username"}
+    before = {name: getattr(feed, name) for name in shown}
     save(feed, *_apply(feed, changed))
-    _require_ready(feed)
-    tell(actor, feed, "FEED_UPDATED", changed=changed, before=before, after={name: changed[name] for name in told})
+    if feed.status == FeedStatus.ENABLED and (problems := missing_for_a_run(feed)):
+        raise Conflict(
+            f"The feed {feed} is ENABLED and could not run any more: {' '.join(problems.values())} Nothing was "
+            "changed. Pause it first."
+        )
+    record(actor, feed, "FEED_UPDATED", changed=changed, before=before, after={name: changed[name] for name in shown})
     if "username" in changed:
-        tell(actor, feed, "CREDENTIAL_CHANGED", changed=["username"])
-    _tell_if_insecure(actor, feed, changed)
+        record(actor, feed, "CREDENTIAL_CHANGED", changed=["username"])
+    _record_if_insecure(actor, feed, changed)
     return feed
 
 
 @transaction.atomic
 def set_expiry_hours(actor: Actor, feed_id: UUID, hours: Any) -> Feed:
-    """Change how long products are shown that are not seen any more; it counts at once [2.8.2]."""
+    """Change how long products stay visible after they were last seen, with immediate effect [2.8.2]."""
     wanted = read_expiry_hours(hours)
     feed = locked(feed_id)
     _change_expiry_hours(actor, feed, _locked_source(feed.source_id), wanted)
@@ -105,9 +103,9 @@ def delete_draft(actor: Actor, feed_id: UUID) -> None:
     feed = locked(feed_id)
     require_status(feed, FeedStatus.DRAFT, "deleted")
     if FeedRun.objects.filter(feed=feed).exists():
-        raise Conflict(f"The feed {feed} has runs, which keep their feed; it can stay a draft.")
+        raise Conflict(f"The feed {feed} has runs, so it cannot be deleted. It can stay a draft.")
     secrets.forget(OWNER_KIND, feed.id)
-    tell(actor, feed, "FEED_DELETED")
+    record(actor, feed, "FEED_DELETED")
     Feed.objects.filter(pk=feed.pk).delete()
 
 
@@ -130,7 +128,7 @@ def _insert(actor: Actor, source: Source, values: dict[str, Any]) -> Feed:
 
 
 def _apply(feed: Feed, changed: Mapping[str, Any]) -> list[str]:
-    """Set the values and what follows from them; answers the columns to save."""
+    """Set the values and everything that depends on them; return the columns to save."""
     for name, value in changed.items():
         setattr(feed, name, value)
     columns = list(changed)
@@ -145,28 +143,20 @@ def _apply(feed: Feed, changed: Mapping[str, Any]) -> list[str]:
     return columns
 
 
-def _require_ready(feed: Feed) -> None:
-    if feed.status == FeedStatus.ENABLED and (problems := missing_for_a_run(feed)):
-        raise Conflict(
-            f"The feed {feed} is ENABLED and could not run any more: {' '.join(problems.values())} Nothing was "
-            "changed. Pause it first."
-        )
-
-
 def _require_acceptance(accepted: bool) -> None:
     if accepted is not True:
         raise InvalidSettings({"accept_insecure": _INSECURE})
 
 
-def _tell_if_insecure(actor: Actor, feed: Feed, changed: Mapping[str, Any]) -> None:
+def _record_if_insecure(actor: Actor, feed: Feed, changed: Mapping[str, Any]) -> None:
     if changed.get("transport") == Transport.FTP:
-        tell(
+        record(
             actor, feed, "INSECURE_TRANSPORT_SELECTED", level="warning", changed=["transport"], transport=feed.transport
         )
 
 
 def _change_expiry_hours(actor: Actor, feed: Feed, source: Source, hours: int) -> None:
-    """Under the lock of the source, whose clock they belong to."""
+    """Change the expiry under the lock of the source that it belongs to."""
     before = source.expiry_hours
     if hours == before:
         return
@@ -177,7 +167,7 @@ def _change_expiry_hours(actor: Actor, feed: Feed, source: Source, hours: int) -
         )
     source.expiry_hours = feed.source.expiry_hours = hours
     source.save(update_fields=["expiry_hours"])
-    tell(
+    record(
         actor,
         feed,
         "EXPIRY_HOURS_CHANGED",

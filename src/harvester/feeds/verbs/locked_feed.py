@@ -1,4 +1,4 @@
-"""What the verbs share: the feed under its lock, the database's clock, and the trace that each of them leaves."""
+"""Shared by all verbs: the locked feed, the database's clock, and the audit event."""
 
 import difflib
 from collections.abc import Iterable
@@ -13,14 +13,20 @@ from django.db.models.functions import Now
 from harvester.feeds.errors import FeedRetired
 from harvester.feeds.models import Feed
 from harvester.kernel.actor import Actor
-from harvester.kernel.errors import NotFound
+from harvester.kernel.errors import Conflict, NotFound
 from harvester.ops import audit
 
 log = structlog.get_logger(__name__)
 
 
+class RunHeld(Conflict):
+    """A held run has to be decided first."""
+
+    code = "RUN_HELD"
+
+
 def feed_named(name: str) -> Feed:
-    """The feed of the source of that name."""
+    """Return the feed of the source of that name."""
     feed = Feed.objects.select_related("source").filter(source__name=name).first()
     if feed is None:
         names = list(Feed.objects.values_list("source__name", flat=True)[:1000])
@@ -31,17 +37,17 @@ def feed_named(name: str) -> Feed:
 
 
 def name_of(feed_id: Any) -> str:
-    """What people call the feed of this id; one that is gone has only the id."""
+    """Return the name of a feed, or its id if it was deleted."""
     feed = Feed.objects.filter(pk=feed_id).select_related("source").first()
     return str(feed) if feed else f"{feed_id} (deleted)"
 
 
 def locked(feed_id: UUID) -> Feed:
-    """The feed, which nobody else changes until the transaction ends. Runs may still refer to it meanwhile.
+    """Return the feed, locked against other changes until the transaction ends. New runs can still refer to it.
 
     Raises:
         NotFound: there is none.
-        FeedRetired: nothing can be done with it any more.
+        FeedRetired: the feed cannot be used any more.
     """
     found = Feed.objects.select_for_update(of=("self",), no_key=True).select_related("source")
     feed = found.filter(pk=feed_id).first()
@@ -63,25 +69,24 @@ def database_now() -> datetime:
 
 
 def next_run(feed: Feed) -> datetime | None:
-    """When an enabled feed runs next, counted from now."""
+    """Return when an enabled feed runs next, counted from now."""
     return database_now() + timedelta(hours=feed.schedule_hours) if feed.schedule_hours else None
 
 
 def save(feed: Feed, *names: str) -> None:
-    """Write these columns."""
     feed.updated_at = Now()
     feed.save(update_fields=[*names, "updated_at"])
     feed.refresh_from_db(fields=["updated_at"])
 
 
-def tell(
+def record(
     actor: Actor, feed: Feed, event: str, *, changed: Iterable[str] = (), level: str = "info", **detail: Any
 ) -> None:
-    """Record an event in the audit trail, and log it once it is true."""
+    """Record an audit event, and log it when the transaction commits."""
     names = sorted(changed)
     audit.record(actor, event, "feed", feed.id, changed=names, detail={"feed": str(feed), **detail})
     fields = {"feed_id": str(feed.id), "source_id": str(feed.source_id), "network": feed.network, "by": actor.id}
-    told = {name: value for name, value in detail.items() if name not in ("before", "after")}
+    logged = {name: value for name, value in detail.items() if name not in ("before", "after")}
     if names:
-        told["changed_fields"] = names
-    transaction.on_commit(lambda: getattr(log, level)(event, **fields, **told))
+        logged["changed_fields"] = names
+    transaction.on_commit(lambda: getattr(log, level)(event, **fields, **logged))

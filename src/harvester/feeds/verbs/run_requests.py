@@ -1,4 +1,4 @@
-"""Asking for a run, and for a test."""
+"""Requests for runs and feed tests."""
 
 from typing import Any
 from uuid import UUID
@@ -21,40 +21,40 @@ from harvester.feeds.run_context import fields_of
 from harvester.feeds.run_endings import lock_feed_and_source, settle_failed, tell_enqueued
 from harvester.feeds.settings import InvalidSettings
 from harvester.feeds.states import FeedStatus, Trigger
-from harvester.feeds.verbs.activation import require_status
-from harvester.feeds.verbs.locked_feed import database_now, locked, save, tell
+from harvester.feeds.verbs.lifecycle import require_status
+from harvester.feeds.verbs.locked_feed import database_now, locked, record, save
 from harvester.kernel.actor import Actor
 from harvester.kernel.errors import NotFound
 from harvester.ops import audit
 
 log = structlog.get_logger(__name__)
 
-#: The kind of job that tries a feed. Somebody waits for it, so it goes before runs that wait.
+#: A person waits for a feed test, so it goes before queued runs.
 TEST_PRIORITY = 10
 
 
 @transaction.atomic
 def run_now(actor: Actor, feed_id: UUID, *, force: bool = False) -> Enqueued:
-    """Ask for a run, at once or right after the one that is at work; the schedule stays as it is.
+    """Request a run, which begins at once or after the run in progress; the schedule does not change.
 
-    With `force`, the file is read even if it is the one that was ingested last or that of an ignored run, and it is
-    taken even if no line feed ends it.
+    With `force`, the file is read even if it is unchanged or belongs to an ignored run, and imported even if no line
+    feed ends it.
     """
     return _request(actor, locked(feed_id), Trigger.MANUAL, force=force)
 
 
 @transaction.atomic
 def start_again(actor: Actor, job_id: int) -> int:
-    """Start a new run of the feed whose job has ended, for a person who retries that job; return the new job.
+    """Start a new run in place of retrying a job that has ended; return the new job.
 
-    The old run has ended and stays as it is, so its job could do nothing more.
+    The run of the old job has ended and cannot continue.
     """
     return _request(actor, locked(_feed_id(job_id)), Trigger.RETRY, retried_job_id=job_id).job_id
 
 
 @transaction.atomic
 def cancel_waiting(actor: Actor, job_id: int) -> None:
-    """End the run of a job that was cancelled while it waited; without a run, take its request back."""
+    """End the run of a job that was cancelled while it waited; without a run, withdraw its request."""
     feed = locked(_feed_id(job_id))
     run = Run.objects.filter(job_id=job_id, status=RunStatus.RUNNING).first()
     if run is None:
@@ -67,11 +67,11 @@ def cancel_waiting(actor: Actor, job_id: int) -> None:
 
 
 def _feed_id(job_id: int) -> UUID:
-    told = Job.objects.values_list("args", flat=True).get(pk=job_id).get("feed_id")
+    given = Job.objects.values_list("args", flat=True).get(pk=job_id).get("feed_id")
     try:
-        return UUID(str(told))
+        return UUID(str(given))
     except ValueError:
-        raise NotFound(f"Job {job_id} names no feed; there is nothing that could run.") from None
+        raise NotFound(f"Job {job_id} has no feed, so nothing can run.") from None
 
 
 def _request(actor: Actor, feed: Feed, trigger: Trigger, *, force: bool = False, **detail: Any) -> Enqueued:
@@ -81,28 +81,24 @@ def _request(actor: Actor, feed: Feed, trigger: Trigger, *, force: bool = False,
     save(feed, "manual_run_requested_at", "takes_file_as_is", *(forget_ingested(feed) if force else ()))
     if force:
         ignored_runs.lift_refusals(feed.source_id)
-    # Without a dedupe key: a job that is about to end would swallow this request.
+    # Without a dedupe key: a job that is about to end would absorb this request.
     made = enqueue(RUN, {"feed_id": str(feed.id), "trigger": trigger.value})  # mutant: request-enqueues
-    tell(actor, feed, "MANUAL_RUN_REQUESTED", job_id=made.job_id, force=force, **detail)
-    _tell_if_at_work(feed)
+    record(actor, feed, "MANUAL_RUN_REQUESTED", job_id=made.job_id, force=force, **detail)
+    active = Run.objects.filter(source_id=feed.source_id, status=RunStatus.RUNNING).first()
+    if active is not None:
+        # The request waits for this run, which began before it.
+        fields = {**fields_of(feed), "active_run_id": str(active.id), "stage": "scheduler"}
+        transaction.on_commit(lambda: log.warning("MANUAL_RUN_PENDING_SET", **fields))
     tell_enqueued(feed, trigger, made.job_id)
     return made
 
 
-def _tell_if_at_work(feed: Feed) -> None:
-    """The request waits for the run at work, which began before it."""
-    active = Run.objects.filter(source_id=feed.source_id, status=RunStatus.RUNNING).first()
-    if active is not None:
-        fields = {**fields_of(feed), "active_run_id": str(active.id), "stage": "scheduler"}
-        transaction.on_commit(lambda: log.warning("MANUAL_RUN_PENDING_SET", **fields))
-
-
 @transaction.atomic
 def test_run(actor: Actor, feed_id: UUID) -> Enqueued:
-    """Have a worker try the feed, in whatever state it is; the job's result tells what was found."""
+    """Request a test of the feed, in any state; the result of the job has what was found."""
     feed = locked(feed_id)
     if problems := missing_for_a_test(feed):
         raise InvalidSettings(problems)
     made = enqueue(TEST, {"feed_id": str(feed.id)}, priority=TEST_PRIORITY)
-    tell(actor, feed, "FEED_TEST_REQUESTED", job_id=made.job_id)
+    record(actor, feed, "FEED_TEST_REQUESTED", job_id=made.job_id)
     return made

@@ -1,0 +1,131 @@
+"""The states of a feed that people change: enable, pause, resume, re-enable, retire."""
+
+from uuid import UUID
+
+from django.db import connection, transaction
+
+from harvester.feeds.alerts import feed_runs_again
+from harvester.feeds.change_detection import forget_ingested
+from harvester.feeds.decision_jobs import refuse_while_running
+from harvester.feeds.errors import FeedBusy
+from harvester.feeds.feed_lock import try_lock_in_transaction
+from harvester.feeds.models import Feed
+from harvester.feeds.partner_connection import OWNER_KIND
+from harvester.feeds.readiness import missing_for_a_run
+from harvester.feeds.run_endings import lock_feed_and_source
+from harvester.feeds.settings import InvalidSettings
+from harvester.feeds.states import FeedStatus
+from harvester.feeds.verbs.locked_feed import RunHeld, database_now, locked, next_run, record, save
+from harvester.guards import secrets
+from harvester.kernel.actor import Actor
+from harvester.kernel.errors import Conflict, InvalidInput
+from harvester.ops.alerts import resolve_alert
+from harvester.ops.models import Alert
+
+RETIRABLE = (FeedStatus.PAUSED, FeedStatus.DISABLED)
+#: State -> how to leave it, for people who tried something else.
+_NEXT_STEPS = {
+    FeedStatus.DRAFT: "Enable it.",
+    FeedStatus.ENABLED: "Pause it first if it should not run.",
+    FeedStatus.PAUSED: "Resume it.",
+    FeedStatus.DISABLED: "Find out why its runs failed, then re-enable it.",
+}
+
+
+class WrongStatus(Conflict):
+    """The state of the feed does not allow this."""
+
+    code = "FEED_WRONG_STATUS"
+
+
+@transaction.atomic
+def enable(actor: Actor, feed_id: UUID) -> Feed:
+    """Let a draft run, on its schedule and on request, if it has everything that a run needs."""
+    return _switch(actor, feed_id, FeedStatus.DRAFT, FeedStatus.ENABLED, "enabled")
+
+
+@transaction.atomic
+def pause(actor: Actor, feed_id: UUID) -> Feed:
+    """Stop a feed until it is resumed. A run in progress continues to its end; a requested one does not begin."""
+    return _switch(actor, feed_id, FeedStatus.ENABLED, FeedStatus.PAUSED, "paused")
+
+
+@transaction.atomic
+def resume(actor: Actor, feed_id: UUID) -> Feed:
+    """Let a paused feed run again."""
+    return _switch(actor, feed_id, FeedStatus.PAUSED, FeedStatus.ENABLED, "resumed")
+
+
+@transaction.atomic
+def re_enable(actor: Actor, feed_id: UUID, *, acknowledged: bool) -> Feed:
+    """Let a feed run again that was stopped after three failures. The actor confirms to have checked the cause."""
+    if acknowledged is not True:
+        raise InvalidInput(
+            "acknowledged is missing; it must be true (on the command line --acknowledge): the feed was stopped after "
+            "repeated failures, and it will stop again unless their cause was fixed."
+        )
+    return _switch(actor, feed_id, FeedStatus.DISABLED, FeedStatus.ENABLED, "re-enabled")
+
+
+@transaction.atomic
+def retire(actor: Actor, feed_id: UUID) -> Feed:
+    """Retire a paused or disabled feed permanently.
+
+    It leaves lists and schedules and loses its credentials. Its runs and prices stay, and its offers expire as usual.
+    The feed's lock and the locks of both rows exclude a run that is just being held.
+    """
+    feed = locked(feed_id)
+    if feed.status not in RETIRABLE:
+        raise WrongStatus(
+            f"The feed {feed} is {feed.status}; only PAUSED or DISABLED feeds can be retired. Nothing was changed. "
+            + ("Delete the draft instead." if feed.status == FeedStatus.DRAFT else "Pause it first.")
+        )
+    if not try_lock_in_transaction(feed):
+        raise FeedBusy("A run or decision of this feed is in progress. Nothing was changed. Try again when it ends.")
+    refuse_while_running(feed)
+    with connection.cursor() as cursor:
+        feed, baseline = lock_feed_and_source(cursor, feed)
+    if baseline.held_run_no is not None:
+        raise RunHeld(
+            f"Run {baseline.held_run_no} of the feed {feed} waits for a decision. Nothing was changed; approve or "
+            "reject it first."
+        )
+    dropped = [*feed.secret_fields, *(["username"] if feed.username else [])]
+    secrets.forget(OWNER_KIND, feed.id)
+    feed.secret_fields, feed.username = [], ""
+    feed.retired_at, feed.manual_run_requested_at = database_now(), None
+    columns = ("secret_fields", "username", "retired_at", "manual_run_requested_at", *forget_ingested(feed))
+    save(feed, *columns)
+    for key in Alert.objects.filter(resolved_at=None, detail__feed_id=str(feed.id)).values_list("key", flat=True):
+        resolve_alert(key, "The feed was retired.")
+    record(actor, feed, "FEED_RETIRED", changed=["retired_at", *dropped])
+    return feed
+
+
+def require_status(feed: Feed, wanted: FeedStatus, done: str) -> None:
+    """Raise WrongStatus if the feed is in another state."""
+    if feed.status != wanted:
+        next_step = _NEXT_STEPS[FeedStatus(feed.status)]
+        raise WrongStatus(f"The feed {feed} is {feed.status}; only {wanted} feeds can be {done}. {next_step}")
+
+
+def _switch(actor: Actor, feed_id: UUID, before: FeedStatus, after: FeedStatus, done: str) -> Feed:
+    feed = locked(feed_id)
+    if feed.status == after:
+        raise WrongStatus(f"The feed {feed} is {feed.status} already. Nothing was changed.")
+    require_status(feed, before, done)
+    if after is FeedStatus.ENABLED and (problems := missing_for_a_run(feed)):
+        raise InvalidSettings(problems)
+    feed.status = after
+    feed.next_run_at = next_run(feed) if after is FeedStatus.ENABLED else None
+    if after is not FeedStatus.ENABLED:
+        # The requested run will not begin, and must not begin after a later resume either.
+        feed.manual_run_requested_at, feed.takes_file_as_is = None, False
+    changed = ["status"]
+    if before is FeedStatus.DISABLED:
+        feed.consecutive_failures = 0  # mutant: enable-clears-count
+        changed.append("consecutive_failures")
+        feed_runs_again(feed)
+    save(feed, "next_run_at", "manual_run_requested_at", "takes_file_as_is", *changed)
+    record(actor, feed, "FEED_STATUS_CHANGED", changed=changed, old_status=before, new_status=after, reason=done)
+    return feed
