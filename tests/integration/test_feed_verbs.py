@@ -489,6 +489,6 @@ def test_a_key_that_was_not_seen_cannot_be_approved_by_its_fingerprint(seen):
 @pytest.mark.parametrize("text", ["", "ssh-ed25519", "ssh-ed25519 AAAA", "ssh-rsa " + KEY.split()[1], "no key"])
 def test_what_is_no_key_is_not_approved(text):
     feed = make_feed()
-    with pytest.raises(InvalidInput, match="no host key; one looks like"):
+    with pytest.raises(InvalidInput, match="not a host key; one looks like"):
         verbs.approve_host_key(ADMIN, feed.id, text)
     assert again(feed).host_keys == ""
