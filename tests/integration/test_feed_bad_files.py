@@ -122,7 +122,7 @@ def test_a_file_that_cannot_be_read_says_what_was_expected_and_what_was_found(wo
 
 
 LIMITS = {
-    "max_file_bytes": (100, "FILE_SIZE_LIMIT_EXCEEDED", ["at most 100 are read", "raise the limit"]),
+    "max_file_bytes": (100, "FILE_SIZE_LIMIT_EXCEEDED", ["at most 100 are allowed", "raise the limit"]),
     "max_rows": (9, "ROW_COUNT_LIMIT_EXCEEDED", ["more than 9 rows", "max_rows", "raise the limit"]),
     "max_products": (9, "UNIQUE_PRODUCT_LIMIT_EXCEEDED", ["10 products", "limit of 9 (max_products)"]),
 }
