@@ -1,6 +1,6 @@
 """Every network passes the same suite, with fixtures of its own in `tests/fixtures/networks/<name>/`.
 
-A fixture is a file as the network delivers it and, beside it, a JSON file of the same name with what it comes to.
+A fixture is a file as the network delivers it, and a JSON file of the same name with the expected rows.
 """
 
 import json
@@ -67,7 +67,7 @@ def written(row):
 
 
 @pytest.mark.parametrize(("name", "file"), list(fixtures()))
-def test_a_fixture_comes_to_what_is_written_beside_it(name, file):
+def test_a_fixture_gives_the_rows_of_its_json_file(name, file):
     expected = json.loads(file.with_suffix(".json").read_text("utf-8"))
     frames, report = parsed(file.read_bytes(), network_named(name), default_currency=expected.get("default_currency"))
     rows = [shown(row) for frame in frames for row in frame.to_dicts()]
@@ -117,7 +117,7 @@ def test_every_alias_is_found_however_it_is_spelled(network, spell):
 
 
 @every_network
-def test_the_first_of_several_aliases_is_the_most_telling(network):
+def test_the_first_of_several_aliases_is_preferred(network):
     for field, aliases in network.aliases.items():
         distinct = list({normalize_header(alias): alias for alias in aliases}.values())
         places = bind(distinct[::-1], network).columns[field]
@@ -160,8 +160,8 @@ def test_two_currency_columns_that_contradict_each_other_refuse_the_row(network)
     assert report.findings.counts == {RejectCode.INVALID_CURRENCY: 1}
 
 
-#: Codes, and signs beside them as shops write them; those in the table of signs and those that are not.
-BESIDE = [
+#: Codes with signs as shops write them, of which some are in the table of signs.
+CODES_WITH_SIGNS = [
     *(("USD", "$"), ("EUR", "\u20ac"), ("EUR", "&#8364;"), ("EUR", "?"), ("ZAR", "R"), ("AED", "\u062f.\u0625")),
     *(("BGN", "\u043b\u0432"), ("PEN", "S/"), ("GTQ", "Q"), ("SAR", "SR"), ("CHF", "CHF"), ("SEK", "kr"), ("CAD", "$")),
 ]
@@ -169,10 +169,12 @@ BESIDE = [
 
 @every_network
 @pytest.mark.parametrize("name", ["currency", "currency_code"])
-def test_a_sign_beside_a_code_neither_refuses_nor_changes_it(network, name):
-    data = priced(network, f"currency symbol\t{name}", *(("12.99", f"{sign}\t{code}") for code, sign in BESIDE))
+def test_a_sign_in_addition_to_a_code_neither_rejects_nor_changes_it(network, name):
+    data = priced(
+        network, f"currency symbol\t{name}", *(("12.99", f"{sign}\t{code}") for code, sign in CODES_WITH_SIGNS)
+    )
     frames, report = parsed(data, network, default_currency="USD")
-    assert [row["currency"] for frame in frames for row in frame.to_dicts()] == [code for code, _ in BESIDE]
+    assert [row["currency"] for frame in frames for row in frame.to_dicts()] == [code for code, _ in CODES_WITH_SIGNS]
     assert report.findings.counts == {}
 
 
@@ -210,7 +212,7 @@ def test_a_name_that_looks_like_something_that_matters_is_noticed(network, name,
     assert bind([name], network).doubtful == (((name, looks_like),) if looks_like else ())
 
 
-#: Columns of the specifications of Google and Impact that are about something else, or are no concern of a catalog.
+#: Columns of the specifications of Google and Impact that mean something else, or do not matter for a catalog.
 HARMLESS = """
     item_group_id unit_pricing_measure unit_pricing_base_measure shipping_price shipping_weight cost_of_goods_sold
     availability_date expiration_date sell_on_google_quantity display_ads_id external_seller_id store_code multipack

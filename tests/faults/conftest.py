@@ -36,7 +36,7 @@ def twins(standing_twins, django_db_blocker):
     with django_db_blocker.unblock():
         if standing_twins.edition == 0 or standing_twins.differences():
             empty_all()
-            standing_twins.begin_anew()
+            standing_twins.begin_again()
         yield standing_twins
         connections.close_all()
 

@@ -30,7 +30,7 @@ def restarted_twins(own_cluster, django_db_blocker, tmp_path_factory):
     with django_db_blocker.unblock(), own_cluster.in_use(), loopback_allowed(), SftpServer(root) as server:
         empty_all()
         twins = Twins(server)
-        twins.begin_anew()
+        twins.begin_again()
         yield twins
 
 

@@ -88,7 +88,7 @@ FILES = {
         *(GOOD.encode("utf-32"), "ENCODING_UNREADABLE"),
         ["is UTF-32", "bytes ff fe 00 00", "Expected is UTF-8, Windows-1252 or UTF-16"],
     ),
-    "bytes that are no text": (
+    "bytes that are not text": (
         *(b"\x01\0\x02\0\0\0\xff\xff" * 20, "ENCODING_UNREADABLE"),
         ["not text in UTF-8, Windows-1252 or UTF-16", r"begins with '\x01\x00", WANTED],
     ),
@@ -118,7 +118,7 @@ def test_a_file_that_cannot_be_read_says_what_was_expected_and_what_was_found(wo
     assert [words for words in said if words not in run.error] == [], run.error
     assert len(run.error) < 2000
     assert world.shown() == {}
-    assert run.error in Alert.objects.get(kind="RUN_FAILED").body, "whoever gets the alert reads the same"
+    assert run.error in Alert.objects.get(kind="RUN_FAILED").body, "the alert says the same"
 
 
 LIMITS = {

@@ -52,7 +52,7 @@ def manifest(world, *entries):
     (world.server.root / "catalogs_info_file.xml").write_text(f"<catalogs>{texts}</catalogs>")
 
 
-def test_a_file_that_ends_unlike_earlier_ones_is_refused_and_taken_if_it_stays(world):
+def test_a_file_that_ends_unlike_earlier_ones_is_refused_and_imported_if_it_stays(world):
     world.put(*NUMBERS)
     assert world.run().outcome == "PROMOTED"
     before = world.shown()
@@ -248,7 +248,7 @@ def test_a_forced_run_takes_the_file_of_a_partner_who_never_ends_it(world):
     world.work(job)
     assert world.shown()["S-109"][1] == 9.99
     run = Run.objects.get(job_id=job)
-    [message] = [told["message"] for told in world.figures(run).notices if told["code"] == "FILE_TAKEN_AS_IS"]
+    [message] = [notice["message"] for notice in world.figures(run).notices if notice["code"] == "FILE_TAKEN_AS_IS"]
     assert "ended with a line feed and this one does not" in message
     assert "The run was forced" in message
     assert Feed.objects.get().takes_file_as_is is False, "for one file only"

@@ -68,7 +68,7 @@ def test_a_catalog_is_read_however_it_is_written(world, text, encode):
     data = encode(text)
     world.put_bytes(data)
     check_promoted(world.run())
-    # The same content compressed is another file, read anew, that brings nothing new.
+    # The same content compressed is another file, which is read again and has nothing new.
     world.put_bytes(data, compressed=True)
     again = world.run()
     check_promoted(again)
@@ -121,7 +121,7 @@ def test_a_catalog_is_fetched_over_ftp_where_that_is_allowed(ftp_world, settings
     world.put_bytes(WRITTEN["comma"].encode(), compressed=compressed)
     check_promoted(world.run())
     assert any(line.startswith(("PASV", "EPSV")) for line in server.commands), "passive"
-    assert world.run().outcome == "SKIPPED", "size and time are told over FTP as well"
+    assert world.run().outcome == "SKIPPED", "FTP reports size and time too"
 
 
 def test_plain_ftp_that_is_switched_off_is_a_config_error_and_nothing_is_connected(ftp_world):

@@ -50,7 +50,7 @@ def change(statement):
 
 
 def edition(chance, number):
-    """Rows of all sorts: some like in every edition, some dearer or renamed, refused, noticed, by address, doubled."""
+    """Rows of all sorts: some constant, some with new prices or names, rejected, with warnings, by address, doubled."""
     made = []
     for item in range(2000, 2060):
         kind = chance.random()

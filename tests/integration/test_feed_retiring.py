@@ -69,7 +69,7 @@ def test_a_retired_feed_loses_its_credentials_and_keeps_what_it_brought(world, r
     assert AuditEvent.objects.filter(verb="FEED_RETIRED").count() == 1
     world.pass_time(45)
     world.work(world.job(WATCH, {}))
-    assert not Alert.objects.filter(resolved_at=None).exists(), "nobody is told that its offers expire"
+    assert not Alert.objects.filter(resolved_at=None).exists(), "no alert says that its offers expire"
     assert attention.needs() == []
     assert sum(attention.feeds_by_status().values()) == 0
     reader = Application(Scope.FEEDS_READ)

@@ -131,7 +131,7 @@ def test_an_unknown_host_key_is_shown_and_kept_for_approval(server, root):
     assert tried(feed)["success"]
 
 
-def test_a_changed_host_key_is_shown_beside_the_approved_one(server):
+def test_a_changed_host_key_is_shown_next_to_the_approved_one(server):
     feed = approved(server)
     before = server.host_key
     server.restart_with_another_key()
@@ -163,7 +163,7 @@ def test_what_is_wrong_with_a_feed_is_a_result(server, root, code):
     assert message in found["error"]["message"]
 
 
-def test_wrong_credentials_are_told_without_them(server, root):
+def test_wrong_credentials_are_reported_without_showing_them(server, root):
     put(root, written(row(1)))
     found = tried(approved(server, password="canary-5521-wrong"))
     assert found["error"]["code"] == "AUTH_FAILED"

@@ -92,7 +92,7 @@ ALLOWED = {
 }
 
 
-#: The state that a verb leads to; who tries it there is told so.
+#: The state that a verb leads to; in it the verb is refused.
 AIMS = {"enable": ENABLED, "resume": ENABLED, "re_enable": ENABLED, "pause": PAUSED}
 
 
@@ -210,7 +210,7 @@ def test_a_feed_is_enabled_only_with_everything_that_a_run_needs(lack, status, v
     assert again(feed).status == status
 
 
-def test_everything_that_is_missing_is_told_at_once():
+def test_everything_that_is_missing_is_reported_at_once():
     feed = make_feed(host="", path="", password="")
     with pytest.raises(InvalidSettings) as refused:
         verbs.enable(ADMIN, feed.id)
@@ -307,8 +307,8 @@ def test_a_change_is_audited_by_the_names_of_what_changed():
         verbs.update(ADMIN, feed.id, {"path": "/new.csv", "default_currency": "usd", "max_rows": "1000"})
     assert audited() == [("FEED_UPDATED", ["max_rows", "path"], ADMIN.id)]
     assert logged[0]["changed_fields"] == ["max_rows", "path"]
-    told = rows("SELECT detail -> 'before' ->> 'max_rows', detail -> 'after' ->> 'max_rows' FROM audit_events")
-    assert told == [(None, "1000")]
+    found = rows("SELECT detail -> 'before' ->> 'max_rows', detail -> 'after' ->> 'max_rows' FROM audit_events")
+    assert found == [(None, "1000")]
 
 
 def test_a_change_to_the_same_leaves_no_trace():
@@ -333,7 +333,7 @@ SAME_READING = {
 
 
 @pytest.mark.parametrize("name", CHANGES)
-def test_what_is_read_anew_after_a_change(name):
+def test_what_is_read_again_after_a_change(name):
     feed = ready(**INGESTED_BEFORE)
     verbs.update(ADMIN, feed.id, {name: CHANGES[name]})
     left = [getattr(again(feed), column) for column in INGESTED]
@@ -341,7 +341,7 @@ def test_what_is_read_anew_after_a_change(name):
 
 
 @pytest.mark.parametrize(("name", "is_kept"), [("host", False), ("port", False), ("path", True), ("username", True)])
-def test_another_server_has_to_prove_itself_anew(name, is_kept):
+def test_another_server_needs_a_new_approval(name, is_kept):
     feed = ready(seen_host_key=KEY)
     verbs.update(ADMIN, feed.id, {name: CHANGES[name]})
     assert (again(feed).host_keys, again(feed).seen_host_key) == ((KEY, KEY) if is_kept else ("", ""))
@@ -362,29 +362,29 @@ def test_thresholds_are_changed_one_by_one():
     assert again(feed).thresholds == {"expiry_share": 0.4, "shock_move": 0.9}
 
 
-def test_plain_ftp_is_selected_knowingly_and_told(settings):
+def test_plain_ftp_is_selected_knowingly_and_logged(settings):
     settings.CONFIG = replace(settings.CONFIG, allow_plain_ftp=True)
     feed = ready()
     with pytest.raises(InvalidSettings, match="you must accept the risk"):
         verbs.update(ADMIN, feed.id, {"transport": "ftp"})
     with capture_logs() as logged:
         verbs.update(ADMIN, feed.id, {"transport": "ftp"}, accept_insecure=True)
-    [told] = [line for line in logged if line["event"] == "INSECURE_TRANSPORT_SELECTED"]
-    assert (told["log_level"], told["transport"], told["by"]) == ("warning", "FTP", ADMIN.id)
+    [found] = [line for line in logged if line["event"] == "INSECURE_TRANSPORT_SELECTED"]
+    assert (found["log_level"], found["transport"], found["by"]) == ("warning", "FTP", ADMIN.id)
     assert [event[0] for event in audited()] == ["FEED_UPDATED", "INSECURE_TRANSPORT_SELECTED"]
 
 
 # Expiry.
 
 
-def test_expiry_hours_count_at_once_and_are_told():
+def test_expiry_hours_count_at_once_and_are_logged():
     feed = ready(ENABLED)
     with capture_logs() as logged:
         verbs.update(ADMIN, feed.id, {"expiry_hours": 24})
     assert again(feed).source.expiry_hours == 24
-    [told] = logged
-    assert (told["event"], told["log_level"]) == ("EXPIRY_HOURS_CHANGED", "warning")
-    assert (told["old_value"], told["new_value"], told["by"]) == (48, 24, ADMIN.id)
+    [found] = logged
+    assert (found["event"], found["log_level"]) == ("EXPIRY_HOURS_CHANGED", "warning")
+    assert (found["old_value"], found["new_value"], found["by"]) == (48, 24, ADMIN.id)
 
 
 @pytest.mark.parametrize(
@@ -395,8 +395,8 @@ def test_the_expiry_hours_of_a_new_feed_are_a_warning_only_where_they_change_wha
     source = make_source(expiry_hours=before)
     with capture_logs() as logged:
         verbs.create(ADMIN, source.id, {**SETTINGS, **given})
-    told = [line["log_level"] for line in logged if line["event"] == "EXPIRY_HOURS_CHANGED"]
-    assert told == ([level] if level else [])
+    found = [line["log_level"] for line in logged if line["event"] == "EXPIRY_HOURS_CHANGED"]
+    assert found == ([level] if level else [])
 
 
 @pytest.mark.parametrize("hours", [1, 168, "72"])
@@ -461,7 +461,7 @@ def test_a_test_run_is_a_job_that_carries_only_the_feed():
 # Host keys.
 
 
-def test_an_approved_key_is_pinned_and_told_by_its_fingerprint():
+def test_an_approved_key_is_pinned_and_logged_by_its_fingerprint():
     feed = make_feed(host_keys=KEY)
     with capture_logs() as logged:
         verbs.approve_host_key(ADMIN, feed.id, f" {OTHER_KEY} comment\n")

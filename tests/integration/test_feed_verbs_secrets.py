@@ -90,14 +90,14 @@ def test_the_user_name_is_a_credential_too():
     assert audited() == [("CREDENTIAL_CHANGED", ["username"])]
 
 
-def test_only_names_are_told():
+def test_only_names_are_logged():
     feed = make_feed(password=OLD)
     with capture_logs() as logged:
         change(feed, password=NEW, username="acme")
     assert logged[0]["changed_fields"] == ["password", "username"]
-    told = str(logged) + str(rows("SELECT * FROM audit_events")) + str(rows("SELECT * FROM feeds"))
-    assert OLD not in told
-    assert NEW not in told
+    shown = str(logged) + str(rows("SELECT * FROM audit_events")) + str(rows("SELECT * FROM feeds"))
+    assert OLD not in shown
+    assert NEW not in shown
     assert rows("SELECT count(*) FROM audit_events") == [(1,)]
 
 

@@ -124,7 +124,7 @@ def test_a_refusal_says_which_setting_why_and_what_is_allowed(name, given, messa
     assert str(refused.value) == refused.value.problems[name]
 
 
-def test_everything_that_is_wrong_is_told_at_once():
+def test_everything_that_is_wrong_is_reported_at_once():
     with pytest.raises(InvalidSettings) as refused:
         read_settings({"port": 0, "path": "/good.csv", "expiry_hours": 0})
     assert set(refused.value.problems) == {"port", "expiry_hours"}

@@ -1,4 +1,4 @@
-"""What comes by the clock alone is told before it happens, and told again when it is over."""
+"""Deadlines raise alerts before they pass, and the alerts end when they no longer apply."""
 
 from datetime import timedelta
 
@@ -35,7 +35,7 @@ def point(feed, **fields):
 
 
 @pytest.mark.parametrize(
-    ("held_hours", "frozen_hours", "max_hold_hours", "is_told"),
+    ("held_hours", "frozen_hours", "max_hold_hours", "is_raised"),
     [
         (143.9, 0, 168, False),
         (144.1, 0, 168, True),
@@ -46,7 +46,7 @@ def point(feed, **fields):
         (0, 0, 25, False),
     ],
 )
-def test_the_end_of_a_hold_is_told_a_day_before(held_hours, frozen_hours, max_hold_hours, is_told):
+def test_the_end_of_a_hold_raises_an_alert_a_day_before(held_hours, frozen_hours, max_hold_hours, is_raised):
     feed = make_feed()
     run = make_run(feed, outcome="HELD")
     point(
@@ -56,10 +56,10 @@ def test_the_end_of_a_hold_is_told_a_day_before(held_hours, frozen_hours, max_ho
         frozen=frozen_hours * HOUR,
         max_hold_hours=max_hold_hours,
     )
-    assert watch() == (["HOLD_ENDS_SOON"] if is_told else [])
+    assert watch() == (["HOLD_ENDS_SOON"] if is_raised else [])
 
 
-def test_the_end_of_a_hold_is_told_once_and_is_over_with_the_decision():
+def test_the_end_of_a_hold_raises_one_alert_that_ends_with_the_decision():
     feed = make_feed()
     run = make_run(feed, outcome="HELD")
     point(feed, held_run_no=run.no, held_since=ago(150))
@@ -77,7 +77,7 @@ def test_the_end_of_a_hold_is_told_once_and_is_over_with_the_decision():
 
 
 @pytest.mark.parametrize(
-    ("promoted_hours", "frozen_hours", "expiry_hours", "is_told"),
+    ("promoted_hours", "frozen_hours", "expiry_hours", "is_raised"),
     [
         (35.9, 0, 48, False),
         (36.1, 0, 48, True),
@@ -87,14 +87,14 @@ def test_the_end_of_a_hold_is_told_once_and_is_over_with_the_decision():
         (1000, 0, None, False),
     ],
 )
-def test_products_that_expire_because_the_file_is_unchanged_are_told_twelve_hours_before(
-    promoted_hours, frozen_hours, expiry_hours, is_told
+def test_products_that_expire_because_the_file_is_unchanged_raise_an_alert_twelve_hours_before(
+    promoted_hours, frozen_hours, expiry_hours, is_raised
 ):
     feed = make_feed()
     make_run(feed, days=1)
     make_run(feed, outcome="SKIPPED")
     point(feed, last_promoted_at=ago(promoted_hours), frozen=frozen_hours * HOUR, expiry_hours=expiry_hours)
-    assert watch() == (["PRODUCTS_EXPIRE_SOON"] if is_told else [])
+    assert watch() == (["PRODUCTS_EXPIRE_SOON"] if is_raised else [])
 
 
 def test_a_held_run_stops_the_clock_of_expiry():

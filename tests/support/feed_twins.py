@@ -26,7 +26,7 @@ class Twins:
     disturbed: World = field(init=False)
     edition: int = 0
 
-    def begin_anew(self) -> None:
+    def begin_again(self) -> None:
         """Both have had two runs: products are there, and others are missing."""
         self.make()
         for _ in range(2):
@@ -46,7 +46,7 @@ class Twins:
         self.disturbed = World(self.server, "Disturbed")
 
     def publish(self, *, padding: str = "", compressed: bool = False) -> None:
-        """The next edition: new, changed, dearer, missing and returning products, within what the gates allow.
+        """The next edition: new, changed, more expensive, missing and returning products, within what the gates allow.
 
         `padding` makes the file so much longer for each product.
         """

@@ -22,7 +22,7 @@ RUNBOOK = Path(__file__).parents[2] / "docs" / "runbooks.md"
 PARTS = ("kernel", "guards", "engine", "pipeline", "feeds")
 #: Only alerts go out by HTTP.
 ELSEWHERE = ("harvester.guards.http",)
-#: What people asked for and a rule refused; nothing of it ends a run.
+#: Requests of people that a rule refused; none of them ends a run.
 REFUSALS = (Conflict, InvalidInput, NotFound)
 #: Never raised themselves, or caught before a run ends.
 BASES = {TransientError, TerminalError, ConfigError}
@@ -57,9 +57,9 @@ def codes():
 
 
 def test_every_error_code_has_advice_and_every_advice_has_an_error():
-    told = [code for advice in ADVICE for code in advice.codes]
-    assert len(told) == len(set(told)), "one code, one advice"
-    assert set(told) == codes()
+    listed = [code for advice in ADVICE for code in advice.codes]
+    assert len(listed) == len(set(listed)), "one code, one advice"
+    assert set(listed) == codes()
 
 
 def test_an_unknown_code_has_none():

@@ -1,4 +1,4 @@
-"""Records are cut where they end, whatever the chunks, and what is no record costs its line and no other."""
+"""Records are cut where they end, whatever the chunks, and what is not a record loses its line and no other."""
 
 import random
 import tracemalloc

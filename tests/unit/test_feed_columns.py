@@ -45,7 +45,7 @@ def test_of_two_columns_the_one_that_the_table_names_first_counts(better, worse,
 
 
 def only(cells, **settings):
-    """The one row of a feed with these cells beside what every row needs, and what was found odd."""
+    """The only row of a feed with these cells and those that every row needs, and the warnings."""
     whole = {"SKU": "S-1", "Name": "Federal 9mm 50rd", "Url": "https://shop.example/p", "Currency": "USD", **cells}
     whole = {name: text for name, text in whole.items() if text is not None}
     frame, report = parse(feed(list(whole.values()), header=list(whole)), **settings)
@@ -60,7 +60,7 @@ PRICES = {
     "2, price": ({"Price": "18.99"}, "18.99", None),
     "2, list price": ({"ListPrice": "18.99"}, "18.99", None),
     "2, because the sale price is empty": ({"SalePrice": "", "Price": "18.99"}, "18.99", None),
-    "3, beside a price": ({"Price": "18.99", "MSRP": "21.99"}, "18.99", "21.99"),
+    "3, with a price": ({"Price": "18.99", "MSRP": "21.99"}, "18.99", "21.99"),
     "3 before 4": ({"SalePrice": "15.99", "Price": "18.99", "RetailPrice": "21.99"}, "15.99", "21.99"),
     "3 is never what a customer pays": ({"SalePrice": "", "Price": "", "OriginalPrice": "21.99"}, None, None),
     "4, because 3 is empty": ({"SalePrice": "15.99", "Price": "18.99", "Original Price": ""}, "15.99", "18.99"),

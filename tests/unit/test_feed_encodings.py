@@ -1,4 +1,4 @@
-"""A file is read in the encoding that it is in, and a byte that is no text costs its row and no other."""
+"""A file is read in its encoding, and a byte that is not text loses its row and no other."""
 
 import codecs
 
@@ -69,7 +69,7 @@ def test_replacement_characters_that_the_partner_wrote_are_not_evidence_of_anoth
     assert frame["title"].to_list() == titles
 
 
-def test_replacement_characters_alone_are_utf8_and_windows_letters_beside_them_still_count():
+def test_replacement_characters_alone_are_utf8_and_windows_letters_among_them_still_count():
     only = feed(*(row(number, Name="Caf\ufffd") for number in range(101, 105))).encode()
     assert parse(only)[1].encoding == "utf-8"
     windows = feed(*(row(number, Name="Caf\u00e9") for number in range(101, 140))).encode("cp1252")

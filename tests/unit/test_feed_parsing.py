@@ -101,10 +101,10 @@ def test_a_price_of_zero_gives_way_to_the_next_column(cells, cents_now, cents_be
     assert counts(report) == {}
 
 
-def test_stock_that_nobody_knows_is_counted_only_where_a_column_tells_of_stock():
-    told = feed(row(1, Availability="in stock"), row(2, Availability="perhaps"), row(3, Availability=""))
+def test_unknown_stock_is_counted_only_if_there_is_a_stock_column():
+    data = feed(row(1, Availability="in stock"), row(2, Availability="perhaps"), row(3, Availability=""))
     untold = feed(*(row(number)[:-1] for number in (1, 2)), header=HEADER[:-1])
-    assert counts(parse(told)[1]) == {"UNKNOWN_STOCK": 2}
+    assert counts(parse(data)[1]) == {"UNKNOWN_STOCK": 2}
     frame, report = parse(untold)
     assert (frame["in_stock"].to_list(), counts(report)) == ([True, True], {})
 
@@ -156,7 +156,7 @@ def test_links_that_differ_in_a_parameter_that_does_not_count_are_noticed():
     assert frame["url"].to_list()[:2] == ["https://shop.example/a?ref=1", "https://shop.example/a?ref=2"]
 
 
-def test_a_parameter_that_the_feed_keeps_tells_products_apart():
+def test_a_parameter_that_the_feed_keeps_separates_products():
     _, found = linked("a?ref=1", "a?ref=2", "a", kept_parameters=("ref",))
     assert (found.products, found.collapsed) == (3, 0)
 
@@ -252,7 +252,7 @@ def test_a_warning_is_counted_and_refuses_nothing(code):
     assert counts(report) == {code: 1}
 
 
-def test_polars_has_one_thread_beside_those_that_read_blocks():
+def test_polars_has_one_thread_in_addition_to_those_that_read_blocks():
     program = "import harvester.feeds.reader.load, polars; print(polars.thread_pool_size())"
     environment = {name: value for name, value in os.environ.items() if name != "POLARS_MAX_THREADS"}
     done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)

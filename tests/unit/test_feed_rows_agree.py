@@ -93,7 +93,7 @@ def test_dirty_feeds_come_to_what_the_kernel_says_row_by_row(seed):
 
 @pytest.mark.parametrize("default", [None, "USD", "EUR"])
 @pytest.mark.parametrize("name", ["impact", "google_merchant"])
-def test_signs_beside_codes_come_to_what_the_kernel_says(name, default):
+def test_signs_in_addition_to_codes_are_read_as_by_the_kernel(name, default):
     network = networks()[name]
     header = [network.aliases[field][0] for field in (Field.SKU, Field.TITLE, Field.URL, Field.LIST_PRICE)]
     header += ["Currency", "Currency Symbol", "Currency Code"]
@@ -245,7 +245,7 @@ def test_frames_have_the_promised_columns_whatever_is_in_them():
             assert frame.schema == SCHEMA
 
 
-def test_samples_are_cut_and_tell_no_secret():
+def test_samples_are_cut_and_show_no_secret():
     secret = row(101, Name="", Url="https://user:hunter2@shop.example/p")
     _, report = parse(feed(secret, row(102, Name="", Availability="x" * 1000)))
     (first, second) = report.findings.samples["MISSING_TITLE"]

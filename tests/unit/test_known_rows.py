@@ -1,4 +1,4 @@
-"""Rows that are known from the file before: whatever is kept of it, the next file comes to exactly the same."""
+"""The row cache: whatever is cached of the last file, the rows of the next file are exactly the same."""
 
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -66,7 +66,7 @@ def taken(parsing):
     return rows, parsing.report, known
 
 
-def told(report):
+def figures(report):
     found, duplicates = report.findings, report.duplicates
     return {
         "rows": (report.rows_read, report.rows_valid, report.encoding),
@@ -128,7 +128,7 @@ def test_what_is_known_changes_nothing_of_what_a_file_comes_to(remembering, seed
         plain_rows, plain_report, none = remembering.parse(data, settings, uses=False, **options)
         assert not none
         assert rows.equals(plain_rows)
-        assert told(report) == told(plain_report)
+        assert figures(report) == figures(plain_report)
         assert report.rows_cached == len(lines)
         known += len(lines)
         table = mutated(rng, table)
@@ -293,8 +293,8 @@ def test_when_most_has_changed_nobody_looks_any_more(remembering, monkeypatch):
     monkeypatch.setattr(CachedRows, "places", lambda _, hashes: looks.append(1) or np.full(len(hashes.first), -1))
     forgotten = []
     monkeypatch.setattr(CachedRows, "forget", lambda _: forgotten.append(1))
-    dearer = feed(*many(*range(1, count), Price="77.00")).encode()
-    assert remembering.parse(dearer, block_bytes=1_000, threads=1)[2] == set()
+    expensive = feed(*many(*range(1, count), Price="77.00")).encode()
+    assert remembering.parse(expensive, block_bytes=1_000, threads=1)[2] == set()
     assert FIRST_BLOCKS <= len(looks) < 2 * FIRST_BLOCKS
     assert len(forgotten) == 1
 
@@ -372,5 +372,5 @@ def test_rows_of_the_last_file_are_not_taken_where_quotes_mean_something_else(re
         rows, report, _ = remembering.parse(data)
         expected, plain, _ = remembering.parse(data, uses=False)
         assert rows.equals(expected)
-        assert told(report) == told(plain)
+        assert figures(report) == figures(plain)
         assert rows["identity_value"].to_list()[-1] == sku

@@ -56,7 +56,7 @@ def test_one_price_is_enough():
     ("header", "family"),
     [(["number", "EXTRA"], "long"), (["sku"], "short"), (["Extra"], None), ([], None)],
 )
-def test_the_first_family_that_is_told_counts(header, family):
+def test_the_first_matching_family_counts(header, family):
     assert NETWORK.family_of(header) == family
 
 
