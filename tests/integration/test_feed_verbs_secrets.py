@@ -111,7 +111,7 @@ def test_only_names_are_logged():
         ({"passphrase": "alone", "replace": True}, "a passphrase is not enough"),
         ({"replace": True}, "a password or a private_key must be entered"),
         ({"username": "two\nlines"}, "username is .*one line"),
-        ({"password": "x" * 70_000}, "at most 65536 are kept"),
+        ({"password": "x" * 70_000}, "at most 65536 are allowed"),
     ],
 )
 def test_bad_credentials_are_refused_and_the_old_ones_stay(given, message):
