@@ -1,7 +1,7 @@
 # `make` alone lists every target.
 .DEFAULT_GOAL := help
 .PHONY: help demo up test test-fast lint format bench bench-engine bench-ingest bench-search bench-pages \
-	chaos mutants nightly lock clean parts api-reference schema pictures compiled
+	chaos mutants nightly lock clean parts api-reference schema release-dump pictures compiled
 
 PYTHON ?= python3
 VENV := .venv
@@ -71,6 +71,9 @@ api-reference: $(VENV)/.runtime ## Make docs/api-reference.md anew from what the
 
 schema: $(VENV)/.runtime ## Update docs/schema.md from a new database
 	@$(BIN)/python tools/schema.py
+
+release-dump: $(VENV)/.dev ## Write the dump of a version that tests upgrade from (VERSION=0.1.0)
+	@$(BIN)/python -m tests.upgrade.make_dump $(or $(VERSION),$(error Name it: make release-dump VERSION=0.1.0))
 
 chaos: $(VENV)/.dev ## Three minutes of killed workers and database restarts (ARGS="--seed N")
 	@$(BIN)/python -m tests.chaos $(ARGS)
