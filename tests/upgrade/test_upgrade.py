@@ -1,7 +1,7 @@
 """A database of each released version becomes one of this version, and nothing that was in it is lost.
 
-A dump of a released version never changes. Until the release, `make release-dump VERSION=...` writes it again after each
-change of the schema.
+A dump of a released version never changes. Until the release, `make release-dump VERSION=...` writes it again after
+each change of the schema.
 """
 
 from collections.abc import Iterator
