@@ -33,7 +33,7 @@ def main() -> None:
     target = Path(sys.argv[1])
     target.mkdir(parents=True, exist_ok=True)
     with empty_home() as home, running("demo", "--port", 0, HARVESTER_HOME=str(home)) as demo:
-        demo.says("came out as it should")
+        demo.says("All results are as expected")
         base = re.search(r"portal +(http://\S+)/", demo.out).group(1)  # type: ignore[union-attr]
         username, password = (home / "demo-login.txt").read_text().split()[:2]
         with chromium() as browser:

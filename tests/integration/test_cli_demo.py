@@ -1,4 +1,4 @@
-"""`harvester demo`: the story comes out, proves itself, and leaves no process behind."""
+"""`harvester demo`: it succeeds, checks its results, and leaves no process behind."""
 
 import os
 import re
@@ -22,7 +22,7 @@ def demo(home, *more, **env):
 
 
 @pytest.mark.slow
-def test_the_story_comes_out_and_the_next_one_finds_its_data():
+def test_the_demo_succeeds_and_the_next_one_finds_its_data():
     production = {
         "HARVESTER_DATABASE_URL": "postgresql://production.example/harvester",
         "HARVESTER_SLACK_WEBHOOK_URL": "https://hooks.slack.example/services/production",
@@ -40,11 +40,11 @@ def test_the_story_comes_out_and_the_next_one_finds_its_data():
         assert processes_of(home) == []
         jobs = harvester("jobs", "list", "--json", "--limit", 1000, HARVESTER_HOME=str(home)).json["jobs"]
         alerts = harvester("alerts", "list", "--json", HARVESTER_HOME=str(home)).json["alerts"]
-    assert "HARVESTER_DATABASE_URL, HARVESTER_SLACK_WEBHOOK_URL is ignored" in first.out
+    assert "The demo ignores these settings: HARVESTER_DATABASE_URL, HARVESTER_SLACK_WEBHOOK_URL." in first.out
     assert f"demo / {password}" in first.out
     assert password not in second.out
     assert "kill -9" in first.out
-    assert "of an earlier demo, with " in second.out
+    assert "from an earlier demo, with " in second.out
     assert [job["state"] for job in jobs if job["kind"] == "feeds.run"][:4] == ["succeeded"] * 4
     assert [alert["kind"] for alert in alerts] == ["RUN_HELD"]
     assert table_of(first.out) == [
@@ -62,7 +62,7 @@ def table_of(out):
 
 
 def break_off(home):
-    """Ctrl-C in the middle of the story, while a run has lost its worker."""
+    """Ctrl-C during the demo, while a run has lost its worker."""
     with running("demo", "--once", "--port", 0, HARVESTER_HOME=str(home)) as process:
         process.says("kill -9")
         process.signal(signal.SIGINT)
@@ -71,7 +71,7 @@ def break_off(home):
     assert processes_of(home) == []
 
 
-def test_a_port_that_was_asked_for_is_insisted_on():
+def test_a_given_port_that_is_taken_is_an_error():
     with taken_port() as listen, empty_home() as home:
         ran = harvester("demo", "--once", "--port", listen.rpartition(":")[2], HARVESTER_HOME=str(home))
         assert not home.exists()
@@ -82,12 +82,12 @@ def test_a_port_that_was_asked_for_is_insisted_on():
 def test_a_home_with_real_data_is_left_alone():
     with empty_home() as home:
         (home / "postgres").mkdir(parents=True)
-        with pytest.raises(Conflict, match="no demo made"):
+        with pytest.raises(Conflict, match="not created by the demo"):
             prepare_home({"HARVESTER_HOME": str(home)})
         assert [path.name for path in home.iterdir()] == ["postgres"]
 
 
-def test_the_demo_may_reach_this_machine_and_no_network_of_production():
+def test_the_demo_may_connect_to_this_machine_and_to_no_network_of_production():
     with empty_home() as home:
         env = {"HARVESTER_HOME": str(home), "HARVESTER_EGRESS_ALLOW": "10.0.0.0/8"}
         prepare_home(env)
@@ -95,7 +95,7 @@ def test_the_demo_may_reach_this_machine_and_no_network_of_production():
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root hands the server to another user")
-def test_as_root_a_place_that_the_server_cannot_reach_is_avoided_and_that_is_said(tmp_path, monkeypatch):
+def test_as_root_a_directory_that_the_server_cannot_enter_is_replaced_with_a_remark(tmp_path, monkeypatch):
     closed, other = tmp_path / "closed", tmp_path / "other"
     closed.mkdir(mode=0o700), other.mkdir()
     for place in (other, *other.parents):
@@ -123,7 +123,7 @@ def held():
     )
 
 
-def test_a_story_that_came_out_has_no_problems(held):
+def test_an_expected_result_has_no_problems(held):
     assert list(problems(held)) == []
 
 
@@ -137,7 +137,7 @@ def test_a_story_that_came_out_has_no_problems(held):
         ),
         ({"after": SECOND.amounts}, f"{LEAVER.sku} at nothing, not {LEAVER.amount}"),
         ({"after": {**SECOND.amounts, LEAVER.sku: 1}}, f"{LEAVER.sku} at 1, not {LEAVER.amount}"),
-        ({"held": Held(changes=5, prices=5, missing=0)}, "0 products would go"),
+        ({"held": Held(changes=5, prices=5, missing=0)}, "0 products would disappear"),
         ({"job": {"attempts": [{"outcome": "retryable"}, {"outcome": "succeeded"}]}}, "ended retryable, succeeded"),
         ({"figures": FeedRun(products_upserted=26, rejects={})}, "26 products instead of 647"),
         ({"figures": FeedRun(products_upserted=647, rejects={})}, "rejected {}"),

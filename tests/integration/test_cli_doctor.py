@@ -1,4 +1,4 @@
-"""`harvester doctor`: everything is looked at, whatever is broken, and each finding says what to do."""
+"""`harvester doctor`: all checks run, whatever fails, and each finding says what to do."""
 
 import shutil
 import socket

@@ -80,7 +80,7 @@ def test_it_prints_the_portal_s_address_and_the_first_step(up, home):
     up.says("WORKER_STARTED")
     found = harvester("doctor", "--json", HARVESTER_HOME=str(home), HARVESTER_LISTEN=up.listen).json["checks"]
     result = {finding["check"]: finding["finding"] for finding in found}
-    assert result["portal"] == f"answers on {up.listen}"
+    assert result["portal"] == f"running on {up.listen}"
     assert result["workers"].startswith("1 connected")
 
 

@@ -24,7 +24,6 @@ from harvester.cli import (
     users,
 )
 from harvester.cli.commands import Json, section, want_json
-from harvester.cli.demo import command as demo
 from harvester.cli.exit_codes import MEANINGS, Exit, Failure, failure_of
 from harvester.cli.output import OUT
 from harvester.cli.signals import end_cleanly
@@ -69,7 +68,6 @@ def root(
         typer.echo(context.get_help())
 
 
-demo.declare(app)
 processes.declare(app)
 app.add_typer(feed_runs.app, rich_help_panel="Operate")
 app.add_typer(offers.app, rich_help_panel="Catalog")

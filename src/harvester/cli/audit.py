@@ -1,4 +1,4 @@
-"""`harvester audit ...`: the audit log."""
+"""`harvester audit ...`: the audit trail."""
 
 from datetime import datetime
 from typing import Annotated, Any
@@ -13,7 +13,7 @@ from harvester.cli.output import OUT, pairs, table, when
 from harvester.cli.session import session
 from harvester.kernel.errors import NotFound
 
-app = group("audit", "The audit log.", ("harvester audit list --actor ann", "harvester audit show 17"))
+app = group("audit", "The audit trail.", ("harvester audit list --actor ann", "harvester audit show 17"))
 
 _SHOWN = ("id", "at", "actor_kind", "actor_id", "actor_name", "verb", "object_type", "object_id", "changed", "detail")
 
@@ -73,7 +73,7 @@ def show(
 
         event = audit_log.events().filter(pk=number).values(*_SHOWN).first()
         if event is None:
-            raise NotFound(f"There is no event {number} in the audit log; `harvester audit list` shows the newest.")
+            raise NotFound(f"There is no event {number} in the audit trail; `harvester audit list` shows the newest.")
         [named] = _with_names([event])
         facts = [
             ("verb", named["verb"]),

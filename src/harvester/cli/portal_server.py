@@ -22,61 +22,58 @@ from harvester.kernel.errors import ConfigError, TransientError
 
 log = structlog.get_logger(__name__)
 
-#: Seconds a request may go on after a stop was asked for.
+#: Seconds that a request may take after a stop was requested.
 GRACE_SECONDS = 10
-#: Seconds without a sign of life after which the arbiter replaces its worker process.
+#: Seconds without a heartbeat after which the arbiter replaces its worker process.
 SILENCE_SECONDS = 60
-#: Seconds in which a client that is being read from, or written to, must move at all; gunicorn itself waits for ever,
-#: and a thread with it.
+#: Timeout of each read from and write to a client; gunicorn itself has none and would block a thread forever.
 PATIENCE_SECONDS = 30
 #: Connections that may wait to be accepted.
 BACKLOG = 1024
-#: The most that gunicorn allows: filters of a search may be long, and longer still when they are encoded.
+#: The maximum of gunicorn: the filters of a search may be long, and longer when they are encoded.
 LONGEST_REQUEST_LINE = 8190
-#: Asked all the time by machines.
+#: Requested by machines all the time, so logged at level debug.
 QUIET_PATHS = ("/healthz", "/readyz", "/metrics", "/static/")
 
 
 def bind(listen: str) -> socket.socket:
-    """Take the portal's address, or say in one line why it cannot be had."""
+    """Return a socket that listens on the portal's address, or raise with the reason."""
     host, _, port = listen.rpartition(":")
     family = socket.AF_INET6 if host.startswith("[") else socket.AF_INET
-    taken = socket.socket(family, socket.SOCK_STREAM)
-    taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    # By the kernel, whose connections have what the socket had that accepted them; a timeout of Python's is set anew.
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    # Kernel options, because accepted connections inherit them; they do not inherit Python's timeout.
     for option in (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO):
-        taken.setsockopt(socket.SOL_SOCKET, option, struct.pack("@ll", PATIENCE_SECONDS, 0))
+        listener.setsockopt(socket.SOL_SOCKET, option, struct.pack("@ll", PATIENCE_SECONDS, 0))
     try:
-        taken.bind((host.strip("[]"), int(port)))
-        taken.listen(BACKLOG)
+        listener.bind((host.strip("[]"), int(port)))
+        listener.listen(BACKLOG)
     except OSError as error:
-        taken.close()
-        raise _refused(listen, error) from None
-    return taken
-
-
-def _refused(listen: str, error: OSError) -> Exception:
-    if error.errno == errno.EADDRINUSE:
-        return TransientError(
-            f"Another program listens on {listen}. Stop it, or choose another address, "
-            "for example HARVESTER_LISTEN=127.0.0.1:8001."
-        )
-    reason = os.strerror(error.errno) if error.errno and error.errno > 0 else "no such host"
-    return ConfigError(f"HARVESTER_LISTEN is {listen}, which cannot be listened on: {reason}. Choose another address.")
+        listener.close()
+        if error.errno == errno.EADDRINUSE:
+            raise TransientError(
+                f"Another program listens on {listen}. Stop it, or choose another address, "
+                "for example HARVESTER_LISTEN=127.0.0.1:8001."
+            ) from None
+        reason = os.strerror(error.errno) if error.errno and error.errno > 0 else "no such host"
+        raise ConfigError(
+            f"The portal cannot listen on HARVESTER_LISTEN={listen}: {reason}. Choose another address."
+        ) from None
+    return listener
 
 
 class PortalLogger(GunicornLogger):
-    """One event per request, and of gunicorn's own messages those that matter."""
+    """Logs one event per request, and gunicorn's own messages at the configured level."""
 
     def setup(self, cfg: Any) -> None:
         super().setup(cfg)
         self.error_log.setLevel(self.loglevel)
 
     def access(self, resp: Any, _req: Any, environ: dict[str, Any], request_time: timedelta) -> None:
-        """Never the query, the cookies or the headers: they may hold secrets."""
+        """Log a request without its query, cookies and headers, which may contain secrets."""
         path = environ.get("PATH_INFO", "")
-        tell = log.debug if path.startswith(QUIET_PATHS) else log.info
-        tell(
+        write = log.debug if path.startswith(QUIET_PATHS) else log.info
+        write(
             "REQUEST",
             method=environ.get("REQUEST_METHOD"),
             path=path,
@@ -87,9 +84,9 @@ class PortalLogger(GunicornLogger):
 
 
 def _end_with_arbiter(_arbiter: Any, worker: Any) -> None:
-    """A worker without its arbiter would keep the portal's address from the next one.
+    """Stop a worker when its arbiter dies; otherwise it would keep the portal's address in use.
 
-    Until it has handlers of its own, the arbiter's would swallow a stop that comes while it starts.
+    Until the worker installs its own handlers, the inherited ones of the arbiter would swallow a stop.
     """
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     if not end_with_parent(worker.ppid):
@@ -97,11 +94,11 @@ def _end_with_arbiter(_arbiter: Any, worker: Any) -> None:
 
 
 class PortalServer(BaseApplication):
-    """One process with threads; the arbiter replaces it if it dies."""
+    """One worker process with threads; the arbiter replaces it if it dies."""
 
-    def __init__(self, config: Config, taken: socket.socket, stop: StopRequest) -> None:
+    def __init__(self, config: Config, listener: socket.socket, stop: StopRequest) -> None:
         self._config = config
-        self._socket = taken
+        self._socket = listener
         self._stop = stop
         super().__init__(prog="harvester web")
 
@@ -116,7 +113,7 @@ class PortalServer(BaseApplication):
             "logger_class": PortalLogger,
             "control_socket_disable": True,
             "limit_request_line": LONGEST_REQUEST_LINE,
-            # By the socket's own way of sending, which does not wait for ever.
+            # sendfile would bypass the timeouts of ClientSocket.
             "sendfile": False,
             "when_ready": self._ready,
             "post_fork": _end_with_arbiter,
@@ -125,7 +122,7 @@ class PortalServer(BaseApplication):
             self.cfg.set(name, value)
 
     def run(self) -> None:
-        """With the socket that was taken before anything slow began."""
+        """Run on the socket that was bound before anything slow began."""
         arbiter = Arbiter(self)
         kind = TCP6Socket if self._socket.family == socket.AF_INET6 else TCPSocket
         address = self._socket.getsockname()
@@ -139,7 +136,7 @@ class PortalServer(BaseApplication):
         return import_string(settings.WSGI_APPLICATION)
 
     def _ready(self, _arbiter: Any) -> None:
-        """Gunicorn has its own handlers from here on; a stop that came before them is not lost."""
+        """Handle a stop that came before gunicorn installed its own handlers."""
         if self._stop.asked:
             sys.exit(0)
         log.info("PORTAL_STARTED", listen=self._config.listen, threads=self._config.web_threads)

@@ -1,9 +1,9 @@
-"""The process that answers requests: gunicorn's threads, which never wait for a client.
+"""The portal's worker process: gunicorn's thread worker, changed so that threads do not wait for slow clients.
 
-The main loop keeps a connection until a whole request has arrived, head and body; only then a thread gets it. So a
-client that sends slowly costs a socket for a few seconds, and one that reads slowly costs a thread for as long as it
-keeps to a pace. What piles up is dropped, oldest first. `/healthz` has a thread of its own, so that it is answered
-while all others are busy.
+The main loop holds a connection until the whole request has arrived, head and body; only then a thread gets it. A
+client that sends slowly costs a socket for a few seconds; one that reads slowly costs a thread only as long as it keeps
+a minimum speed. When too many connections wait, the oldest are closed. `/healthz` has its own thread, so that it
+responds while all others are busy.
 """
 
 import errno
@@ -24,25 +24,25 @@ from gunicorn.workers.gthread import TConn, ThreadWorker
 
 log = structlog.get_logger(__name__)
 
-#: Seconds in which the head of a request must arrive, then its body.
+#: Time for the head of a request to arrive, then for its body.
 HEAD_SECONDS = 10.0
 BODY_SECONDS = 30.0
-#: Bytes of a head; of a body: more than Django takes in, which refuses what is larger in its own words.
+#: Bytes. Django's own limit for a body is lower, so that it can respond to one that is too large.
 LARGEST_HEAD = 64 * 1024
 LARGEST_BODY = 4 * 1024 * 1024
-#: A client that reads may stand still for so long altogether, and for longer only at this pace.
+#: A client may block a response for this long in total, plus the time that the sent bytes take at this speed.
 READING_SECONDS = 30.0
 SLOWEST_BYTES_PER_SECOND = 32 * 1024
-#: Seconds in which a client may take notice that a connection ends.
+#: Time for a client to notice that a connection is being closed.
 LINGER_SECONDS = 2.0
-#: Connections of each kind, together fewer than the 1,024 files that a process may usually have open: requests that
-#: are arriving (and their bytes), requests that wait for a thread, connections that end, connections kept for more.
+#: Connections in each state: requests that are arriving (and their bytes), requests that wait for a thread,
+#: connections being closed, idle connections. Together fewer than the usual limit of 1,024 open files.
 MOST_ARRIVING = 300
 MOST_ARRIVING_BYTES = 64 * 1024 * 1024
 MOST_QUEUED = 200
 MOST_LINGERING = 100
 MOST_KEPT = 100
-#: Places in the queue for `/healthz` when all the others are taken.
+#: Additional places in the queue for `/healthz`.
 PLACES_FOR_HEALTH = 50
 
 _HEALTH = (b"GET /healthz ", b"HEAD /healthz ")
@@ -56,19 +56,19 @@ _STATUS = {
 
 
 class ClientSocket(socket.socket):
-    """A connection on which a thread neither waits long for bytes, which are there already, nor writes for ever."""
+    """A connection with limits on the time that a thread may spend on reading and writing."""
 
     def begin(self) -> None:
-        """A thread takes over."""
+        """Start the clocks, when a thread takes over."""
         self._read_until = time.monotonic() + HEAD_SECONDS
         self._sent, self._waited = 0, 0.0
 
     def take(self, most: int) -> bytes:
-        """What has arrived, without waiting."""
+        """Return what has arrived, without waiting."""
         return super().recv(most)
 
     def recv(self, most: int, flags: int = 0) -> bytes:
-        self._patience(self._read_until - time.monotonic())
+        self._limit(self._read_until - time.monotonic())
         try:
             return super().recv(most, flags)
         except TimeoutError:
@@ -77,39 +77,39 @@ class ClientSocket(socket.socket):
     def sendall(self, data: Any, flags: int = 0) -> None:
         left = memoryview(data)
         while left:
-            self._patience(READING_SECONDS + self._sent / SLOWEST_BYTES_PER_SECOND - self._waited)
-            begun = time.monotonic()
+            self._limit(READING_SECONDS + self._sent / SLOWEST_BYTES_PER_SECOND - self._waited)
+            started_at = time.monotonic()
             try:
                 sent = self.send(left, flags)
             except TimeoutError:
                 raise _gone() from None
-            self._waited += time.monotonic() - begun
+            self._waited += time.monotonic() - started_at
             self._sent += sent
             left = left[sent:]
 
-    def _patience(self, seconds: float) -> None:
+    def _limit(self, seconds: float) -> None:
         if seconds <= 0:
             raise _gone()
         self.settimeout(seconds)
 
 
 def _gone() -> ConnectionResetError:
-    """As if the client had gone, which gunicorn takes quietly."""
+    """Return the error of a client that disconnected, which gunicorn does not log."""
     return ConnectionResetError(errno.ECONNRESET, "the client was too slow")
 
 
 class Arriving:
-    """A request of which some is here."""
+    """A request that has not arrived completely."""
 
     def __init__(self, data: bytes) -> None:
         self.data = bytearray(data)
         self.until = time.monotonic() + HEAD_SECONDS
-        #: Bytes of the whole request; None until its head is here.
+        #: Bytes of the whole request; None until its head has arrived.
         self.length: int | None = None
 
 
 class Refused(Exception):
-    """The request cannot be taken in."""
+    """The request is rejected before it reaches the application."""
 
     def __init__(self, status: int, detail: str) -> None:
         super().__init__(detail)
@@ -117,10 +117,10 @@ class Refused(Exception):
 
 
 def length_of(data: bytes | bytearray) -> int | None:
-    """How many bytes the request at the beginning of these has; None if its head is not whole.
+    """Return the bytes of the request that starts here, or None if its head is not complete.
 
     Raises:
-        Refused: no such request is answered.
+        Refused: the request is not valid.
     """
     end = data.find(b"\r\n\r\n", 0, LARGEST_HEAD)
     line = data[: data.find(b"\r\n")] if b"\r\n" in data else data
@@ -148,11 +148,11 @@ def length_of(data: bytes | bytearray) -> int | None:
 
 
 def refusal(status: int, detail: str, request_id: str) -> bytes:
-    """A whole answer as RFC 9457 has it, before any application was asked."""
+    """Return a whole response with a problem document (RFC 9457)."""
     phrase = HTTPStatus(status).phrase
     code = phrase.upper().replace(" ", "_").replace("-", "_")
-    told = {"type": "about:blank", "title": phrase, "status": status, "code": code, "detail": detail}
-    body = json.dumps({**told, "request_id": request_id}).encode()
+    problem = {"type": "about:blank", "title": phrase, "status": status, "code": code, "detail": detail}
+    body = json.dumps({**problem, "request_id": request_id}).encode()
     head = [
         f"HTTP/1.1 {status} {phrase}",
         "Content-Type: application/problem+json",
@@ -166,12 +166,12 @@ def refusal(status: int, detail: str, request_id: str) -> bytes:
 
 
 class PortalWorker(ThreadWorker):
-    """Gunicorn's worker with threads, except for who waits for a client: see above."""
+    """Gunicorn's thread worker, except that the main loop waits for clients, not the threads."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.max_keepalived = MOST_KEPT
-        #: The oldest first.
+        #: Oldest first.
         self._arriving: dict[TConn, Arriving] = {}
         self._lingering: dict[TConn, float] = {}
         self._arriving_bytes = 0
@@ -193,7 +193,7 @@ class PortalWorker(ThreadWorker):
         self._arrive(TConn(self.cfg, sock, address, listener.getsockname()))
 
     def on_client_socket_readable(self, conn: TConn, client: Any) -> None:
-        """The next request on a connection that was kept."""
+        """Receive the next request of an idle connection."""
         self.poller.unregister(client)
         self.keepalived_conns.remove(conn)
         self._arrive(conn)
@@ -214,7 +214,7 @@ class PortalWorker(ThreadWorker):
 
     def _read(self, conn: TConn) -> None:
         if conn not in self._arriving:
-            return  # closed by an earlier event of the same look
+            return  # closed by an earlier event of the same poll
         try:
             data = conn.sock.take(256 * 1024)
         except BlockingIOError:
@@ -231,7 +231,7 @@ class PortalWorker(ThreadWorker):
             self._take_in(conn)
 
     def _take_in(self, conn: TConn) -> None:
-        """Give a request that is whole to a thread."""
+        """Give a complete request to a thread."""
         request = self._arriving[conn]
         try:
             if request.length is None:
@@ -248,7 +248,7 @@ class PortalWorker(ThreadWorker):
             return
         health = request.data.startswith(_HEALTH)
         if self._queued >= MOST_QUEUED + (PLACES_FOR_HEALTH if health else 0):
-            self._refuse(conn, Refused(503, "Too many requests wait for an answer. Try again in a moment."))
+            self._refuse(conn, Refused(503, "Too many requests are waiting. Try again in a moment."))
             return
         self._forget(conn)
         self._queued += 1
@@ -260,7 +260,7 @@ class PortalWorker(ThreadWorker):
         future.add_done_callback(lambda done: self.method_queue.defer(self.finish_request, conn, done))
 
     def finish_request(self, conn: TConn, done: Future[Any]) -> None:
-        """Keep the connection for the next request, or end it, without waiting for the client."""
+        """Keep the connection for the next request, or close it, without waiting for the client."""
         self._queued -= 1
         keep = not done.cancelled() and done.exception() is None and bool(done.result()) and self.alive
         if not keep:
@@ -284,23 +284,23 @@ class PortalWorker(ThreadWorker):
         self._linger(conn)
 
     def handle_error(self, req: Any, client: Any, addr: Any, exc: BaseException) -> None:  # noqa: ARG002
-        """What the parser refuses, without the text that it quotes: that may hold secrets."""
+        """Respond to an invalid request without the parser's message, which quotes it and may contain secrets."""
         status = _STATUS.get(type(exc), 400 if isinstance(exc, errors.ParseException) else 500)
         if isinstance(exc, errors.InvalidResponseHeader | errors.InvalidResponseHeaderName):
             status = 500
         request_id = uuid4().hex
         if status == HTTPStatus.INTERNAL_SERVER_ERROR:
             log.error("REQUEST_BROKEN", client=_host(addr), request_id=request_id, exc_info=exc)
-            detail = "Something went wrong on our side; the log of the portal knows what it was."
+            detail = "Something went wrong on our side. The portal's log has the error, with this request id."
         else:
             reason = type(exc).__name__
             log.info("REQUEST_REFUSED", status=status, client=_host(addr), reason=reason, request_id=request_id)
-            detail = "The request is not valid HTTP, so nothing was done. Check its request line and its headers."
+            detail = "The request is not valid HTTP. Nothing was done. Check its request line and its headers."
         with suppress(OSError):
             client.sendall(refusal(status, detail, request_id))
 
     def murder_pending(self) -> None:
-        """Once a second: end what took too long, and when the process ends, what has not begun."""
+        """Close connections that took too long, once a second; when stopping, also those without a request."""
         now = time.monotonic()
         late = [conn for conn, request in self._arriving.items() if request.until < now]
         late += [conn for conn, until in self._lingering.items() if until < now]
@@ -310,7 +310,7 @@ class PortalWorker(ThreadWorker):
             self._close(conn)
 
     def _linger(self, conn: TConn) -> None:
-        """End a connection when the client has noticed: to close it with bytes unread would cut the answer off."""
+        """Close a connection when the client has noticed: closing it with unread bytes would cut off the response."""
         try:
             conn.sock.setblocking(False)
             conn.sock.shutdown(socket.SHUT_WR)
@@ -335,7 +335,7 @@ class PortalWorker(ThreadWorker):
         self._close(conn)
 
     def _forget(self, conn: TConn) -> None:
-        """The main loop waits for nothing on a connection any more."""
+        """Stop waiting for a connection in the main loop."""
         request = self._arriving.pop(conn, None)
         if request:
             self._arriving_bytes -= len(request.data)

@@ -1,4 +1,4 @@
-"""`harvester up | web | worker | scheduler`: the processes that run until they are stopped."""
+"""`harvester demo | up | web | worker | scheduler`: the processes that run until they are stopped."""
 
 from datetime import datetime
 from typing import Annotated, Any
@@ -17,10 +17,36 @@ Threads = Annotated[int | None, typer.Option(min=1, max=512, help="Jobs that one
 
 
 def declare(app: typer.Typer) -> None:
+    command(app, "demo", DEMO_EXAMPLES, rich_help_panel="Start")(demo)
     command(app, "up", UP_EXAMPLES, rich_help_panel="Start")(up)
     command(app, "web", WEB_EXAMPLES, rich_help_panel=PANEL)(web)
     command(app, "worker", WORKER_EXAMPLES, data=True, rich_help_panel=PANEL)(worker)
     command(app, "scheduler", SCHEDULER_EXAMPLES, rich_help_panel=PANEL)(scheduler)
+
+
+DEMO_EXAMPLES = (
+    "harvester demo",
+    "harvester demo --once            stop after the summary",
+    "harvester demo --port 8080",
+)
+
+
+def demo(
+    *,
+    once: Annotated[bool, typer.Option("--once", help="Stop after the summary.")] = False,
+    port: Annotated[
+        int | None, typer.Option(min=0, max=65_535, help="Port of the portal; 8000, or a free one.")
+    ] = None,
+) -> None:
+    """Show Harvester with sample data: a catalog is imported, changes, and is held when it shrinks.
+
+    The demo uses its own database in .demo (or in HARVESTER_HOME) and its own SFTP server on this machine, and touches
+    nothing else. Everything runs until Ctrl-C.
+    """
+    stop = StopRequest()
+    from harvester.cli.demo.stage import perform
+
+    perform(stop, once=once, port=port)
 
 
 UP_EXAMPLES = (
@@ -52,10 +78,10 @@ def web(*, parent: Parent = 0) -> None:
     stop = stoppable(parent)
     from harvester.cli.portal_server import PortalServer, bind
 
-    with bind(read_config().listen) as taken, session(service=True) as config:
+    with bind(read_config().listen) as listener, session(service=True) as config:
         close_connections()
         stop.release()
-        PortalServer(config, taken, stop).run()
+        PortalServer(config, listener, stop).run()
 
 
 SCHEDULER_EXAMPLES = ("harvester scheduler",)

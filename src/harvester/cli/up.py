@@ -50,8 +50,8 @@ def tend(config: Config) -> None:
 
 def free_address(listen: str) -> str:
     """Return the address with port 0 replaced by a free port. Raise if it cannot be used, before anything starts."""
-    with bind(listen) as taken:
-        return f"{listen.rpartition(':')[0]}:{taken.getsockname()[1]}"
+    with bind(listen) as listener:
+        return f"{listen.rpartition(':')[0]}:{listener.getsockname()[1]}"
 
 
 def web_child(listen: str) -> Child:

@@ -1,4 +1,4 @@
-"""What only the database can tell. Needs Django."""
+"""Checks of the database. Needs Django."""
 
 import time
 from collections.abc import Callable
@@ -14,9 +14,9 @@ from harvester.kernel.config import Config
 from harvester.ops import job_figures
 from harvester.ops.database import check_server, pending_migrations
 
-#: Seconds. Jobs go by the database's clock; people compare logs of several machines.
+#: Seconds. Jobs use the database's clock, and people compare the logs of several machines.
 CLOCKS_DIFFER = 5.0
-#: Turns that two sessions take to find out whether they keep their places.
+#: Transactions on each of two connections, to detect a pooling proxy.
 TURNS = 4
 
 
@@ -31,11 +31,11 @@ def server(config: Config) -> Finding:
 def migrations(config: Config) -> Finding:
     pending = pending_migrations()
     if not pending:
-        return fine("migrations", "none is missing")
-    told = f"{len(pending)} are missing, {pending[0]} first"
+        return fine("migrations", "all applied")
+    missing = f"{len(pending)} are missing, {pending[0]} first"
     if config.embedded:
-        return warn("migrations", told, "`harvester up` and `harvester demo` bring them in; or run: harvester migrate")
-    return fail("migrations", told, "Run: harvester migrate")
+        return warn("migrations", missing, "`harvester up` and `harvester demo` apply them; or run: harvester migrate")
+    return fail("migrations", missing, "Run: harvester migrate")
 
 
 _AUDIT_RIGHTS = """
@@ -70,59 +70,53 @@ def sessions(_config: Config) -> Finding:
         first.close()
         second.close()
     if lost:
-        return fail("proxy", "a transaction-pooling proxy is in between: sessions do not keep their state", advice)
+        return fail("proxy", "a transaction-pooling proxy: sessions lose their state between transactions", advice)
     return fine("proxy", "sessions keep their state between transactions")
 
 
 def sessions_lost(first: Any, second: Any) -> bool:
-    """Whether two connections swap the sessions behind them.
+    """Return whether the server sessions of two connections change between transactions.
 
-    A pooling proxy gives a connection any free session at each transaction. While the second one is inside a
-    transaction, the first one's session is busy if the proxy gave it away.
+    A pooling proxy gives a connection any free session at each transaction. While the second connection is inside a
+    transaction, the session of the first is busy if the proxy gave it away.
     """
-    places = []
+    pids = []
     for _ in range(TURNS):
-        places.append(_place(first))
+        pids.append(_backend_pid(first))
         with second.transaction():
             second.execute("SELECT 1")
-            places.append(_place(first))
-    return len(set(places)) > 1 or not _remembers(first, second)
-
-
-def _place(session: Any) -> int:
-    return int(session.execute("SELECT pg_backend_pid()").fetchone()[0])
-
-
-def _remembers(first: Any, second: Any) -> bool:
+            pids.append(_backend_pid(first))
     first.execute("SELECT set_config('harvester.doctor', 'first', false)")
     second.execute("SELECT set_config('harvester.doctor', 'second', false)")
-    said = [
+    values = [
         session.execute("SELECT current_setting('harvester.doctor', true)").fetchone()[0] for session in (first, second)
     ]
-    return said == ["first", "second"]
+    return len(set(pids)) > 1 or values != ["first", "second"]
+
+
+def _backend_pid(session: Any) -> int:
+    return int(session.execute("SELECT pg_backend_pid()").fetchone()[0])
 
 
 def clock(_config: Config) -> Finding:
     before = time.time()
     with connection.cursor() as cursor:
         cursor.execute("SELECT extract(epoch FROM clock_timestamp())::float8")
-        there = cursor.fetchone()[0]
-    difference = there - (before + time.time()) / 2
-    told = f"the database's clock and this machine's differ by {abs(difference):.1f} s"
-    if abs(difference) > CLOCKS_DIFFER:
-        return warn("clock", told, "Let both follow a time server (NTP).")
-    return fine("clock", told)
+        database_time = cursor.fetchone()[0]
+    difference = abs(database_time - (before + time.time()) / 2)
+    text = f"the clocks of the database and this machine differ by {difference:.1f} s"
+    if difference > CLOCKS_DIFFER:
+        return warn("clock", text, "Synchronize both with a time server (NTP).")
+    return fine("clock", text)
 
 
 def snapshots(_config: Config) -> Finding:
     seconds = job_figures.oldest_snapshot_seconds()
-    told = f"the oldest open transaction is {span(seconds)} old" if seconds else "no transaction is open"
+    age = f"the oldest open transaction is {span(seconds)} old" if seconds else "no open transactions"
     if seconds > job_figures.OLD_SNAPSHOT_SECONDS:
-        advice = (
-            "It slows every claim. Find it: SELECT pid, xact_start, query FROM pg_stat_activity ORDER BY xact_start"
-        )
-        return warn("old snapshots", told, advice)
-    return fine("old snapshots", told)
+        query = "SELECT pid, xact_start, query FROM pg_stat_activity ORDER BY xact_start"
+        return warn("old snapshots", age, f"It slows down every claim of a job. Find it: {query}")
+    return fine("old snapshots", age)
 
 
 # A worker's dispatch session is open as long as it runs.
@@ -145,12 +139,11 @@ def workers(_config: Config) -> Finding:
         connected = cursor.fetchone()[0]
         cursor.execute(_LAST_END)
         ago = cursor.fetchone()[0]
-    told = f"{connected} connected; " + (
-        f"the last job ended {span(ago)} ago" if ago is not None else "no job has ended yet"
-    )
+    last = f"the last job ended {span(ago)} ago" if ago is not None else "no job has ended yet"
+    text = f"{connected} connected; {last}"
     if not connected:
-        return warn("workers", told, "Start one: harvester worker, or everything: harvester up")
-    return fine("workers", told)
+        return warn("workers", text, "Start a worker: harvester worker; or all processes: harvester up")
+    return fine("workers", text)
 
 
 CHECKS: dict[str, Callable[[Config], Finding]] = {

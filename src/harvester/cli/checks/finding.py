@@ -1,4 +1,4 @@
-"""What one check found."""
+"""The result of a check."""
 
 from dataclasses import asdict, dataclass
 from enum import StrEnum
@@ -6,12 +6,12 @@ from typing import Any
 
 
 class State(StrEnum):
-    """How bad it is."""
+    """The severity of a finding."""
 
-    OK = "ok"  # as it should be
-    WARN = "warn"  # works, but somebody should know
-    FAIL = "fail"  # Harvester cannot do its work
-    SKIP = "skip"  # could not be looked at, because something before it failed
+    OK = "ok"
+    WARN = "warn"  # works, but needs attention
+    FAIL = "fail"  # Harvester cannot work
+    SKIP = "skip"  # not checked, because an earlier check failed or nothing exists yet
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,10 +19,10 @@ class Finding:
     """One line of the doctor's table.
 
     Attributes:
-        check: what was looked at.
-        state: how bad it is.
-        finding: what is the case.
-        advice: what to do about it.
+        check: what was checked.
+        state: the severity.
+        finding: the result.
+        advice: what to do.
     """
 
     check: str

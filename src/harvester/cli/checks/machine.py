@@ -1,4 +1,4 @@
-"""What can be looked at without the database."""
+"""Checks that need no database."""
 
 import http.client
 import json
@@ -6,6 +6,7 @@ import os
 import platform
 import shutil
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from harvester.cli.checks.finding import Finding, fail, fine, warn
@@ -15,7 +16,7 @@ from harvester.kernel.errors import HarvesterError
 
 OLDEST_PYTHON, FIRST_UNKNOWN_PYTHON = (3, 11), (3, 14)
 MEGABYTE = 1 << 20
-#: Below the first, PostgreSQL may soon stop writing; below the second, a large catalog may not fit.
+#: With less than the first, PostgreSQL may soon stop writing; with less than the second, a large catalog may not fit.
 LEAST_DISK, ENOUGH_DISK = 256 * MEGABYTE, 2048 * MEGABYTE
 BROWSERS = ("chromium", "chromium-browser")
 ANSWER_SECONDS = 3
@@ -38,19 +39,19 @@ def chromium() -> Finding:
 def home(config: Config) -> Finding:
     place = _nearest(config.home)
     if not os.access(place, os.W_OK | os.X_OK):
-        advice = "Give it to this user, or set HARVESTER_HOME to a directory of your own."
-        return fail("home", f"{config.home} cannot be written", advice)
-    return fine("home", str(config.home) if place == config.home else f"{config.home} (will be made)")
+        advice = "Make it writable for this user, or set HARVESTER_HOME to another directory."
+        return fail("home", f"{config.home} is not writable", advice)
+    return fine("home", str(config.home) if place == config.home else f"{config.home} (will be created)")
 
 
 def disk(config: Config) -> Finding:
     free = shutil.disk_usage(_nearest(config.home)).free
-    told = f"{free / (1 << 30):.1f} GB free at {config.home}"
+    space = f"{free / (1 << 30):.1f} GB free at {config.home}"
     if free < LEAST_DISK:
-        return fail("disk", told, "Make room, or move HARVESTER_HOME.")
+        return fail("disk", space, "Free some disk space, or move HARVESTER_HOME.")
     if free < ENOUGH_DISK:
-        return warn("disk", told, "Make room before large catalogs come in.")
-    return fine("disk", told)
+        return warn("disk", space, "Free some disk space before you import large catalogs.")
+    return fine("disk", space)
 
 
 def key(config: Config) -> Finding:
@@ -58,22 +59,22 @@ def key(config: Config) -> Finding:
 
     source = "CREDENTIAL_ENCRYPTION_KEY_B64" if config.encryption_keys else str(config.home / KEY_FILE_NAME)
     if not config.encryption_keys and not (config.home / KEY_FILE_NAME).exists():
-        return fine("encryption key", f"will be made in {source}")
+        return fine("encryption key", f"will be created in {source}")
     ring = key_ring(config)
-    others = f", reads {', '.join(ring.key_ids[1:])} as well" if len(ring.key_ids) > 1 else ""
-    return fine("encryption key", f"{source}: writes with {ring.writing_id}{others}")
+    others = f", also decrypts with {', '.join(ring.key_ids[1:])}" if len(ring.key_ids) > 1 else ""
+    return fine("encryption key", f"{source}: encrypts with {ring.writing_id}{others}")
 
 
 def redis(config: Config) -> Finding:
     if not config.redis_url:
-        return fine("redis", "not set; not needed")
+        return fine("redis", "not configured; not needed")
     from harvester.guards.redis_client import ping
 
     try:
         ping(config.redis_url)
     except HarvesterError as error:
         return fail("redis", one_line(error))
-    return fine("redis", "answers")
+    return fine("redis", "reachable")
 
 
 def portal(config: Config) -> Finding:
@@ -84,31 +85,40 @@ def portal(config: Config) -> Finding:
     except HarvesterError as error:
         answering = _installation_at(config.listen)
         if answering == config.installation:
-            return fine("portal", f"answers on {config.listen}")
+            return fine("portal", f"running on {config.listen}")
         if answering is not None:
-            told = f"another Harvester installation answers on {config.listen}, not the one in {config.home}"
-            return fail("portal", told, "Set HARVESTER_HOME to its home, or HARVESTER_LISTEN to a free port.")
+            conflict = f"another Harvester installation is running on {config.listen}, not the one in {config.home}"
+            return fail("portal", conflict, "Set HARVESTER_HOME to its home, or HARVESTER_LISTEN to a free port.")
         return fail("portal", one_line(error))
     return fine("portal", f"not running; {config.listen} is free")
 
 
 def _installation_at(listen: str) -> str | None:
-    """Return the name of the Harvester installation that answers there; None if none does."""
+    """Return the name of the Harvester installation that responds at the address, or None."""
     from harvester.cli.up import local_address
 
     host, _, port = local_address(listen).rpartition(":")
-    asked = http.client.HTTPConnection(host.strip("[]"), int(port), timeout=ANSWER_SECONDS)
+    connection = http.client.HTTPConnection(host.strip("[]"), int(port), timeout=ANSWER_SECONDS)
     try:
-        asked.request("GET", "/healthz")
-        answer = asked.getresponse()
+        connection.request("GET", "/healthz")
+        answer = connection.getresponse()
         is_alive = json.loads(answer.read(1000)).get("status") == "alive"
         return answer.getheader("Harvester-Installation", "") if is_alive else None
     except (OSError, ValueError, AttributeError, http.client.HTTPException):
         return None
     finally:
-        asked.close()
+        connection.close()
 
 
 def _nearest(path: Path) -> Path:
-    """The path itself or, where it does not exist yet, the directory in which it would be made."""
+    """Return the path or, if it does not exist yet, its nearest existing parent."""
     return next(place for place in (path, *path.parents) if place.exists())
+
+
+CHECKS: dict[str, Callable[[Config], Finding]] = {
+    "home": home,
+    "disk": disk,
+    "encryption key": key,
+    "redis": redis,
+    "portal": portal,
+}

@@ -1,14 +1,10 @@
-"""`harvester demo`: the catalogs of two shops, from a partner's server to what consumers see, on a database of its own.
+"""`harvester demo`: the catalogs of two invented shops, from a partner's server to consumers, in a separate database.
 
-command     what is typed
-home        where the demo's data, login and log lie
-shop_lines  what the invented shops sell
-catalog     the catalogs that they send
-partner     the SFTP server that they are fetched from
-shop        sets up their retailers, sources and feeds
-acts        what each run must come to, and whether it did
-consumer    what a consumer finds meanwhile
-story       plays the runs through real workers, and kills one
-telling     how it is told
-stage       starts and stops the processes
+home     the demo's directory with its data, login and log
+catalog  the catalogs
+partner  the SFTP server that serves them
+shop     sets up the retailers, sources and feeds
+acts     the expected result of each run, compared with the real one
+story    runs the feeds with real workers, kills one of them, and prints what happens
+stage    starts and stops the processes
 """

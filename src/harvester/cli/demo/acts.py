@@ -1,4 +1,4 @@
-"""What each run of the story must come to, and whether it did. Needs Django."""
+"""The expected result of each run of the demo, compared with the real one. Needs Django."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from harvester.engine.states import JobState
 from harvester.feeds.models import Feed, FeedRun
 from harvester.kernel.errors import TerminalError
 
-#: SKU -> price, as consumers see it.
+#: SKU -> price that consumers see.
 Shown = Mapping[str, Decimal]
 
 _SHOWN = """
@@ -36,10 +36,10 @@ class Act:
 
     Attributes:
         title: what the partner sends.
-        shop: whose catalog it is.
+        shop: the shop that sends it.
         edition: the catalog.
-        wanted: what must become of the run.
-        worker_dies: a worker is killed in the middle of it.
+        wanted: the expected outcome.
+        worker_dies: a worker is killed during the run.
     """
 
     title: str
@@ -50,16 +50,16 @@ class Act:
 
 
 ACTS = (
-    Act(title="another shop, by another network", shop=HARBOUR_STREET, edition=HARBOUR),
+    Act(title="another shop with another network", shop=HARBOUR_STREET, edition=HARBOUR),
     Act(title="the whole catalog", edition=FIRST),
-    Act(title="new prices, one product more, one gone", edition=SECOND, worker_dies=True),
+    Act(title="new prices, one product added, one removed", edition=SECOND, worker_dies=True),
     Act(title="one department only, by mistake", edition=SHRUNK, wanted=RunOutcome.HELD),
 )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Held:
-    """How many changes wait for a decision."""
+    """The number of changes that wait for a decision."""
 
     changes: int
     prices: int
@@ -68,13 +68,13 @@ class Held:
 
 @dataclass(frozen=True, kw_only=True)
 class Played:
-    """An act that is over.
+    """A finished act.
 
     Attributes:
-        act: what was played.
-        run: what became of it.
-        figures: what the run counted.
-        held: what waits for a decision.
+        act: the act.
+        run: its run.
+        figures: the counts of the run.
+        held: the changes that wait for a decision.
         job: the job with its attempts.
         before: what consumers saw before the run.
         after: what they see now.
@@ -90,16 +90,16 @@ class Played:
 
     @property
     def reason(self) -> str:
-        """Why a gate held it."""
+        """Return why the run was held."""
         return " ".join(finding["reason"] for finding in self.figures.verdict if finding["holds"])
 
 
 def look_back(act: Act, feed: Feed, job_id: int, before: Shown) -> Played:
-    """Gather what became of a job that has ended."""
+    """Collect the results of a job that has ended."""
     job = details(job_id)
     run = Run.objects.filter(job_id=job_id).first()
     if run is None:
-        raise TerminalError(f"The story did not come out. Job {job_id} is {job['state']} and made no run.")
+        raise TerminalError(f"The demo failed: job {job_id} is {job['state']} and started no run.")
     with connection.cursor() as cursor:
         cursor.execute(_HELD, [feed.source_id, run.no])
         changes, prices, missing = cursor.fetchone()
@@ -115,14 +115,14 @@ def look_back(act: Act, feed: Feed, job_id: int, before: Shown) -> Played:
 
 
 def shown(feed: Feed) -> Shown:
-    """What consumers see of the shop."""
+    """Return what consumers see of the shop."""
     with connection.cursor() as cursor:
         cursor.execute(_SHOWN, [feed.source_id])
         return dict(cursor.fetchall())
 
 
 def problems(played: Played) -> Iterator[str]:
-    """Whatever is not as it must be."""
+    """Yield each difference between the expected and the real result."""
     act, run = played.act, played.run
     if run.outcome != act.wanted:
         why = run.error or played.reason
@@ -132,21 +132,17 @@ def problems(played: Played) -> Iterator[str]:
         yield f"it read {played.figures.products_upserted} products instead of {len(act.edition.products)}"
     if played.figures.rejects != act.edition.rejects:
         yield f"it rejected {played.figures.rejects} instead of {dict(act.edition.rejects)}"
-    yield from _wrong_attempts(played)
-    yield from _wrong_offers(played)
-    if act.wanted == RunOutcome.HELD and played.held.missing != len(played.before.keys() - act.edition.amounts.keys()):
-        yield f"{played.held.missing} products would go instead of all that are not in the file"
-
-
-def _wrong_attempts(played: Played) -> Iterator[str]:
     outcomes = [attempt["outcome"] for attempt in played.job["attempts"]]
-    wanted = [JobState.RETRYABLE, JobState.SUCCEEDED] if played.act.worker_dies else [JobState.SUCCEEDED]
+    wanted = [JobState.RETRYABLE, JobState.SUCCEEDED] if act.worker_dies else [JobState.SUCCEEDED]
     if outcomes != wanted:
         yield f"its attempts ended {', '.join(outcomes)} instead of {', '.join(wanted)}"
+    yield from _wrong_offers(played)
+    if act.wanted == RunOutcome.HELD and played.held.missing != len(played.before.keys() - act.edition.amounts.keys()):
+        yield f"{played.held.missing} products would disappear instead of all that are not in the file"
 
 
 def _wrong_offers(played: Played) -> Iterator[str]:
-    """A held run changes nothing; any other shows the file, and beside it what was shown before and is missing now."""
+    """A held run changes nothing. Any other shows the products of the file, and those shown before that it lacks."""
     asked, after = played.act.edition.amounts, played.after
     if played.act.wanted == RunOutcome.HELD:
         wanted: Shown = played.before
@@ -156,7 +152,7 @@ def _wrong_offers(played: Played) -> Iterator[str]:
         wanted = {LEAVER.sku: LEAVER.amount, **wanted}
     differ = sorted(sku for sku in wanted.keys() | after.keys() if wanted.get(sku) != after.get(sku))
     if differ:
-        told = ", ".join(
+        samples = ", ".join(
             f"{sku} at {after.get(sku, 'nothing')}, not {wanted.get(sku, 'nothing')}" for sku in differ[:3]
         )
-        yield f"consumers see {len(differ)} products differently than they should ({told})"
+        yield f"consumers see {len(differ)} products differently than they should ({samples})"

@@ -1,4 +1,4 @@
-"""Where the demo's data, login and log lie: apart from everything else on this machine."""
+"""The demo's directory with its data, login and log, separate from everything else on this machine."""
 
 import hashlib
 import os
@@ -19,15 +19,15 @@ LOGIN_FILE = "demo-login.txt"
 LOG_FILE = "demo.log"
 PARTNER_DIRECTORY = "partner"
 
-#: Where the demo goes if the server's user cannot reach the current directory.
+#: Used if the database server's user cannot enter the current directory.
 PLACES = (Path("/var/lib"), Path(tempfile.gettempdir()))
-#: A demo in a terminal that is set up for production must not touch production.
+#: Ignored, so that a demo in a terminal that is configured for production does not touch production.
 NOT_FOR_THE_DEMO = (
     "HARVESTER_DATABASE_URL", "HARVESTER_OWNER_DATABASE_URL", "HARVESTER_REDIS_URL", KEY_VARIABLE, "WORKER_ID",
     "HARVESTER_SLACK_WEBHOOK_URL",
 )  # fmt: skip
-#: A killed worker's job comes back within seconds instead of minutes, so that it can be watched.
-HURRIED = {
+#: A killed worker's job is reassigned within seconds instead of minutes.
+FAST = {
     "HARVESTER_HEARTBEAT_SECONDS": "0.5",
     "HARVESTER_STUCK_SECONDS": "3",
     "HARVESTER_STALE_CHECK_SECONDS": "1",
@@ -35,7 +35,7 @@ HURRIED = {
     "HARVESTER_GRACE_SECONDS": "5",
     "HARVESTER_LOG_FORMAT": "console",
 }
-#: The demo's partner is a server of this machine, which feeds may not reach otherwise; these processes may.
+#: The demo's partner is a server on this machine, which feeds may not connect to by default.
 EGRESS = {"HARVESTER_EGRESS_ALLOW": "127.0.0.1/32"}
 
 
@@ -45,9 +45,9 @@ class DemoHome:
 
     Attributes:
         path: the directory.
-        password: of the login `demo`.
-        is_new: no earlier demo has been here.
-        remarks: what a person should know about the choice.
+        password: of the user `demo`.
+        is_new: no earlier demo has used it.
+        remarks: notes for people about the choice of the directory.
     """
 
     path: Path
@@ -69,15 +69,19 @@ class DemoHome:
 
 
 def prepare_home(env: MutableMapping[str, str]) -> DemoHome:
-    """Choose and make the home, and point this process and its children to it."""
+    """Choose and create the home, and set it in the environment of this process and its children."""
     path, remarks = _choose(env)
     ignored = [name for name in NOT_FOR_THE_DEMO if env.pop(name, "").strip()]
     if ignored:
-        remarks.append(f"The demo keeps to itself; {', '.join(ignored)} is ignored.")
-    _refuse_foreign(path)
+        remarks.append(f"The demo ignores these settings: {', '.join(ignored)}.")
     is_new = not (path / LOGIN_FILE).exists()
+    if is_new and Layout.of(path).data.exists():
+        raise Conflict(
+            f"{path} contains a database that was not created by the demo. Nothing was changed. "
+            "Unset HARVESTER_HOME, or set it to an empty directory."
+        )
     make_home(path)
-    env.update({**HURRIED, **EGRESS, "HARVESTER_HOME": str(path)})
+    env.update({**FAST, **EGRESS, "HARVESTER_HOME": str(path)})
     return DemoHome(path=path, password=_password(path / LOGIN_FILE), is_new=is_new, remarks=tuple(remarks))
 
 
@@ -98,17 +102,8 @@ def _reachable(home: Path, env: MutableMapping[str, str]) -> bool:
     return user.can_enter(home if home.is_dir() else home.parent)
 
 
-def _refuse_foreign(path: Path) -> None:
-    """The demo's shop does not belong among real ones."""
-    if Layout.of(path).data.exists() and not (path / LOGIN_FILE).exists():
-        raise Conflict(
-            f"{path} holds a database that no demo made; it was left alone. "
-            "Unset HARVESTER_HOME, or set it to an empty directory."
-        )
-
-
 def _password(file: Path) -> str:
-    """Random, made once, readable by this user alone."""
+    """Return the password, which is created once, at random, in a file that only this user can read."""
     if not file.exists():
         draft = file.with_name(f".{file.name}.{os.getpid()}")
         descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

@@ -1,29 +1,28 @@
-"""The partner's side: an SFTP server of this process, for this machine only, with a password and a key made anew."""
+"""The partner: an SFTP server in this process, for this machine only, with a new password and a new key."""
 
 import asyncio
 import os
 import secrets
 import threading
-from collections.abc import Coroutine
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import asyncssh
 
 HOST = "127.0.0.1"
 USERNAME = "harvester"
-#: Seconds that the server may take to begin or to end.
+#: Timeout for starting and stopping the server.
 PATIENCE_SECONDS = 10.0
 
 
 class Partner:
-    """Serves a directory over SFTP, and can be told to keep a reader waiting.
+    """Serves a directory over SFTP, and can stall its readers.
 
     Attributes:
-        directory: what is served.
-        password: of the one user.
-        port: where it listens, once it does.
-        has_reader: set while somebody reads and is kept waiting.
+        directory: the directory.
+        password: of its only user.
+        port: the port it listens on, 0 before it does.
+        has_reader: set while a stalled reader waits.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -40,11 +39,11 @@ class Partner:
 
     @property
     def host_key(self) -> str:
-        """The line that a partner would tell by phone or letter."""
+        """Return the public key, which a real partner would publish."""
         return self._key.export_public_key().decode().strip()
 
     def put(self, path: str, data: bytes) -> None:
-        """Replace a catalog at once, as partners do under the same name."""
+        """Replace a file atomically."""
         file = self.directory / path.lstrip("/")
         file.parent.mkdir(parents=True, exist_ok=True)
         draft = file.with_suffix(".part")
@@ -52,15 +51,15 @@ class Partner:
         draft.replace(file)
 
     def stall(self) -> None:
-        """From now on keep readers waiting."""
+        """Stall readers until `resume` is called."""
         self.has_reader.clear()
         self._loop.call_soon_threadsafe(self._may_send.clear)
 
-    def go_on(self) -> None:
+    def resume(self) -> None:
         self._loop.call_soon_threadsafe(self._may_send.set)
 
-    async def line(self) -> None:
-        """What every read waits for."""
+    async def wait_until_resumed(self) -> None:
+        """Wait while readers are stalled; every read calls this."""
         if not self._may_send.is_set():
             self.has_reader.set()
         await self._may_send.wait()
@@ -68,23 +67,20 @@ class Partner:
     def __enter__(self) -> Self:
         self.directory.mkdir(exist_ok=True)
         self._thread.start()
-        self._do(self._listen())
+        asyncio.run_coroutine_threadsafe(self._listen(), self._loop).result(PATIENCE_SECONDS)
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._do(self._close())
+        asyncio.run_coroutine_threadsafe(self._close(), self._loop).result(PATIENCE_SECONDS)
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(PATIENCE_SECONDS)
         self._loop.close()
-
-    def _do(self, work: Coroutine[Any, Any, None]) -> None:
-        asyncio.run_coroutine_threadsafe(work, self._loop).result(PATIENCE_SECONDS)
 
     async def _listen(self) -> None:
         self._acceptor = await asyncssh.listen(
             HOST,
             0,
-            server_factory=lambda: _Door(self.password, self._connections),
+            server_factory=lambda: _Server(self.password, self._connections),
             server_host_keys=[self._key],
             sftp_factory=lambda channel: _Files(channel, self),
             config=None,
@@ -100,8 +96,8 @@ class Partner:
         await self._acceptor.wait_closed()
 
 
-class _Door(asyncssh.SSHServer):
-    """Lets the one user in."""
+class _Server(asyncssh.SSHServer):
+    """Accepts the password of the only user."""
 
     def __init__(self, password: str, connections: set[asyncssh.SSHServerConnection]) -> None:
         self._password = password
@@ -122,13 +118,13 @@ class _Door(asyncssh.SSHServer):
 
 
 class _Files(asyncssh.SFTPServer):
-    """Serves the directory and nothing above it."""
+    """Serves only the directory."""
 
     def __init__(self, channel: asyncssh.SSHServerChannel[bytes], partner: Partner) -> None:
         super().__init__(channel, chroot=os.fsencode(partner.directory))
         self._partner = partner
 
     async def read(self, file_obj: object, offset: int, size: int) -> bytes:
-        await self._partner.line()
+        await self._partner.wait_until_resumed()
         data: bytes = super().read(file_obj, offset, size)  # type: ignore[assignment]  # the parent's is not async
         return data

@@ -1,7 +1,6 @@
-"""Sets up the shops' sources and feeds by the same verbs that people use. Needs Django."""
+"""Sets up the shops' sources and feeds with the same verbs as the commands. Needs Django."""
 
 from dataclasses import dataclass
-from typing import Any
 
 from harvester.catalog import display_primary, retailers, sources
 from harvester.catalog.models import Retailer, Source
@@ -19,10 +18,11 @@ from harvester.kernel.errors import NotFound
 
 @dataclass(frozen=True, kw_only=True)
 class Shop:
-    """An invented retailer and how its catalog comes.
+    """An invented retailer and the source of its catalog.
 
     Attributes:
-        name: of the source, by which the command line knows the feed.
+        name: of the source and so of the feed.
+        path: of the catalog on the partner's server.
         compression: of the file.
     """
 
@@ -53,51 +53,43 @@ HARBOUR_STREET = Shop(
 
 
 def open_shop(shop: Shop, partner: Partner) -> Feed:
-    """The feed, ready to run against this partner; what an earlier demo made is used again."""
-    who = operator()
+    """Return the feed, enabled and connected to this partner; what an earlier demo created is used again."""
+    actor = operator()
     source = _source(shop)
-    feed = Feed.objects.filter(source=source).first() or verbs.create(who, source.id, {"network": shop.network})
+    feed = Feed.objects.filter(source=source).first() or verbs.create(actor, source.id, {"network": shop.network})
     if feed.status == FeedStatus.ENABLED:
-        # Its server is another one from now on: another port, another key.
-        verbs.pause(who, feed.id)
-    verbs.update(who, feed.id, _settings(shop, partner))
-    verbs.change_credentials(who, feed.id, password=partner.password, replace=True)
-    verbs.approve_host_key(who, feed.id, partner.host_key)
-    return _switch_on(feed)
-
-
-def _source(shop: Shop) -> Source:
-    who = operator()
-    retailer = Retailer.objects.filter(domain=domain_of(shop.site)).first()
-    if retailer is None:
-        retailer = retailers.create(who, name=shop.retailer, website=shop.site)
-    try:
-        source = sources.find(shop.name)
-    except NotFound:
-        kind = SourceKind.AFFILIATE_FEED
-        source = sources.create(
-            who, retailer.id, name=shop.name, kind=kind, affiliate_network=shop.network, upc_trusted=True
-        )
-    return display_primary.set_display_primary(who, source.id)
-
-
-def _settings(shop: Shop, partner: Partner) -> dict[str, Any]:
-    return {
+        # Paused, because each demo's server has a new port and a new key.
+        verbs.pause(actor, feed.id)
+    settings = {
         "host": sftp.HOST,
         "port": partner.port,
         "path": shop.path,
         "username": sftp.USERNAME,
         "compression": shop.compression,
-        # By hand only: a run of its own would come between the runs of the story.
+        # Manual, because a scheduled run would come between the runs of the demo.
         "schedule_hours": None,
     }
-
-
-def _switch_on(feed: Feed) -> Feed:
-    who = operator()
+    verbs.update(actor, feed.id, settings)
+    verbs.change_credentials(actor, feed.id, password=partner.password, replace=True)
+    verbs.approve_host_key(actor, feed.id, partner.host_key)
     feed.refresh_from_db()
     if feed.status == FeedStatus.DRAFT:
-        return verbs.enable(who, feed.id)
+        return verbs.enable(actor, feed.id)
     if feed.status == FeedStatus.DISABLED:
-        return verbs.re_enable(who, feed.id, acknowledged=True)
-    return verbs.resume(who, feed.id)
+        return verbs.re_enable(actor, feed.id, acknowledged=True)
+    return verbs.resume(actor, feed.id)
+
+
+def _source(shop: Shop) -> Source:
+    actor = operator()
+    retailer = Retailer.objects.filter(domain=domain_of(shop.site)).first()
+    if retailer is None:
+        retailer = retailers.create(actor, name=shop.retailer, website=shop.site)
+    try:
+        source = sources.find(shop.name)
+    except NotFound:
+        kind = SourceKind.AFFILIATE_FEED
+        source = sources.create(
+            actor, retailer.id, name=shop.name, kind=kind, affiliate_network=shop.network, upc_trusted=True
+        )
+    return display_primary.set_display_primary(actor, source.id)

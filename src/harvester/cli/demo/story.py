@@ -1,37 +1,51 @@
-"""Plays the acts one after the other through real workers, one of which is killed on the way. Needs Django."""
+"""Runs the acts one after the other with real workers, kills one of them, and prints what happens. Needs Django."""
 
+import shlex
 import signal
+import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 
+from rich.console import RenderableType
+from rich.text import Text
+
+from harvester.catalog.search import search
+from harvester.catalog.search_query import Query, Sort
+from harvester.catalog.states import RunOutcome
 from harvester.cli.actor import operator
 from harvester.cli.demo.acts import ACTS, Act, Played, look_back, problems, shown
-from harvester.cli.demo.catalog import FIRST, HARBOUR
-from harvester.cli.demo.partner import Partner
+from harvester.cli.demo.catalog import CURRENCY, FIRST, HARBOUR, LEAVER, SECOND
+from harvester.cli.demo.home import USERNAME, DemoHome
+from harvester.cli.demo.partner import HOST, Partner
+from harvester.cli.demo.shop import HARBOUR_STREET, KESTREL
+from harvester.cli.offer_views import list_table
+from harvester.cli.output import count_text, pairs, stacked, table
 from harvester.cli.signals import StopRequest
 from harvester.cli.supervisor import Child, Supervisor
 from harvester.engine.models import Job
 from harvester.engine.states import ENDED, OPEN
 from harvester.feeds import verbs
 from harvester.feeds.jobs import RUN
-from harvester.feeds.models import Feed
+from harvester.feeds.models import Feed, FeedRun
+from harvester.feeds.partner_connection import approved_keys
 from harvester.kernel.errors import TerminalError
 from harvester.ops import jobs
 
 LOOK_SECONDS = 0.05
-#: Seconds for any one thing to happen; on two busy cores the longest, the rescue, takes about five.
+#: Timeout of each step; the longest, the rescue of a job, takes about five seconds on two busy cores.
 PATIENCE_SECONDS = 90.0
 
 
 class Story:
-    """The shops' feeds, their partner, and the processes that do the work.
+    """The runs of the demo.
 
     Attributes:
-        feeds: what is run, by the shops' names.
-        partner: where the files lie.
-        workers: the children that run jobs, by the names under which they claim them.
-        tell: hears each sentence.
-        advice: what to do if it does not come out.
+        feeds: the feeds by the names of their shops.
+        partner: the server of the files.
+        workers: the worker processes by name.
+        report: is called with each event.
+        advice: what to do if the demo fails.
     """
 
     def __init__(
@@ -42,27 +56,29 @@ class Story:
         *,
         supervisor: Supervisor,
         stop: StopRequest,
-        tell: Callable[[str], None],
+        report: Callable[[str], None],
         advice: str,
     ) -> None:
         self.feeds = feeds
         self.partner = partner
         self.workers = {child.name: child for child in workers}
-        self.tell = tell
+        self.report = report
         self._supervisor = supervisor
         self._stop = stop
         self._advice = advice
 
     def play(self, after_each: Callable[[Played], None]) -> list[Played]:
-        """All acts; the first that does not come out ends the story."""
-        self._wait(_no_job_is_open, "the jobs of an earlier demo end")
+        """Run all acts. Raise after the first one with an unexpected result."""
+        open_jobs = Job.objects.filter(kind__startswith="feeds.", queue__in=("feeds", "decisions"), state__in=OPEN)
+        self._wait(lambda: not open_jobs.exists(), "the jobs of an earlier demo end")
         played = []
         for act in ACTS:
             one = self._play(act)
             wrong = list(problems(one))
             if wrong:
-                told = f"Run {one.run.no} ({act.title}): {'; '.join(wrong)}."
-                raise TerminalError(f"The story did not come out. {told} {self._advice}")
+                raise TerminalError(
+                    f"The demo failed in run {one.run.no} ({act.title}): {'; '.join(wrong)}. {self._advice}"
+                )
             after_each(one)
             played.append(one)
         return played
@@ -74,22 +90,22 @@ class Story:
         if act.worker_dies:
             self.partner.stall()
         try:
-            # An earlier demo may have ended with the very file that this one begins with.
+            # Forced, because an earlier demo may have ended with the same file.
             job = verbs.run_now(operator(), feed.id, force=act.edition in (FIRST, HARBOUR)).job_id
             if act.worker_dies:
-                self._kill_whoever_runs(job)
+                self._kill_worker_of(job)
         finally:
-            self.partner.go_on()
+            self.partner.resume()
         self._wait(lambda: _state(job) in ENDED, f"the run ends ({act.title})")
         return look_back(act, feed, job, before)
 
-    def _kill_whoever_runs(self, job_id: int) -> None:
+    def _kill_worker_of(self, job_id: int) -> None:
         reads = self.partner.has_reader.is_set
         self._wait(lambda: reads() or _state(job_id) in ENDED, "a worker reads the partner's file")
         if not reads():
             return
         child = self.workers[str(Job.objects.values_list("worker", flat=True).get(id=job_id))]
-        self.tell(f"kill -9 {child.pid}: {child.name} dies in the middle of the next download")
+        self.report(f"kill -9 {child.pid}: {child.name} is killed during the next download")
         child.send(signal.SIGKILL)
 
     def _wait(self, happened: Callable[[], bool], what: str) -> None:
@@ -100,18 +116,126 @@ class Story:
             if self._stop.asked:
                 raise KeyboardInterrupt
             if time.monotonic() > deadline:
-                raise TerminalError(f"The story stopped: waited {PATIENCE_SECONDS:.0f} s until {what}. {self._advice}")
+                raise TerminalError(f"The demo failed: waited {PATIENCE_SECONDS:.0f} s until {what}. {self._advice}")
 
 
 def cancel_leftovers() -> None:
-    """A run of a demo that was broken off would come between the runs of this one."""
+    """Cancel the runs of an interrupted demo, which would come between the runs of this one."""
     for job_id in Job.objects.filter(kind=RUN, state__in=OPEN).values_list("id", flat=True):
         jobs.cancel(operator(), job_id)
 
 
-def _no_job_is_open() -> bool:
-    return not Job.objects.filter(kind__startswith="feeds.", queue__in=("feeds", "decisions"), state__in=OPEN).exists()
-
-
 def _state(job_id: int) -> str:
     return str(Job.objects.values_list("state", flat=True).get(id=job_id))
+
+
+_OUTCOMES = {RunOutcome.PROMOTED: "green", RunOutcome.HELD: "bold yellow"}
+
+
+def beginning(home: DemoHome, partner: Partner, feeds: Mapping[str, Feed]) -> RenderableType:
+    feed = feeds[KESTREL.name]
+    fingerprint = approved_keys(feed)[0].fingerprint
+    runs, held = FeedRun.objects.count(), feed.source.held_run_no
+    data = f"from an earlier demo, with {runs} runs" if runs else "new"
+    if runs and held:
+        data += f"; held run {held} is replaced by the next successful run"
+    rows = [
+        ("database", f"embedded PostgreSQL in {home.path}"),
+        ("data", data),
+        ("log", home.log_file),
+        *(("shop", f"{shop.retailer} (invented), feed {shop.name}") for shop in (KESTREL, HARBOUR_STREET)),
+        ("partner", f"SFTP server on {HOST}:{partner.port}, serving {partner.directory}"),
+        ("host key", f"{fingerprint}, approved"),
+    ]
+    return stacked(pairs(rows), Text("Starting portal, scheduler and two workers ..."))
+
+
+def event_line(sentence: str) -> RenderableType:
+    return Text.assemble(("  ok  ", "green"), sentence)
+
+
+def came_out(played: Played) -> str:
+    """Return the result of an act in one line."""
+    run = f"run {played.run.no}, {played.act.shop.name}: {played.act.title}"
+    if played.act.wanted == RunOutcome.HELD:
+        return f"{run}; held, nothing changes for consumers"
+    written = f"{played.figures.prices_written:,} prices written"
+    if played.act.worker_dies:
+        return f"{run}; rescued and finished by another worker, {written}"
+    return f"{run}; {written}, consumers see {len(played.after):,} products"
+
+
+def summary(story: Sequence[Played]) -> RenderableType:
+    rows = [
+        (
+            played.run.no,
+            played.act.shop.name,
+            Text(str(played.run.outcome), style=_OUTCOMES[played.act.wanted]),
+            count_text(played.figures.products_upserted),
+            count_text(played.figures.products_new),
+            count_text(played.figures.products_back),
+            count_text(played.figures.products_missing),
+            count_text(played.figures.prices_written or 0),
+            count_text(played.held.changes or None),
+            count_text(len(played.after)),
+        )
+        for played in story
+    ]
+    columns = ("run", "feed", "outcome", "products", "new", "back", "missing", "prices", "held", "shown")
+    rescued = next(played.run for played in story if played.act.worker_dies)
+    hours = rescued.source.expiry_hours if rescued.source else None
+    return stacked(
+        Text(""),
+        table(columns, rows, title="Runs", right=("run", *columns[3:])),
+        Text(f"{LEAVER.title!r} is not in the file of run {rescued.no}; it disappears {hours} h after last seen."),
+    )
+
+
+def waiting(played: Played) -> RenderableType:
+    """Return what approving a held run would change, and what applies until then."""
+    held = played.held
+    return stacked(
+        Text(f"Run {played.run.no} waits for a decision. {played.reason}", style="bold"),
+        Text(
+            f"Approving it changes {held.prices:,} prices and lets {held.missing:,} products expire. "
+            f"Until then consumers see all {len(played.after):,} products at their previous prices."
+        ),
+    )
+
+
+def ending(home: DemoHome, portal: str, held: int, *, workers_stay: bool) -> RenderableType:
+    # As it was typed, because the bin directory of the environment may not be in the search path.
+    program = sys.argv[0] if Path(sys.argv[0]).name == "harvester" else "harvester"
+    # The password is printed only once; later only its file is named.
+    login = f"{USERNAME}, with the password in {home.login_file}"
+    if home.is_new:
+        login = f"{USERNAME} / {home.password}   (saved in {home.login_file})"
+    rows = [
+        ("portal", portal),
+        ("login", login),
+        ("terminal", f"export HARVESTER_HOME={shlex.quote(str(home.path))}"),
+        ("approve", f"{program} feed approve {held} --wait"),
+        ("reject", f'{program} feed reject {held} --wait --reason "one department only"'),
+        ("list", f"{program} feed runs {KESTREL.name}"),
+        ("", f"{program} alerts list"),
+    ]
+    if not workers_stay:
+        rows.insert(3, ("start again", f"{program} up"))
+    return pairs(rows)
+
+
+#: A search for products that the held run lacks.
+_TEXT, _SIZE = "boot", 5
+COMMAND = f"harvester offers search {_TEXT} --source {KESTREL.name} --currency {CURRENCY} --sort price --size {_SIZE}"
+
+
+def sample_search(feed: Feed) -> RenderableType:
+    """Return the output of the command. Raise unless it fits the last promoted catalog."""
+    query = Query(text=_TEXT, source_id=feed.source_id, currency=CURRENCY, sort=Sort.PRICE, page_size=_SIZE)
+    found = search(query)
+    boots = [(product.amount, product.number, product.sku) for product in SECOND.products if "Boot" in product.noun]
+    wanted = [(sku, amount) for amount, _, sku in sorted(boots)][:_SIZE]
+    got = [(offer.sku, offer.amount) for offer in found.offers]
+    if got != wanted:
+        raise TerminalError(f"The demo failed: {COMMAND} finds {got} instead of {wanted}.")
+    return stacked(Text(f"$ {COMMAND}", style="bold"), list_table(found.offers))
