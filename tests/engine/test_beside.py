@@ -7,7 +7,7 @@ import structlog
 from django.db import connection
 from tests.support.tables import rows
 
-from harvester.engine.side_session import beside
+from harvester.engine.side_session import in_side_session
 
 pytestmark = pytest.mark.usefixtures("database")
 
@@ -24,7 +24,7 @@ def session():
 
 def test_steps_are_taken_in_a_session_of_their_own_that_is_closed_behind_them():
     sessions = []
-    with beside(sessions.append(session()) for _ in range(3)) as all_is_done:
+    with in_side_session(sessions.append(session()) for _ in range(3)) as all_is_done:
         all_is_done()
         assert session() not in sessions
     assert (len(sessions), len(set(sessions))) == (3, 1)
@@ -33,7 +33,7 @@ def test_steps_are_taken_in_a_session_of_their_own_that_is_closed_behind_them():
 
 def test_the_block_goes_on_meanwhile():
     go_on, heard = threading.Event(), []
-    with beside(heard.append(go_on.wait(30)) for _ in range(1)) as all_is_done:
+    with in_side_session(heard.append(go_on.wait(30)) for _ in range(1)) as all_is_done:
         go_on.set()
         all_is_done()
     assert heard == [True]
@@ -44,7 +44,7 @@ def test_what_goes_wrong_is_raised_where_it_is_waited_for():
         yield 1
         raise Broken
 
-    with pytest.raises(Broken), beside(steps()) as all_is_done:
+    with pytest.raises(Broken), in_side_session(steps()) as all_is_done:
         all_is_done()
 
 
@@ -58,7 +58,7 @@ def test_who_leaves_early_waits_for_the_step_at_work_and_for_no_other():
             taken.append(number)
             yield number
 
-    with pytest.raises(Broken), beside(steps()):
+    with pytest.raises(Broken), in_side_session(steps()):
         begun.wait(30)
         threading.Timer(0.05, go_on.set).start()
         raise Broken
@@ -68,6 +68,6 @@ def test_who_leaves_early_waits_for_the_step_at_work_and_for_no_other():
 def test_its_log_says_the_same_of_where_it_belongs():
     told = []
     tell = (told.append(structlog.contextvars.get_contextvars()) for _ in range(1))
-    with structlog.contextvars.bound_contextvars(job_id=7), beside(tell) as all_is_done:
+    with structlog.contextvars.bound_contextvars(job_id=7), in_side_session(tell) as all_is_done:
         all_is_done()
     assert told == [{"job_id": 7}]

@@ -110,8 +110,8 @@ def test_a_running_coroutine_is_interrupted(database):
 
 
 def test_a_cancel_reaches_a_handler_between_two_heartbeats(database):
-    slow_heart = {"heartbeat_seconds": 600.0, "stuck_seconds": 3600.0}
-    with worker_thread(**slow_heart), gate("x") as x:
+    slow_heartbeat = {"heartbeat_seconds": 600.0, "stuck_seconds": 3600.0}
+    with worker_thread(**slow_heartbeat), gate("x") as x:
         made = [enqueue(kind, {"gate": "x"}).job_id for kind in ("test.asks", "test.never_asks")]
         for _ in made:
             x.next_job()

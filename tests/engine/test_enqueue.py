@@ -13,8 +13,8 @@ from tests.support.tables import rows
 from harvester.engine.connections import Connection, connect
 from harvester.engine.enqueue import HIGHEST_PRIORITY, LOWEST_PRIORITY, NewJob, enqueue, enqueue_many
 from harvester.engine.errors import SecretInArgs, UnknownKind
-from harvester.engine.listener import CHANNEL
 from harvester.engine.models import Job, JobEvent
+from harvester.engine.wakeup import CHANNEL
 from harvester.kernel.errors import InvalidInput
 
 

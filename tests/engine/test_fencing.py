@@ -13,16 +13,16 @@ from tests.support.tables import rows
 from tests.support.waiting import wait_for
 from tests.support.workers import run_until_idle, worker_thread
 
-from harvester.engine import rescue, sql
+from harvester.engine import maintenance, sql
 from harvester.engine.connections import connect
 from harvester.engine.enqueue import enqueue
 from harvester.engine.errors import LeaseLost
-from harvester.engine.heartbeat import Heart
+from harvester.engine.heartbeat import Heartbeat
 from harvester.engine.job import RunningJob
+from harvester.engine.maintenance import Rescuer
 from harvester.engine.models import Job
 from harvester.engine.outcomes import Ending, settle_in
 from harvester.engine.registry import job_kind
-from harvester.engine.rescue import Rescuer
 from harvester.engine.states import JobState
 from harvester.kernel.errors import TransientError
 
@@ -314,7 +314,7 @@ def patient_rescuer() -> Rescuer:
 
 
 def beat(mine: RunningJob) -> None:
-    heart = Heart(lambda: [mine], interval=3600, on_cancel=lambda _: None)
+    heart = Heartbeat(lambda: [mine], interval=3600, on_cancel=lambda _: None)
     heart.hurry()
     heart.beat_if_due()
     heart._drop_connection()
@@ -386,7 +386,7 @@ def test_a_job_that_beats_after_the_look_costs_no_writer_its_session(database):
 def test_a_writer_that_thaws_during_the_takeover_keeps_its_job(database, monkeypatch):
     """It opens a new fence after its sessions were ended: then the job is still its own, and it may commit."""
     mine, rescuer = silent(), patient_rescuer()
-    real = rescue.end_writers
+    real = maintenance.end_writers
     with connect("test") as session, connect("thawed") as thawed:
 
         def thaw_afterwards(*values) -> None:
@@ -394,13 +394,13 @@ def test_a_writer_that_thaws_during_the_takeover_keeps_its_job(database, monkeyp
             thawed.execute("BEGIN")
             assert thawed.execute(sql.FENCE, {"id": mine.id, "lease": mine.lease}).fetchone() == (False,)
 
-        monkeypatch.setattr(rescue, "end_writers", thaw_afterwards)
+        monkeypatch.setattr(maintenance, "end_writers", thaw_afterwards)
         rescuer.look(session)
         assert rescuer.look(session) == []
         assert (state(mine.id), job(mine.id).lease) == ("running", mine.lease)
         thawed.execute("INSERT INTO test_effects (key, note) VALUES ('x', 'written')")
         thawed.execute("COMMIT")
-        monkeypatch.setattr(rescue, "end_writers", real)
+        monkeypatch.setattr(maintenance, "end_writers", real)
         assert rescuer.look(session) == [mine.id]
         assert thawed.execute(sql.FENCE, {"id": mine.id, "lease": mine.lease}).fetchone() is None
     assert notes("x") == ["written"]
@@ -408,7 +408,7 @@ def test_a_writer_that_thaws_during_the_takeover_keeps_its_job(database, monkeyp
 
 def test_no_fence_and_no_heartbeat_gets_in_between_the_end_of_the_writers_and_the_takeover(database, monkeypatch):
     mine, rescuer = silent(), patient_rescuer()
-    monkeypatch.setattr(rescue, "end_writers", lambda *_: beat(mine))
+    monkeypatch.setattr(maintenance, "end_writers", lambda *_: beat(mine))
     before = job(mine.id).heartbeat_at
     with connect("test") as session:
         rescuer.look(session)

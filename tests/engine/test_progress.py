@@ -61,8 +61,8 @@ def reports_oddly(job: RunningJob, what: str, gate: str) -> str:
 
 
 def test_progress_is_seen_while_the_job_runs(database):
-    slow_heart = {"heartbeat_seconds": 600.0, "stuck_seconds": 3600.0}
-    with worker_thread(**slow_heart), gate("x") as x:
+    slow_heartbeat = {"heartbeat_seconds": 600.0, "stuck_seconds": 3600.0}
+    with worker_thread(**slow_heartbeat), gate("x") as x:
         made = enqueue("test.reports", {"gate": "x"}).job_id
         x.next_job()
         wait_for(lambda: job(made).progress == {"done": 3, "total": 10, "note": "third file"}, "the progress")

@@ -15,9 +15,9 @@ from harvester.engine.enqueue import enqueue
 from harvester.engine.errors import Snooze
 from harvester.engine.events import EngineEvent
 from harvester.engine.job import RunningJob
+from harvester.engine.maintenance import Rescuer
 from harvester.engine.models import Job
 from harvester.engine.registry import job_kind
-from harvester.engine.rescue import Rescuer
 from harvester.kernel.actor import Actor
 from harvester.kernel.errors import ConfigError, Conflict, NotFound, TransientError
 from harvester.kernel.retry import RetryPolicy

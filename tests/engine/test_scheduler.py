@@ -15,7 +15,7 @@ from harvester.engine import registry, scheduler, sql
 from harvester.engine.cron import next_moment
 from harvester.engine.models import Job, PeriodicJob
 from harvester.engine.registry import periodic
-from harvester.engine.scheduler import Scheduler, mend_plans, register_all, tick
+from harvester.engine.scheduler import Scheduler, register_all, repair_plans, tick
 from harvester.kernel.errors import ConfigError
 
 #: Half an hour away: no moment of the wall clock comes while these tests run.
@@ -143,7 +143,7 @@ def test_a_clock_that_is_set_back_brings_no_moment_twice(hourly, turns):
     plan(f"{LAST} + interval '2 hours'", f"{LAST} + interval '1 hour'")
     before = planned()
     assert tick() == []
-    assert mend_plans() == []
+    assert repair_plans() == []
     with scheduler_thread():
         wait_for(lambda: turns, "the first turn")
     assert planned() == before
@@ -152,9 +152,9 @@ def test_a_clock_that_is_set_back_brings_no_moment_twice(hourly, turns):
 
 def test_a_clock_that_was_a_year_ahead_does_not_silence_periodic_work(hourly):
     plan("clock_timestamp() + interval '1 year 1 hour'", "clock_timestamp() + interval '1 year'")
-    assert mend_plans() == ["hourly"]
+    assert repair_plans() == ["hourly"]
     assert planned() <= database_time() + timedelta(hours=1)
-    assert mend_plans() == []
+    assert repair_plans() == []
 
 
 def test_a_changed_cron_line_is_planned_anew_and_an_unchanged_one_is_not(hourly):

@@ -100,4 +100,4 @@ def test_the_kept_slot_costs_nothing_while_nothing_is_urgent(database):
     with worker_thread(threads=1, poll_seconds=NEVER) as worker, gate("runs") as runs:
         enqueue("test.gated", {"gate": "runs"})
         runs.next_job()
-        wait_for(lambda: not worker._claimer.urgent_wanted, "a worker that waits for news")
+        wait_for(lambda: not worker._claimer.may_have_urgent, "a worker that waits for news")

@@ -12,8 +12,8 @@ from tests.support.workers import worker_processes
 from harvester.engine import sql
 from harvester.engine.connections import connect
 from harvester.engine.enqueue import enqueue
+from harvester.engine.maintenance import Rescuer
 from harvester.engine.outcomes import Ending, settle_in
-from harvester.engine.rescue import Rescuer
 from harvester.engine.states import JobState
 
 
@@ -54,7 +54,7 @@ def test_a_job_that_kills_its_worker_every_time_ends_as_failed_after_its_attempt
     assert notes(job_id) == ["about to die"] * 2
     ended = job(job_id)
     assert (ended.attempt, ended.error_type) == (2, "WORKER_LOST")
-    assert "was not heard of" in ended.error
+    assert "stopped responding" in ended.error
 
 
 def test_a_killed_lane_holder_frees_its_lane_after_rescue(database):

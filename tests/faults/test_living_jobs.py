@@ -17,7 +17,7 @@ from harvester.engine import heartbeat as heart_module
 from harvester.engine.claim import Claimer
 from harvester.engine.connections import connect
 from harvester.engine.enqueue import enqueue
-from harvester.engine.heartbeat import Heart
+from harvester.engine.heartbeat import Heartbeat
 from harvester.engine.maintenance import Maintenance
 
 STUCK = timedelta(seconds=QUICK["stuck_seconds"])
@@ -92,7 +92,7 @@ def held(database):
 
 def test_a_beat_that_failed_is_made_up_for_at_once(held, monkeypatch):
     """Not an interval later: after a long outage every job looks stuck, and the rescuer is about to look twice."""
-    heart = Heart(lambda: [held], interval=3600, on_cancel=lambda _: None)
+    heart = Heartbeat(lambda: [held], interval=3600, on_cancel=lambda _: None)
     heart._beat_at = float("-inf")
     before = job(held.id).heartbeat_at
     with monkeypatch.context() as patch:
@@ -107,7 +107,7 @@ def test_a_beat_that_failed_is_made_up_for_at_once(held, monkeypatch):
 @pytest.mark.parametrize("strength", ["UPDATE", "NO KEY UPDATE"])
 def test_a_beat_that_skipped_a_locked_row_is_made_up_for_at_once(held, strength):
     """Not an interval later: by then the job would have been silent for too long."""
-    heart = Heart(lambda: [held], interval=3600, on_cancel=lambda _: None)
+    heart = Heartbeat(lambda: [held], interval=3600, on_cancel=lambda _: None)
     heart._beat_at = float("-inf")
     before = job(held.id).heartbeat_at
     with connect("holder") as holder, holder.transaction():
@@ -124,7 +124,7 @@ def test_a_beat_that_skipped_a_locked_row_is_made_up_for_at_once(held, strength)
 
 
 def test_progress_that_a_skipped_beat_did_not_write_is_left_to_the_next_one_and_to_the_end(held):
-    heart = Heart(lambda: [held], interval=3600, on_cancel=lambda _: None)
+    heart = Heartbeat(lambda: [held], interval=3600, on_cancel=lambda _: None)
     with connect("holder") as holder, holder.transaction():
         holder.execute("SELECT FROM jobs WHERE id = %s FOR UPDATE", [held.id])
         held.progress(7, 10)
@@ -139,7 +139,7 @@ def test_progress_that_a_skipped_beat_did_not_write_is_left_to_the_next_one_and_
 def test_news_that_could_not_be_fetched_are_fetched_as_soon_as_the_database_is_back(held, monkeypatch):
     """A request to stop hurries the heart; a beat that fails must not leave it to the next interval."""
     told = []
-    heart = Heart(lambda: [held], interval=3600, on_cancel=told.append)
+    heart = Heartbeat(lambda: [held], interval=3600, on_cancel=told.append)
     with connect("test") as session:
         session.execute("UPDATE jobs SET cancel_requested_at = now()")
     heart.hurry()
@@ -153,7 +153,7 @@ def test_news_that_could_not_be_fetched_are_fetched_as_soon_as_the_database_is_b
 
 
 def test_a_heart_goes_on_beating_when_telling_a_handler_to_stop_fails(held):
-    heart = Heart(lambda: [held], interval=0, on_cancel=fail_to_tell)
+    heart = Heartbeat(lambda: [held], interval=0, on_cancel=fail_to_tell)
     with connect("test") as session:
         session.execute("UPDATE jobs SET cancel_requested_at = now()")
     heart.beat_if_due()

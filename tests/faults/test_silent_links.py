@@ -23,7 +23,7 @@ from harvester.engine.claim import Claimer
 from harvester.engine.connections import connect
 from harvester.engine.embedded.layout import DATABASE, OWNER_ROLE
 from harvester.engine.enqueue import enqueue
-from harvester.engine.heartbeat import Heart
+from harvester.engine.heartbeat import Heartbeat
 from harvester.engine.outcomes import handed_back
 from harvester.engine.watchdog import EXIT_CODE, is_answer
 from harvester.engine.worker import Worker, WorkerOptions
@@ -47,7 +47,7 @@ def test_a_heartbeat_that_is_not_answered_is_given_up_and_made_on_a_new_session(
     enqueue("test.noop")
     with connect("test") as session:
         [held] = Claimer(worker="w", queues=[]).claim(session, 1)
-    heart = Heart(lambda: [held], interval=0, on_cancel=lambda _: None)
+    heart = Heartbeat(lambda: [held], interval=0, on_cancel=lambda _: None)
     with SilentProxy() as proxy, capture_logs() as logs:
         with leading_through(proxy):
             heart.beat_if_due()
@@ -70,7 +70,7 @@ def test_a_server_that_is_not_there_is_waited_for(database):
     enqueue("test.noop")
     with connect("test") as session:
         [held] = Claimer(worker="w", queues=[]).claim(session, 1)
-    heart = Heart(lambda: [held], interval=0, on_cancel=lambda _: None)
+    heart = Heartbeat(lambda: [held], interval=0, on_cancel=lambda _: None)
     before = database_hosts()
     use_database_hosts(dict.fromkeys(before, "/nonexistent"))
     try:

@@ -1,4 +1,4 @@
-"""`python -m tests.support.signal_hail`: wait on a bell that is rung by signals, at every moment of the waiting."""
+"""`python -m tests.support.signal_hail`: wait on a StopSignal that signal handlers wake at any point of the wait."""
 
 import os
 import signal
@@ -6,20 +6,20 @@ import sys
 import threading
 import time
 
-from harvester.engine.wakeup import StopBell
+from harvester.engine.wakeup import StopSignal
 
 SIGNALS = 2000
 
 
 def main() -> None:
-    bell = StopBell()
-    signal.signal(signal.SIGUSR1, lambda *_: bell.ring())
+    wakeup = StopSignal()
+    signal.signal(signal.SIGUSR1, lambda *_: wakeup.wake())
     sys.setswitchinterval(0.0001)
     hail = threading.Thread(target=_hail, daemon=True)
     hail.start()
     while hail.is_alive():
-        bell.hush()
-        bell.wait(0)
+        wakeup.clear()
+        wakeup.wait(0)
 
 
 def _hail() -> None:

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 from django.conf import settings
 
-from harvester.engine import listener
+from harvester.engine import wakeup
 from harvester.engine.embedded.layout import DATABASE, OWNER_ROLE, PORT
 from harvester.engine.worker import Worker, WorkerOptions
 from tests.support.forked import ROOT, Forked
@@ -19,8 +19,8 @@ from tests.support.tables import database_hosts, use_database_hosts
 Process = subprocess.Popen | Forked
 #: Fast enough for tests, slow enough for two busy cores.
 QUICK = {"poll_seconds": 0.2, "heartbeat_seconds": 0.2, "stuck_seconds": 2.0, "stale_check_seconds": 0.5}
-# The end of every worker waits for the breath of its listener, and the tests end thousands.
-listener._BREATH_SECONDS = 0.03
+# The end of each worker waits for its listener, and the tests end thousands of workers.
+wakeup._CHECK_SECONDS = 0.03
 
 
 def refuse_to_end(reason: str) -> None:

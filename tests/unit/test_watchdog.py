@@ -64,7 +64,7 @@ def test_a_process_that_was_told_to_stop_ends_in_time():
     watched.pass_time(5)
     assert watched.ended == []
     watched.pass_time(1)
-    assert watched.ended == ["it was told to stop 6 s ago"]
+    assert watched.ended == ["it was asked to stop 6 s ago"]
 
 
 def test_the_limit_is_half_of_the_stuck_time_but_never_very_short():

@@ -15,7 +15,7 @@ from django.db import IntegrityError, connection
 from harvester.engine.enqueue import enqueue
 from harvester.engine.job import RunningJob
 from harvester.engine.registry import job_kind
-from harvester.engine.side_session import beside
+from harvester.engine.side_session import in_side_session
 from harvester.kernel.retry import RetryPolicy
 
 log = structlog.get_logger(__name__)
@@ -105,7 +105,7 @@ class Slice(NamedTuple):
 def make_searchable(job: RunningJob, source_id: str) -> dict[str, int]:
     """Write the words of products that have none yet, some at a time and two at once."""
     making = _Making(job, source_id)
-    with beside(making.slices()) as other_half_is_done:
+    with in_side_session(making.slices()) as other_half_is_done:
         for _ in making.slices():
             pass
         other_half_is_done()

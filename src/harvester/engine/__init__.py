@@ -1,1 +1,1 @@
-"""Durable work on PostgreSQL: enqueue in a transaction, claim, heartbeat, fence, retry, rescue, schedule."""
+"""Durable jobs on PostgreSQL: enqueue in a transaction, claim, heartbeat, fence, retry, rescue, schedule."""

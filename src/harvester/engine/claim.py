@@ -1,4 +1,4 @@
-"""Choosing the next jobs: priority, then first in, first out, and no lane beyond its concurrency."""
+"""Choose the next jobs: by priority, then first in, first out, and no lane beyond its concurrency."""
 
 import time
 from dataclasses import dataclass, field
@@ -9,17 +9,23 @@ from uuid import UUID, uuid4
 from harvester.engine import sql
 from harvester.engine.connections import Connection
 from harvester.engine.job import RunningJob
+from harvester.engine.outcomes import Ending
 from harvester.engine.registry import URGENT_PRIORITY, urgent_kinds
+from harvester.engine.states import JobState
 
-#: Seconds between two looks from the very beginning while remembered places keep all slots busy. A job that was
-#: committed late, or handed back by a rolled-back claim, waits no longer than this.
+#: Seconds between two full looks while remembered places keep all slots busy. A job that was committed late, or
+#: handed back by a rolled-back claim, waits no longer than this.
 FULL_LOOK_SECONDS = 5.0
-#: While jobs without a lane fill all slots faster than they can be claimed, lanes are looked at no more often than
-#: this: each look costs more than a claim. When slots stay free, or the worker waits for one, that does not matter and
-#: lanes are looked at right away.
+#: While jobs without a lane fill all slots faster than they can be claimed, the shortest time between two looks at
+#: lanes: each look costs more than a claim. When slots stay free, or the worker waits for one, lanes are looked at
+#: immediately.
 LANE_PACE_SECONDS = 0.1
-#: What is due but locked by another claimer is asked for again after this long: that one may leave it.
+#: Jobs that are due but locked by another claimer are tried again after this time: it may not claim them.
 RETRY_SECONDS = 0.05
+#: While in doubt: for this time after the database was reached again, it may still execute the lost session's COMMIT.
+DOUBT_SECONDS = 60.0
+#: Time between two queries while in doubt.
+LOOK_SECONDS = 1.0
 #: Where the last claim ended, by queue and priority.
 Places = dict[tuple[str, int], tuple[datetime, int]]
 _BEGINNING = (datetime.min.replace(tzinfo=UTC), 0)
@@ -29,22 +35,22 @@ _BEGINNING = (datetime.min.replace(tzinfo=UTC), 0)
 class Claimer:
     """Claims for one worker, and remembers where it claimed last.
 
-    Without the memory, every claim would step over all rows that were claimed before and that an old snapshot
-    elsewhere (a dump, a report) keeps from being cleaned up.
+    Without remembered places, every claim would read all previously claimed rows that an old snapshot elsewhere (a
+    dump, a report) keeps from being vacuumed.
     """
 
     worker: str
     queues: list[str]
-    #: Something happened to a lane since it was last looked at.
-    lanes_stirred: bool = True
-    #: Seconds until the next job that is known to come due; None when none is known.
+    #: A lane changed since the last look.
+    lanes_changed: bool = True
+    #: Seconds until the next known job is due; None if none is known.
     next_in: float | None = None
     #: Queues and priorities of jobs that were announced since the last claim.
     _announced: set[tuple[str, int]] = field(default_factory=set)
     _places: Places = field(default_factory=dict)
-    #: Pairs in which no urgent job was left when last asked.
+    #: Pairs without urgent jobs at the last query.
     _without_urgent: set[tuple[str, int]] = field(default_factory=set)
-    #: The lanes that the last look found due; more may be, also when none of these had a job.
+    #: The lanes that the last look found due; there may be more, even if none of these had a job.
     _lanes: list[tuple[str, str]] = field(default_factory=list)
     _wakeups_read: int = 0
     _wakeups_left: bool = False
@@ -52,14 +58,14 @@ class Claimer:
     _lanes_looked_at: float = float("-inf")
 
     def claim(self, connection: Connection, most: int, lease: UUID | None = None) -> list[RunningJob]:
-        """Take up to `most` due jobs under a lease, in a transaction that the caller has opened.
+        """Claim up to `most` due jobs under a lease, in a transaction that the caller has opened.
 
-        The lease is the caller's, because only then can it ask what became of a claim that was never answered.
+        The caller provides the lease, so that it can query the result of a claim whose answer was lost.
         """
         lease = lease or uuid4()
         jobs: list[RunningJob] = []
         if time.monotonic() - self._looked_at <= FULL_LOOK_SECONDS:
-            self._hear()
+            self._add_announced()
             jobs = self._take(connection, most, lease)
         if len(jobs) < most:
             before = self._lanes
@@ -70,26 +76,26 @@ class Claimer:
         return jobs
 
     def claim_urgent(self, connection: Connection, most: int, lease: UUID) -> list[RunningJob]:
-        """Take due jobs of urgent kinds for the slot that is kept for them; asks nothing while none is known of.
+        """Claim due jobs of urgent kinds for their reserved slot; runs no query while none is known.
 
         Urgent jobs in a lane wait for an ordinary slot.
         """
-        self._hear()
+        self._add_announced()
         if time.monotonic() - self._looked_at > FULL_LOOK_SECONDS:
             self._look(connection)
         places = {pair: self._places[pair] for pair in self._urgent_pairs()}
         if not places:
             return []
         values = {**self._searched(places, most, lease), "kinds": urgent_kinds()}
-        # The places stay: jobs of other kinds may wait in front of these.
+        # The places are unchanged: jobs of other kinds may wait before these.
         jobs = self._running(connection.execute(sql.CLAIM_URGENT, values).fetchall())
         if len(jobs) < most:
             self._without_urgent.update(places)
         return jobs
 
     @property
-    def urgent_wanted(self) -> bool:
-        """Something urgent may wait: it was announced or seen, or it is time to look."""
+    def may_have_urgent(self) -> bool:
+        """Whether an urgent job may wait: one was announced or seen, or it is time to look."""
         looked_long_ago = time.monotonic() - self._looked_at > FULL_LOOK_SECONDS
         announced = any(priority >= URGENT_PRIORITY for _, priority in self._announced.copy())
         return looked_long_ago or announced or bool(self._urgent_pairs())
@@ -98,60 +104,61 @@ class Claimer:
         return [pair for pair in self._places if pair[1] >= URGENT_PRIORITY and pair not in self._without_urgent]
 
     @property
-    def got_lanes(self) -> bool:
+    def has_lanes(self) -> bool:
         return bool(self._lanes)
 
     def announce(self, queue: str, priority: int) -> None:
-        """A job was enqueued; may be called from any thread.
+        """Note that a job was enqueued; may be called from any thread.
 
-        Without this a priority that nobody waited in before would be noticed only by the next full look.
+        Without this, the first job of a priority would be noticed only by the next full look.
         """
         self._announced.add((queue, priority))
-        self.lanes_stirred = True
+        self.lanes_changed = True
 
     def forget(self) -> None:
-        """Start from the beginning, after the connection was lost."""
+        """Forget the places, after the connection was lost."""
         self._places.clear()
         self._looked_at = float("-inf")
 
-    def rested(self) -> None:
-        """The worker had to wait, so it has the time for another look at the lanes."""
+    def allow_lane_look(self) -> None:
+        """Allow a look at lanes regardless of their pace, because the worker had to wait anyway."""
         self._lanes_looked_at = float("-inf")
 
-    def _hear(self) -> None:
+    def _add_announced(self) -> None:
         while self._announced:
             pair = self._announced.pop()
             self._places.setdefault(pair, _BEGINNING)
             self._without_urgent.discard(pair)
 
     def _look(self, connection: Connection) -> float | None:
-        """Find the pairs in which jobs are due; answers when the next one is."""
+        """Find the pairs with due jobs; return the seconds until the next job is due."""
         self._announced.clear()
         self._without_urgent.clear()
         rows = connection.execute(sql.LOOK, {"queues": self.queues}).fetchall()
         self._places = {(queue, priority): _BEGINNING for queue, priority, due, _ in rows if due}
-        self.lanes_stirred = True
+        self.lanes_changed = True
         self._lanes_looked_at = float("-inf")
         self._wakeups_read = 0
         self._looked_at = time.monotonic()
         return min((row[3] for row in rows if row[3] is not None), default=None)
 
     def _plan(self, connection: Connection, job_in: float | None, *, filled: bool, more_lanes: bool) -> float | None:
-        """When to look again without being woken.
+        """Return the seconds after which to look again without a notification.
 
-        Read after the claim, because that is what lists new lanes. What is due and was not to be had is locked by
-        somebody else, perhaps for long: so is a lane that comes again and again without a job.
+        Queried after the claim, because the claim lists new lanes. Due jobs that could not be claimed are locked by
+        another claimer, perhaps for long; so is a lane that is due again and again without a job.
         """
         coming = [] if job_in is None else [job_in]
         row = connection.execute(sql.LANES_NEXT, {"queues": self.queues}).fetchone()
         if row is not None:
-            coming.append(max(row[0], 0.0 if self.got_lanes and more_lanes else RETRY_SECONDS))
+            coming.append(max(row[0], 0.0 if self.has_lanes and more_lanes else RETRY_SECONDS))
         if self._wakeups_left or (self._places and not filled):
             coming.append(RETRY_SECONDS)
         return min(coming, default=None)
 
     def _take(self, connection: Connection, most: int, lease: UUID) -> list[RunningJob]:
-        lanes = self._lock_lanes(connection, most) if self._lanes_wanted() else []
+        may_look = self.lanes_changed and time.monotonic() - self._lanes_looked_at >= LANE_PACE_SECONDS
+        lanes = self._lock_lanes(connection, most) if may_look else []
         if not lanes and not self._places:
             return []
         values = self._searched(self._places, most, lease)
@@ -160,11 +167,14 @@ class Claimer:
         if lanes:
             connection.execute(sql.LANES_SLEEP, values)
         jobs = self._running(rows)
-        self._remember(jobs)
+        for job in jobs:
+            pair = (job.queue, job.priority)
+            if job.lane is None and pair in self._places:
+                self._places[pair] = max(self._places[pair], (job.run_at, job.id))
         return jobs
 
     def _searched(self, places: Places, most: int, lease: UUID) -> dict[str, Any]:
-        """The values of a claim that starts behind these places."""
+        """Return the values of a claim that starts after these places."""
         return {
             "worker": self.worker,
             "most": most,
@@ -182,17 +192,8 @@ class Claimer:
         jobs.sort(key=lambda job: (-job.priority, job.run_at, job.id))
         return jobs
 
-    def _remember(self, jobs: list[RunningJob]) -> None:
-        for job in jobs:
-            pair = (job.queue, job.priority)
-            if job.lane is None and pair in self._places:
-                self._places[pair] = max(self._places[pair], (job.run_at, job.id))
-
-    def _lanes_wanted(self) -> bool:
-        return self.lanes_stirred and time.monotonic() - self._lanes_looked_at >= LANE_PACE_SECONDS
-
     def _lock_lanes(self, connection: Connection, most: int) -> list[tuple[str, str]]:
-        self.lanes_stirred = False
+        self.lanes_changed = False
         self._lanes_looked_at = time.monotonic()
         values = {"queues": self.queues, "after": self._wakeups_read, "most": most}
         newest, left = connection.execute(sql.LANES_WAKE, values).fetchone() or (None, 0)
@@ -200,8 +201,43 @@ class Claimer:
         self._wakeups_left = left > 0
         self._lanes = connection.execute(sql.LANES_LOCK, values).fetchall()
         if self._lanes:
-            self.lanes_stirred = True
+            self.lanes_changed = True
         return self._lanes
+
+
+class ClaimsInDoubt:
+    """Leases of claims whose COMMIT was sent but never answered.
+
+    Jobs may have been claimed under them without this worker knowing, so nobody sends heartbeats for them. Without
+    this class they would count as stuck after minutes and lose an attempt that never ran; a job with one attempt would
+    fail without having run.
+    """
+
+    def __init__(self) -> None:
+        self._doubted_until: dict[UUID, float | None] = {}
+        self._look_at = 0.0
+
+    def __bool__(self) -> bool:
+        return bool(self._doubted_until)
+
+    def add(self, lease: UUID) -> None:
+        self._doubted_until[lease] = None
+        self._look_at = 0.0
+
+    def endings(self, connection: Connection) -> list[Ending]:
+        """Return endings that give back the jobs claimed under these leases."""
+        now = time.monotonic()
+        if not self._doubted_until or now < self._look_at:
+            return []
+        self._look_at = now + LOOK_SECONDS
+        rows = connection.execute(sql.CLAIMED_UNDER, {"leases": list(self._doubted_until)}).fetchall()
+        until = {lease: known or now + DOUBT_SECONDS for lease, known in self._doubted_until.items()}
+        self._doubted_until = {lease: moment for lease, moment in until.items() if moment > now}
+        detail = "claimed, but the answer to the claim was lost"
+        return [
+            Ending(job_id=job_id, lease=lease, state=JobState.PENDING, refund=1, detail=detail)
+            for job_id, lease in rows
+        ]
 
 
 def _running(row: tuple[Any, ...], worker: str, urgent: set[str]) -> RunningJob:

@@ -1,4 +1,4 @@
-"""Cron lines, five fields, always UTC."""
+"""Cron lines with five fields, always in UTC."""
 
 from datetime import UTC, datetime
 
@@ -8,10 +8,10 @@ from harvester.kernel.errors import ConfigError
 
 
 def next_moment(cron: str, after: datetime) -> datetime:
-    """The first moment of a cron line after a time; UTC only."""
+    """Return the first time of a cron line after another time, in UTC."""
     try:
         return next(CronSim(cron, after.astimezone(UTC)))
     except (CronSimError, StopIteration):
         raise ConfigError(
-            f"The cron line {cron!r} cannot be read or never comes due; it needs five fields in UTC."
+            f"The cron line {cron!r} cannot be read or is never due; it needs five fields in UTC."
         ) from None

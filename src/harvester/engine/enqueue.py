@@ -1,4 +1,4 @@
-"""Putting jobs in, inside the caller's transaction."""
+"""Enqueue jobs in the caller's transaction."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -15,10 +15,10 @@ from harvester.guards.redaction import is_secret_name, redact_text
 from harvester.kernel.errors import InvalidInput
 from harvester.kernel.retry import MOST_ATTEMPTS
 
-#: How often an open job with the same key may vanish between our insert and our look before that is odd.
+#: Attempts to insert or find a job whose dedupe key is taken by jobs that end in between.
 _LOOKS = 5
 LOWEST_PRIORITY, HIGHEST_PRIORITY = -32768, 32767
-#: Characters, up to four bytes each; queue and lane together have to fit into one index entry of 2,700 bytes.
+#: Characters of up to four bytes; queue and lane together must fit into one index entry of 2,700 bytes.
 LONGEST_QUEUE, LONGEST_LANE, LONGEST_DEDUPE_KEY = 100, 500, 600
 
 
@@ -29,13 +29,13 @@ class NewJob:
     Attributes:
         kind: a registered kind.
         args: ids and plain values, by name; never a secret.
-        queue: where it waits; the kind's own queue by default.
-        lane: jobs of a queue with the same lane share that lane's concurrency (1 unless set otherwise).
+        queue: by default the kind's own queue.
+        lane: jobs of a queue with the same lane share that lane's concurrency (by default 1).
         dedupe_key: at most one open job has it.
-        priority: higher goes first; within a priority, first in, first out. The kind's own by default: 0, or more
-            for urgent kinds.
-        delay: seconds from now before it may run.
-        run_at: the moment from which it may run, instead of a delay; with a time zone.
+        priority: higher goes first; within a priority, first in, first out. By default the kind's own: 0, or more for
+            urgent kinds.
+        delay: seconds before it may run.
+        run_at: the time at which it may run, instead of a delay; with a time zone.
         max_attempts: overrides the kind's number of attempts.
     """
 
@@ -80,14 +80,14 @@ def _refuse_secrets(value: Any, kind: str) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class Enqueued:
-    """What became of one job: its id, and whether it was made or an open one was found."""
+    """The id of a job, and whether it was created or an open one was found."""
 
     job_id: int
     created: bool
 
 
 def enqueue(kind: str, args: Mapping[str, Any] | None = None, **options: Any) -> Enqueued:
-    """Enqueue one job in the caller's transaction; with a taken dedupe key, answer the open job instead.
+    """Enqueue one job in the caller's transaction; if its dedupe key is taken, return the open job instead.
 
     Options are the fields of `NewJob`.
     """
@@ -96,10 +96,12 @@ def enqueue(kind: str, args: Mapping[str, Any] | None = None, **options: Any) ->
         made = _insert([job])
         if made:
             return Enqueued(job_id=made[0], created=True)
-        existing = _open_job(job.dedupe_key)
-        if existing is not None:
-            return Enqueued(job_id=existing, created=False)
-    raise DuplicateJob(f"Jobs with the key {job.dedupe_key} come and go too fast to tell; try again.")
+        with connection.cursor() as cursor:
+            cursor.execute(sql.OPEN_JOB_BY_DEDUPE_KEY, {"dedupe_key": job.dedupe_key})
+            row = cursor.fetchone()
+        if row:
+            return Enqueued(job_id=row[0], created=False)
+    raise DuplicateJob(f"Jobs with the key {job.dedupe_key} start and end too fast; try again.")
 
 
 def enqueue_many(jobs: Iterable[NewJob]) -> list[int]:
@@ -109,8 +111,7 @@ def enqueue_many(jobs: Iterable[NewJob]) -> list[int]:
         made = _insert(batch) if batch else []
         if len(made) != len(batch):
             raise DuplicateJob(
-                f"{len(batch) - len(made)} of {len(batch)} jobs have a dedupe key that an open job has; "
-                "none was enqueued."
+                f"{len(batch) - len(made)} of {len(batch)} jobs have the dedupe key of an open job; none was enqueued."
             )
     return made
 
@@ -136,17 +137,10 @@ def _insert(jobs: list[NewJob]) -> list[int]:
 
 
 def _encode(jobs: list[NewJob]) -> list[str]:
-    """Arguments as JSON. They are looked through once for all: a secret may also hide in a plain value."""
+    """Return the arguments as JSON. They are searched once for all: a plain value may also contain a secret."""
     encoded = [to_json(dict(job.args), f"An argument of {job.kind}") for job in jobs]
     together = "\n".join(encoded)
     if redact_text(together) != together:
         kinds = ", ".join(sorted({job.kind for job in jobs}))
-        raise SecretInArgs(f"An argument of {kinds} holds a secret; jobs carry ids, and handlers open secrets.")
+        raise SecretInArgs(f"An argument of {kinds} contains a secret; jobs carry ids, and handlers open secrets.")
     return encoded
-
-
-def _open_job(dedupe_key: str | None) -> int | None:
-    with connection.cursor() as cursor:
-        cursor.execute(sql.OPEN_JOB_BY_DEDUPE_KEY, {"dedupe_key": dedupe_key})
-        row = cursor.fetchone()
-    return row[0] if row else None

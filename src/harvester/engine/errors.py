@@ -1,22 +1,22 @@
-"""What can go wrong with a job, and the signals a handler may raise.
+"""Errors of jobs, and the signals that a handler may raise.
 
 TransientError
 └── JobTimeout          the job ran longer than its kind allows
 TerminalError
 ├── UnknownKind         no handler is registered under this name
 ├── BadArgs             the arguments do not fit the handler
-├── SecretInArgs        somebody tried to put a secret into a job
+├── SecretInArgs        the arguments contain a secret
 └── Conflict
     └── DuplicateJob    an open job has the same dedupe key
-JobSignal               not an error: the handler's way to say how the job goes on
-├── Snooze              come back later, without counting the attempt
-├── JobCancelled        somebody asked this job to stop, and it did
-└── LeaseLost           another worker owns the job now; nothing of this attempt may be written
+JobSignal               not an error: how the handler wants the job to continue
+├── Snooze              run again later, without counting the attempt
+├── JobCancelled        the job was asked to stop, and it did
+└── LeaseLost           another worker owns the job now; this attempt must not write anything
 """
 
 from harvester.kernel.errors import Conflict, HarvesterError, InvalidInput, TerminalError, TransientError
 
-#: Ten years; what should wait longer was given in the wrong unit.
+#: Ten years; a longer delay was given in the wrong unit.
 LONGEST_DELAY_SECONDS = 10 * 366 * 24 * 60 * 60
 
 
@@ -39,7 +39,7 @@ class BadArgs(TerminalError):
 
 
 class SecretInArgs(TerminalError):
-    """Jobs carry ids only; an argument is named like a secret."""
+    """An argument of the job is or contains a secret."""
 
     code = "SECRET_IN_ARGS"
 
@@ -51,28 +51,28 @@ class DuplicateJob(Conflict):
 
 
 class JobSignal(HarvesterError):
-    """The handler says how the job goes on."""
+    """The handler decides how the job continues."""
 
 
 class Snooze(JobSignal):
-    """The job goes back to waiting and the attempt is not counted."""
+    """The job waits again and the attempt is not counted."""
 
     code = "SNOOZED"
 
     def __init__(self, seconds: float, reason: str = "") -> None:
         if not isinstance(seconds, int | float) or not 0 <= seconds <= LONGEST_DELAY_SECONDS:
-            raise InvalidInput(f"A job cannot snooze for {seconds!r} s; from 0 to {LONGEST_DELAY_SECONDS} is possible.")
+            raise InvalidInput(f"A job cannot snooze for {seconds!r} s; it must be from 0 to {LONGEST_DELAY_SECONDS}.")
         super().__init__(reason)
         self.seconds = seconds
 
 
 class JobCancelled(JobSignal):
-    """Somebody asked the job to stop, and it stopped."""
+    """The job was asked to stop, and it stopped."""
 
     code = "CANCELLED"
 
 
 class LeaseLost(JobSignal):
-    """Another worker owns the job now; nothing more of this attempt may be written."""
+    """Another worker owns the job now; this attempt must not write anything more."""
 
     code = "LEASE_LOST"

@@ -1,4 +1,4 @@
-"""What the engine tells those above it. It knows nobody; who wants to hear registers here."""
+"""Events from the engine to the packages above it, which subscribe here."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -11,11 +11,11 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, kw_only=True)
 class EngineEvent:
-    """Something happened that people may want to know.
+    """An event that people may want to know about.
 
     Attributes:
         name: constant name, such as JOB_FAILED.
-        job_id: the job it is about, if any.
+        job_id: the affected job, if any.
         fields: typed details, ids and not objects.
     """
 
@@ -34,7 +34,7 @@ def subscribe(listener: Listener) -> None:
 
 
 def emit(event: EngineEvent) -> None:
-    """Tell every listener. One that fails is logged and stops nothing."""
+    """Call all listeners. An error in one is logged and does not affect the others."""
     for listener in _listeners:
         try:
             listener(event)

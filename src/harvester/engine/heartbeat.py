@@ -1,4 +1,4 @@
-"""Signs of life for all jobs of a worker, from a thread and a connection of their own."""
+"""Heartbeats for all jobs of a worker, from a separate thread and connection."""
 
 import threading
 import time
@@ -11,13 +11,13 @@ from harvester.engine import sql
 from harvester.engine.connections import Connection, break_off, connect
 from harvester.engine.job import RunningJob
 from harvester.engine.outcomes import AttemptKey
-from harvester.engine.wakeup import StopBell
+from harvester.engine.wakeup import StopSignal
 from harvester.engine.watchdog import is_answer
 
 log = structlog.get_logger(__name__)
 
-#: What handlers said of how far they are, and the same as JSON.
-Said = dict[RunningJob, tuple[dict[str, Any] | None, str | None]]
+#: Progress that handlers reported, as values and as JSON.
+Progress = dict[RunningJob, tuple[dict[str, Any] | None, str | None]]
 
 #: How often progress that a handler reported is written.
 PROGRESS_SECONDS = 0.5
@@ -25,10 +25,10 @@ PROGRESS_SECONDS = 0.5
 RETRY_SECONDS = 0.05
 
 
-class Heart:
-    """Beats until it is told to stop, also while the worker drains.
+class Heartbeat:
+    """Beats until it is stopped, also while the worker drains.
 
-    A beat also brings news: jobs that somebody asked to stop, and jobs that another worker has taken over.
+    A beat also returns which jobs were asked to stop, and which another worker has taken over.
     """
 
     def __init__(
@@ -37,49 +37,49 @@ class Heart:
         self._held = held
         self._interval = interval
         self._on_cancel = on_cancel
-        self._bell = StopBell()
+        self._wakeup = StopSignal()
         self._hurried = False
-        #: Attempts whose rows were locked at the last beat: they have not been heard of.
+        #: Attempts whose rows were locked at the last beat, so that it did not reach them.
         self._skipped: set[AttemptKey] = set()
         self._connection: Connection | None = None
         self._beat_at = time.monotonic()
         self._failing = False
-        #: Since when no beat was answered; None while the last one was.
+        #: Since when no beat was answered; None if the last one was.
         self.waits_since: float | None = None
-        #: When the beat that is under way began.
+        #: When the current beat began.
         self._asked_at: float | None = None
         self._broken_off = False
-        self._thread = threading.Thread(target=self._run, name="harvester-heart", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="harvester-heartbeat", daemon=True)
 
     def start(self) -> None:
         self._thread.start()
 
     def stop(self) -> None:
-        self._bell.stop()
+        self._wakeup.stop()
 
     def join(self, seconds: float) -> None:
         self._thread.join(seconds)
 
     def hurry(self) -> None:
-        """Beat now, because there is news for one of the jobs."""
+        """Beat now, because one of the jobs was asked to stop."""
         self._hurried = True
-        self._bell.ring()
+        self._wakeup.wake()
 
     def break_off_after(self, seconds: float) -> None:
-        """Give up a beat that has not been answered for so long; the next one gets a session of its own."""
+        """Abort a beat that was not answered in this time; the next one gets a new session."""
         asked_at = self._asked_at
         if asked_at is not None and time.monotonic() - asked_at > seconds:
             self._broken_off = True
             break_off(self._connection)
 
     def _run(self) -> None:
-        while not self._bell.stopping:
+        while not self._wakeup.stopping:
             self.beat_if_due()
-            self._bell.wait(RETRY_SECONDS if self._skipped else min(PROGRESS_SECONDS, self._interval))
+            self._wakeup.wait(RETRY_SECONDS if self._skipped else min(PROGRESS_SECONDS, self._interval))
         self._drop_connection()
 
     def beat_if_due(self) -> None:
-        """Whatever happens, the next beat comes: without it every job of this worker is given to others."""
+        """Beat if it is time. No error ends the heartbeat: without it all jobs of this worker would be reassigned."""
         try:
             self._tick()
         except Exception as problem:  # noqa: BLE001 - see above
@@ -97,21 +97,21 @@ class Heart:
             self._broken_off = False
 
     def _tick(self) -> None:
-        """A beat that fails stays due, so that the first moment at which the database is back is used."""
+        """Beat if due. A failed beat stays due, so that it is repeated as soon as the database is back."""
         jobs = self._held()
         now = time.monotonic()
         due = self._hurried or now - self._beat_at >= self._interval
         self._hurried = False
         if due:
             self._beat_at = float("-inf")
-        said = {job: job.look_at_progress() for job in jobs}
-        speaking = jobs if due else [job for job in jobs if said[job][1] is not None or job.key in self._skipped]
-        self._skipped = self._beat(speaking, said) if speaking else set()
+        progress = {job: job.look_at_progress() for job in jobs}
+        beating = jobs if due else [job for job in jobs if progress[job][1] is not None or job.key in self._skipped]
+        self._skipped = self._beat(beating, progress) if beating else set()
         if due:
             self._beat_at = now
 
-    def _beat(self, jobs: list[RunningJob], said: Said) -> set[AttemptKey]:
-        """Beat for these jobs; answers those that are still held but were not reached."""
+    def _beat(self, jobs: list[RunningJob], progress: Progress) -> set[AttemptKey]:
+        """Beat for these jobs; return the attempts that are still held but were not reached."""
         self._asked_at = time.monotonic()
         self.waits_since = self.waits_since or self._asked_at
         if self._connection is None or self._connection.closed:
@@ -119,25 +119,23 @@ class Heart:
         values = {
             "ids": [job.id for job in jobs],
             "leases": [job.lease for job in jobs],
-            "progress": [said[job][1] for job in jobs],
+            "progress": [progress[job][1] for job in jobs],
         }
         rows = self._connection.execute(sql.HEARTBEAT, values).fetchall()
         reached = {(job_id, lease): stop for job_id, lease, stop in rows}
         for job in jobs:
             if job.key in reached:
-                # Only now: a row that was skipped may be locked by the end of the job, which writes it then.
-                job.progress_written(said[job][0])
+                # Only now: a skipped row may be locked by the end of the job, which then writes the progress.
+                job.progress_written(progress[job][0])
             if reached.get(job.key) and not job.cancel_requested:
                 job.request_cancel()
                 self._on_cancel(job)
         missed = [job for job in jobs if job.key not in reached]
-        return self._ask_after(self._connection, missed) if missed else set()
-
-    @staticmethod
-    def _ask_after(connection: Connection, missed: list[RunningJob]) -> set[AttemptKey]:
-        """A row that was locked for a moment is no loss, and its beat still due; a lease that is gone is one."""
+        if not missed:
+            return set()
+        # A row may be locked for a moment, then its beat is still due; a lease that is gone is lost.
         values = {"ids": [job.id for job in missed], "leases": [job.lease for job in missed]}
-        held = {(job_id, lease) for job_id, lease in connection.execute(sql.STILL_HELD, values)}
+        held = {(job_id, lease) for job_id, lease in self._connection.execute(sql.STILL_HELD, values)}
         for job in missed:
             if job.key not in held:
                 job.mark_lost()

@@ -1,4 +1,4 @@
-"""A job while a worker runs it: what its handler is given."""
+"""A running job, as passed to its handler."""
 
 import time
 from collections.abc import Iterator
@@ -29,14 +29,14 @@ class RunningJob:
         id: the job.
         kind: its kind.
         queue: where it waited.
-        lane: the lane it occupies, if any.
-        raw_args: its arguments as JSON text; decoded only inside the attempt, so that bad ones fail alone.
+        lane: its lane, if any.
+        raw_args: its arguments as JSON text; decoded only inside the attempt, so that bad ones fail only this job.
         priority: higher went first.
         run_at: when it was due.
         attempt: 1 for the first attempt.
-        max_attempts: how many there may be.
+        max_attempts: how many are allowed.
         lease: the fencing token of this attempt.
-        worker: who runs it.
+        worker: the name of its worker.
     """
 
     id: int
@@ -50,11 +50,11 @@ class RunningJob:
     max_attempts: int
     lease: UUID
     worker: str
-    #: Its kind is urgent: it may use the slot that is kept for such jobs.
+    #: Its kind is urgent: it may use the slot reserved for such jobs.
     urgent: bool = False
-    #: Set once the job ended inside its own transaction; the worker then has nothing left to record.
+    #: Set once the job ended in its own transaction; the worker has nothing left to record.
     finished: bool = False
-    #: Set when the worker gave the slot to somebody else (timeout, stop); nothing is recorded any more.
+    #: Set when the worker took the slot away (timeout, stop); nothing is recorded any more.
     abandoned: bool = False
     deadline: float | None = None
     _lost: bool = False
@@ -62,7 +62,7 @@ class RunningJob:
     _progress: dict[str, Any] | None = None
 
     def check(self) -> None:
-        """Raise if this attempt should stop: its lease is gone, or somebody asked for a stop.
+        """Raise if this attempt should stop: its lease is gone, or the job was asked to stop.
 
         Long handlers call this between steps.
         """
@@ -72,15 +72,15 @@ class RunningJob:
             raise JobCancelled("stopped as asked")
 
     def progress(self, done: float, total: float | None = None, note: str = "") -> None:
-        """Say how far the job is; shown to people within about a second. Never blocks, never fails."""
+        """Report progress, which is visible within about a second. Never blocks, never fails."""
         self._progress = {"done": done, "total": total, "note": note[:LONGEST_PROGRESS]}
 
     @contextmanager
     def transaction(self) -> Iterator[BaseDatabaseWrapper]:
         """Open a database transaction that commits only while this attempt holds its lease.
 
-        What is written inside is written once: a worker that was taken for dead gets LeaseLost instead. To make
-        the end of the job part of it, call `finish` inside.
+        Its writes happen once: a worker that was declared dead gets LeaseLost instead. To make the end of the job part
+        of it, call `finish` inside.
         """
         database = connections["default"]
         self._announce_writer(database)
@@ -93,7 +93,7 @@ class RunningJob:
             yield database
 
     def finish(self, result: Any = None) -> None:
-        """End the job as succeeded in the transaction that is open: its effects and its end are one."""
+        """End the job as succeeded in the open transaction, so that its effects and its end are atomic."""
         database = connections["default"]
         if not database.in_atomic_block:
             raise RuntimeError("finish() belongs inside job.transaction()")
@@ -107,7 +107,7 @@ class RunningJob:
         self.finished = True
 
     def _announce_writer(self, database: BaseDatabaseWrapper) -> None:
-        """Have the session say that it writes for this attempt, once."""
+        """Name the session, once, as one that writes for this attempt."""
         database.ensure_connection()
         name = sql.WRITER_NAME.format(lease=self.lease)
         if database.connection.info.parameter_status("application_name") != name:
@@ -137,23 +137,23 @@ class RunningJob:
         return self.deadline is not None and time.monotonic() >= self.deadline
 
     def take_progress(self) -> str | None:
-        """What the handler said and nobody has written yet, as JSON; whoever takes it has to write it."""
-        said, self._progress = self._progress, None
-        return self._encode(said)
+        """Return unwritten progress as JSON and forget it; the caller must write it."""
+        progress, self._progress = self._progress, None
+        return self._encode(progress)
 
     def look_at_progress(self) -> tuple[dict[str, Any] | None, str | None]:
-        """The same, without taking it: what was said, to be given to `progress_written`, and as JSON."""
-        said = self._progress
-        return said, self._encode(said)
+        """Return unwritten progress without forgetting it, as an object for `progress_written` and as JSON."""
+        progress = self._progress
+        return progress, self._encode(progress)
 
-    def progress_written(self, said: dict[str, Any] | None) -> None:
-        """Forget what was written, unless the handler has said something newer."""
-        if self._progress is said:
+    def progress_written(self, progress: dict[str, Any] | None) -> None:
+        """Forget written progress, unless the handler has reported something newer."""
+        if self._progress is progress:
             self._progress = None
 
     @staticmethod
-    def _encode(said: dict[str, Any] | None) -> str | None:
+    def _encode(progress: dict[str, Any] | None) -> str | None:
         try:
-            return to_json(redact(said), "The progress", longest=LONGEST_PROGRESS) if said is not None else None
+            return to_json(redact(progress), "The progress", longest=LONGEST_PROGRESS) if progress is not None else None
         except BaseException:  # noqa: BLE001 - encoding calls the handler's objects, in the thread that beats for all
             return None

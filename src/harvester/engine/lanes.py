@@ -9,7 +9,7 @@ from harvester.kernel.errors import InvalidInput
 
 
 def set_concurrency(queue: str, lane: str, concurrency: int) -> None:
-    """Let up to `concurrency` jobs of this lane run at once; lanes nobody set have 1."""
+    """Let up to `concurrency` jobs of this lane run at once; the default is 1."""
     if concurrency < 1:
         raise InvalidInput("A lane needs a concurrency of at least 1; to stop its jobs, cancel them.")
     check_name(queue, "queue", LONGEST_QUEUE)

@@ -1,7 +1,7 @@
 """Read models of the engine's tables.
 
-The tables are made by hand-written SQL (partitions, partial indexes, fill factors), so Django manages none of
-them; every write goes through the statements in `sql.py`.
+The tables are created by hand-written SQL (partitions, partial indexes, fill factors), so Django manages none of
+them; all writes use the statements in `sql.py`.
 """
 
 from django.db import models
@@ -64,7 +64,7 @@ class JobEvent(models.Model):
 
 
 class PeriodicJob(models.Model):
-    """Work that comes due by the clock."""
+    """A job that is enqueued on a schedule."""
 
     name = models.TextField(primary_key=True)
     kind = models.TextField()

@@ -1,4 +1,4 @@
-"""Ending attempts: what became of them, written many at once."""
+"""The endings of attempts, written in batches."""
 
 import json
 import random
@@ -23,18 +23,18 @@ from harvester.kernel.retry import RetryPolicy
 
 log = structlog.get_logger(__name__)
 
-#: Characters that are kept: enough to understand, too little to fill a disk.
+#: Characters to store: enough to understand, too few to fill a disk.
 LONGEST_CODE = 200
 LONGEST_MESSAGE = 2_000
 LONGEST_TRACEBACK = 20_000
-#: A result is figures and ids; what is larger belongs into a table of its own.
+#: A result is figures and ids; anything larger belongs in a separate table.
 LONGEST_RESULT = 100_000
-#: How many times as much is searched for secrets: a text is cut before it is searched only far from what is kept.
+#: Text is searched for secrets up to this multiple of the stored length, so that truncation cannot split a secret.
 _SEARCHED = 10
-#: The database going away says nothing about the job.
+#: A lost database connection is not an error of the job.
 DATABASE_LOST = (OperationalError, InterfaceError, RawOperationalError, RawInterfaceError)
 
-#: Names one attempt. A job alone does not: its worker may hold a lost attempt at it beside the new one.
+#: Identifies one attempt. A job id alone does not: a worker may hold a lost attempt and the new one at once.
 AttemptKey = tuple[int, UUID]
 
 
@@ -44,17 +44,17 @@ class Ending:
 
     Attributes:
         job_id: the job.
-        lease: the attempt's fencing token; without it nothing is changed.
-        state: where the job goes.
-        delay: seconds until it may run again, where it does.
+        lease: the attempt's fencing token; nothing is changed if it is no longer valid.
+        state: the new state of the job.
+        delay: seconds until it may run again, if it does.
         refund: 1 to give the attempt back.
-        result: what the handler returned, as JSON.
-        progress: the last thing the handler said of how far it is, as JSON; it may not have been written yet.
+        result: the handler's result as JSON.
+        progress: the last progress that the handler reported, as JSON; it may not be written yet.
         error_type: stable code or class name of the error.
         error: its message, redacted.
-        traceback: where it came from, redacted.
+        traceback: redacted.
         detail: a line for the job's history.
-        unknown: the error has no place in the error tree; somebody should look.
+        unknown: the error is not in the error tree; somebody should look at it.
     """
 
     job_id: int
@@ -76,7 +76,7 @@ class Ending:
 
 
 class Attempt(Protocol):
-    """What is needed of a running job to end it."""
+    """The part of a running job that is needed to end it."""
 
     id: int
     lease: UUID
@@ -105,13 +105,13 @@ def succeeded(job: Attempt, result: Any) -> Ending:
 
 
 def handed_back(job: Attempt) -> Ending:
-    """The worker stops before the job could end; another one starts it anew and the attempt is not counted."""
+    """Return the ending of a job whose worker stops first; another one runs it again, without counting the attempt."""
     detail = "handed back by a stopping worker"
     return Ending(job_id=job.id, lease=job.lease, state=JobState.PENDING, delay=0, refund=1, detail=detail)
 
 
 def unwritable(ending: Ending, problem: BaseException) -> Ending:
-    """The ending in the plainest words, because the database would not take it as it was."""
+    """Return a minimal ending, because the database rejected the original one."""
     return Ending(
         job_id=ending.job_id,
         lease=ending.lease,
@@ -123,7 +123,7 @@ def unwritable(ending: Ending, problem: BaseException) -> Ending:
 
 
 def ended_by(job: Attempt, error: BaseException, retry: RetryPolicy) -> Ending | None:
-    """How an attempt ends that raised; None when there is nothing left to say."""
+    """Return the ending of an attempt that raised; None if the lease is lost."""
     if isinstance(error, LeaseLost):
         return None
     if isinstance(error, JobCancelled):
@@ -140,7 +140,7 @@ def ended_by(job: Attempt, error: BaseException, retry: RetryPolicy) -> Ending |
         )
     try:
         return _failed(job, error, retry)
-    except BaseException as problem:  # noqa: BLE001 - an attempt that nobody ends would keep its slot for ever
+    except BaseException as problem:  # noqa: BLE001 - an attempt without an ending would keep its slot forever
         unknown = Ending(job_id=job.id, lease=job.lease, state=JobState.FAILED)
         return unwritable(unknown, problem)
 
@@ -163,7 +163,7 @@ def _failed(job: Attempt, error: BaseException, retry: RetryPolicy) -> Ending:
 
 
 def _code(error: BaseException) -> str:
-    """The stable name of an error: its code if it has one, else its class."""
+    """Return the stable name of an error: its code, or else its class."""
     try:
         code = getattr(error, "code", None)
     except BaseException:  # noqa: BLE001 - a property may raise anything
@@ -173,7 +173,7 @@ def _code(error: BaseException) -> str:
 
 
 def _message(error: BaseException) -> str:
-    """The error in words; a class that cannot even be printed is named."""
+    """Return the message of an error, or else its class."""
     try:
         text = str(error) or type(error).__name__
     except BaseException:  # noqa: BLE001 - an error's own __str__ may raise anything
@@ -190,12 +190,12 @@ def _traceback(error: BaseException) -> str | None:
 
 
 def _clean(text: str) -> str:
-    """Text that PostgreSQL can hold, without secrets. It is cut only afterwards: half a key is still a secret."""
+    """Return storable text without secrets. Truncate only afterwards: half a key is still a secret."""
     return str(redact(text.replace("\x00", "\ufffd").encode("utf-8", "replace").decode("utf-8")))
 
 
 def _result(job: Attempt, result: Any) -> str | None:
-    """The result as JSON. The work is done, so a result that cannot be stored is named, not made an error."""
+    """Return the result as JSON. The job is done, so a result that cannot be stored is not an error."""
     if result is None:
         return None
     try:
@@ -206,7 +206,7 @@ def _result(job: Attempt, result: Any) -> str | None:
 
 
 def settle_in(cursor: Cursor, endings: Sequence[Ending], *, by_force: bool = False) -> dict[AttemptKey, str]:
-    """Write endings; answers the attempts that were still held, with the states their jobs went to."""
+    """Write endings; return the attempts that were still held, with the new states of their jobs."""
     write_endings(cursor, endings, by_force=by_force)
     return read_settled(cursor)
 
@@ -218,13 +218,13 @@ def read_settled(cursor: Cursor) -> dict[AttemptKey, str]:
 def write_endings(cursor: Cursor, endings: Sequence[Ending], *, by_force: bool = False) -> None:
     if not endings:
         return
-    # One JSON text: psycopg would spend more time on ten arrays than the server on the statement.
+    # One JSON text: with ten arrays, psycopg would need more time than the server.
     rows = json.dumps([_row(ending) for ending in endings])
     cursor.execute(sql.SETTLE_BY_FORCE if by_force else sql.SETTLE, {"endings": rows})
 
 
 def _row(ending: Ending) -> dict[str, Any]:
-    """The ending as the statement reads it; what is left out is null there."""
+    """Return the ending as the statement reads it; missing keys are null."""
     row = {"id": ending.job_id, "lease": str(ending.lease), "state": ending.state, "refund": ending.refund}
     if ending.result is not None:
         row["result"] = ending.result

@@ -1,4 +1,4 @@
-"""Which kinds of work there are, and what comes due by the clock."""
+"""The registered kinds of jobs and periodic jobs."""
 
 import inspect
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from harvester.kernel.retry import RetryPolicy
 
 Handler = Callable[..., Any]
 DEFAULT_QUEUE = "default"
-#: The priority of jobs of urgent kinds. The slot that is kept for them looks at this priority and above only.
+#: The priority of jobs of urgent kinds. Their reserved slot takes only this priority and above.
 URGENT_PRIORITY = 1_000
 
 
@@ -23,13 +23,13 @@ class Kind:
     """A kind of job.
 
     Attributes:
-        name: what jobs of this kind are called, `area.verb`.
+        name: `area.verb`.
         handler: called with the running job and the job's arguments by name; may be a coroutine function.
-        queue: where its jobs wait unless they say otherwise.
-        retry: how often and when it is tried again.
+        queue: the default queue of its jobs.
+        retry: number of attempts and waits between them.
         timeout: seconds an attempt may take; None for no limit.
-        own_alerts: whoever owns the kind raises an alert when a job of it fails, so nobody else has to.
-        urgent: its jobs go before all others, and every worker keeps a slot that only they can take.
+        own_alerts: the code of this kind raises alerts when its jobs fail, so the engine does not.
+        urgent: its jobs go before all others, and every worker reserves a slot for them.
     """
 
     name: str
@@ -42,7 +42,7 @@ class Kind:
 
     @property
     def priority(self) -> int:
-        """The priority of jobs that were not given one."""
+        """The default priority of its jobs."""
         return URGENT_PRIORITY if self.urgent else 0
 
     @cached_property
@@ -54,7 +54,7 @@ class Kind:
         return inspect.signature(self.handler)
 
     def bind(self, job: Any, args: Any) -> inspect.BoundArguments:
-        """Fit the arguments to the handler, or say why they do not fit."""
+        """Bind the arguments to the handler; raise if they do not fit."""
         if not isinstance(args, dict):
             raise BadArgs(f"The arguments of {self.name} must be an object; they are {type(args).__name__}.")
         try:
@@ -65,11 +65,11 @@ class Kind:
 
 @dataclass(frozen=True, kw_only=True)
 class Periodic:
-    """A job that is enqueued whenever its cron line (UTC) comes due.
+    """A job that is enqueued whenever its cron line (UTC) is due.
 
     Attributes:
-        name: unique; also the dedupe key, so that a moment is not enqueued while the last one still waits.
-        kind: the kind of job to enqueue; it takes no arguments.
+        name: unique; also the dedupe key, so that no job is enqueued while the last one still waits.
+        kind: the kind of job to enqueue, without arguments.
         cron: five fields, UTC.
     """
 
@@ -81,7 +81,7 @@ class Periodic:
 class Later:
     """A handler that is imported with the first job of its kind.
 
-    Every process registers every kind; only workers need what the handlers need, and that may take a second to load.
+    Every process registers all kinds; only workers need the imports of the handlers, which may take a second.
     """
 
     def __init__(self, path: str) -> None:
@@ -118,10 +118,10 @@ def job_kind(
 
     def register(handler: Handler) -> Handler:
         if inspect.isgeneratorfunction(handler) or inspect.isasyncgenfunction(handler):
-            raise ValueError(f"The handler of {name} is a generator: nobody would run it.")
+            raise ValueError(f"The handler of {name} is a generator, which would never run.")
         known = _kinds.get(name)
         if known is not None and known.handler.__qualname__ != handler.__qualname__:
-            raise ValueError(f"Two handlers want the kind {name}.")
+            raise ValueError(f"Two handlers are registered for the kind {name}.")
         _kinds[name] = Kind(
             name=name,
             handler=handler,
@@ -137,7 +137,7 @@ def job_kind(
 
 
 def periodic(name: str, *, kind: str, cron: str) -> None:
-    """Have a job of this kind enqueued whenever the cron line comes due. A line that never does is refused here."""
+    """Register a periodic job; raise if its cron line is never due."""
     next_moment(cron, datetime.now(UTC))
     _periodic[name] = Periodic(name=name, kind=kind, cron=cron)
 

@@ -1,4 +1,4 @@
-"""Work by the clock: each due moment is taken once, whatever the number of schedulers."""
+"""Enqueue periodic jobs: each due time is taken once, regardless of the number of schedulers."""
 
 import time
 from collections.abc import Callable
@@ -14,22 +14,22 @@ from harvester.engine.enqueue import enqueue
 from harvester.engine.events import EngineEvent, emit
 from harvester.engine.maintenance import Maintenance
 from harvester.engine.registry import Periodic, all_periodic
-from harvester.engine.wakeup import StopBell
+from harvester.engine.wakeup import StopSignal
 from harvester.engine.watchdog import WIND_DOWN_SECONDS, Watchdog, end_process, silence_limit
 from harvester.kernel.errors import HarvesterError
 
 log = structlog.get_logger(__name__)
 
-#: A scheduler looks at least this often, so that a moment that another one registered is not missed.
+#: A scheduler looks at least this often, so that it does not miss plans that another one registered.
 LONGEST_SLEEP_SECONDS = 30.0
 _AFTER_FAILURE_SECONDS = 2.0
-#: How long the end of a scheduler waits for its maintenance, which the watchdog cuts short.
+#: How long a stopping scheduler waits for its maintenance; the watchdog limits this.
 JOIN_SECONDS = 30.0
 _CLOCK_WAS_WRONG = timedelta(days=1)
 
 
 def register_all() -> None:
-    """Make this version's periodic jobs known. A moment that is already planned stays as it is."""
+    """Register this version's periodic jobs. Times that are already planned do not change."""
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("SELECT clock_timestamp()")
         now = cursor.fetchone()[0]
@@ -39,9 +39,9 @@ def register_all() -> None:
 
 
 def tick() -> list[str]:
-    """Enqueue what is due and plan its next moment, in one transaction; answers the names.
+    """Enqueue due jobs and plan their next times, in one transaction; return their names.
 
-    Moments that passed while no scheduler ran are made up for once, not one by one.
+    Of several times missed while no scheduler ran, only one is made up for.
     """
     known = all_periodic()
     with transaction.atomic(), connection.cursor() as cursor:
@@ -57,7 +57,7 @@ def tick() -> list[str]:
 
 
 def _enqueue(item: Periodic, moment: datetime) -> int | None:
-    """Enqueue the job of a moment. One that is refused is told and left out: the others must not wait for it."""
+    """Enqueue the job of a due time. A rejected one is reported and skipped, so that it does not block the others."""
     try:
         made = enqueue(item.kind, dedupe_key=f"periodic:{item.name}")
     except HarvesterError as problem:
@@ -74,13 +74,13 @@ def _enqueue(item: Periodic, moment: datetime) -> int | None:
     return made.job_id
 
 
-def mend_plans() -> list[str]:
-    """Bring back moments that a clock set far ahead, and then right again, pushed into the future.
+def repair_plans() -> list[str]:
+    """Bring back planned times that are too far in the future because the clock was wrong for a while.
 
-    A moment that was taken is never taken twice, so plans are made behind the last one taken; unless that one lies
-    more than a day ahead of now, which only a wrong clock can have done.
+    No time is taken twice, so plans are made after the last one taken; unless that is more than a day ahead, which
+    only a wrong clock can cause.
     """
-    mended = []
+    repaired = []
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(sql.PERIODIC_PLANS, {"names": list(all_periodic())})
         for name, cron, next_at, last_at, now in cursor.fetchall():
@@ -88,13 +88,14 @@ def mend_plans() -> list[str]:
             planned = next_moment(cron, max(taken, now))
             if planned < next_at:
                 cursor.execute(sql.PLAN_PERIODIC, {"name": name, "next_at": planned})
-                log.warning("PERIODIC_PLAN_MENDED", periodic=name, was=next_at.isoformat(), now=planned.isoformat())
-                mended.append(name)
-    return mended
+                fields = {"was": next_at.isoformat(), "now": planned.isoformat()}
+                log.warning("PERIODIC_PLAN_MENDED", periodic=name, **fields)  # plain: quoted
+                repaired.append(name)
+    return repaired
 
 
 class Scheduler:
-    """Ticks until it is told to stop, and looks after stuck jobs meanwhile."""
+    """Ticks until it is stopped, and rescues stuck jobs meanwhile."""
 
     def __init__(
         self,
@@ -102,21 +103,21 @@ class Scheduler:
         stale_check_seconds: float = 60.0,
         end_process: Callable[[str], None] = end_process,
     ) -> None:
-        self._bell = StopBell()
+        self._wakeup = StopSignal()
         self._maintenance = Maintenance(stuck_seconds, stale_check_seconds)
         self._asked_at: float | None = None
         self._watchdog = Watchdog(
             waits_since=lambda: self._asked_at,
             limit=silence_limit(stuck_seconds),
-            stopping=lambda: self._bell.stopping,
+            stopping=lambda: self._wakeup.stopping,
             stop_seconds=WIND_DOWN_SECONDS,
             unblock=self._maintenance.break_off_when_silent,
             end=end_process,
         )
 
     def stop(self) -> None:
-        """Ask the scheduler to stop; may be called at any time, from a signal handler too, more than once."""
-        self._bell.stop()
+        """Ask the scheduler to stop; may be called more than once, also from a signal handler."""
+        self._wakeup.stop()
 
     def run(self) -> None:
         log.info("SCHEDULER_STARTED", periodic=len(all_periodic()))
@@ -133,14 +134,14 @@ class Scheduler:
 
     def _loop(self) -> None:
         registered = False
-        while not self._bell.stopping:
+        while not self._wakeup.stopping:
             self._asked_at = time.monotonic()
             try:
                 if not registered:
                     register_all()
                     registered = True
                 tick()
-                mend_plans()
+                repair_plans()
                 wait = _until_next()
             except (OperationalError, InterfaceError) as problem:
                 log.warning("SCHEDULER_DATABASE_LOST", error=str(problem).strip())
@@ -148,7 +149,7 @@ class Scheduler:
                 wait = _AFTER_FAILURE_SECONDS
             close_old_connections()
             self._asked_at = None
-            self._bell.pause(wait)
+            self._wakeup.pause(wait)
 
 
 def _until_next() -> float:

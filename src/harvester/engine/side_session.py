@@ -1,4 +1,4 @@
-"""Doing one part of a job's work beside the rest, in a thread and a database session of its own."""
+"""Run a part of a job in parallel, in a separate thread and database session."""
 
 import threading
 from collections.abc import Callable, Iterable, Iterator
@@ -8,17 +8,17 @@ from contextvars import copy_context
 
 from django.db import connections
 
-#: For a transaction that waits for steps beside it, which may take any time. Otherwise the server ends sessions that
-#: idle in one; those of a worker that froze are ended when it loses its job.
+#: For a transaction that waits for parallel steps, which may take any time. Otherwise the server ends sessions that
+#: idle in a transaction; those of a frozen worker are ended when it loses its job.
 MAY_WAIT = "SET LOCAL idle_in_transaction_session_timeout = 0"
 
 
 @contextmanager
-def beside(steps: Iterable[object]) -> Iterator[Callable[[], None]]:
-    """Take steps, one after the other, while the block does something else.
+def in_side_session(steps: Iterable[object]) -> Iterator[Callable[[], None]]:
+    """Run steps, one after the other, in parallel with the block.
 
-    The block is given a function that waits for the last step and raises what went wrong in any. When the block is
-    left, the step at work is awaited and those behind it are not taken.
+    The block gets a function that waits for the last step and raises the first error. At the end of the block, the
+    running step is awaited and the remaining ones are skipped.
     """
     left = threading.Event()
 
@@ -30,7 +30,7 @@ def beside(steps: Iterable[object]) -> Iterator[Callable[[], None]]:
         finally:
             connections.close_all()
 
-    with ThreadPoolExecutor(1, thread_name_prefix="beside") as pool:
+    with ThreadPoolExecutor(1, thread_name_prefix="side-session") as pool:
         taking = pool.submit(copy_context().run, take_all)
         try:
             yield taking.result

@@ -1,33 +1,39 @@
-"""Where handlers run: a fixed number of slots, each a thread or a task of one event loop."""
+"""Run handlers in a fixed number of slots, each a thread or a task of one event loop."""
 
 import asyncio
 import contextlib
+import inspect
+import json
 import queue
 import threading
 from collections.abc import Awaitable, Callable
 
 from django.db import connections
 
+from harvester.engine.errors import BadArgs, JobCancelled, LeaseLost
 from harvester.engine.job import RunningJob
-from harvester.engine.outcomes import Ending
+from harvester.engine.outcomes import Ending, ended_by, succeeded
+from harvester.engine.registry import Kind, kind_of
+from harvester.guards.logs import log_context
+from harvester.kernel.retry import RetryPolicy
 
 Execute = Callable[[RunningJob], Ending | None]
 ExecuteAsync = Callable[[RunningJob], Awaitable[Ending | None]]
 Done = Callable[[RunningJob, Ending | None], None]
 
 
-#: How long interrupted coroutines have to put their things in order when the worker ends.
+#: How long cancelled coroutines may clean up when the worker ends.
 FAREWELL_SECONDS = 1.0
 
 
 class Slots:
     """Runs at most `size` jobs at once and reports each ending after its slot is free again.
 
-    More slots are kept for urgent jobs. They fill those first and take ordinary slots only beyond them, so that
-    however many ordinary jobs run, an urgent one can start.
+    More slots are reserved for urgent jobs. They fill those first and then ordinary slots, so that an urgent job can
+    start even if ordinary jobs take all other slots.
 
-    Threads are daemons on purpose: a handler that never returns must not keep the process alive after its job
-    was handed back.
+    Threads are daemons on purpose: a handler that never returns must not keep the process alive after its job was
+    handed back.
     """
 
     def __init__(
@@ -55,7 +61,7 @@ class Slots:
 
     @property
     def free_for_urgent(self) -> int:
-        """Slots that an urgent job may take: the free ones and those that are kept."""
+        """Slots that an urgent job may take: the free ones and the reserved ones."""
         return self.size + self._kept - len(self._active)
 
     @property
@@ -83,14 +89,14 @@ class Slots:
             threading.Thread(target=self._thread, name="harvester-job", daemon=True).start()
 
     def abandon(self, job: RunningJob) -> None:
-        """Give the job's slot away although its handler has not returned."""
+        """Take the job's slot away although its handler has not returned."""
         with self._lock:
             job.abandoned = True
             self._active.discard(job)
         self.cancel_task(job)
 
     def cancel_task(self, job: RunningJob) -> None:
-        """Interrupt a coroutine handler; a thread cannot be interrupted and has to ask by itself."""
+        """Cancel a coroutine handler; a thread cannot be interrupted and must call `check`."""
         loop, task = self._loop, self._tasks.get(job)
         if loop is not None and task is not None:
             with contextlib.suppress(RuntimeError):  # the loop is closed, and the task with it
@@ -112,18 +118,15 @@ class Slots:
                     self._waiting -= 1
                     self._idle -= 1
                 ending = None if job.abandoned else self._execute(job)
-                if self._leave(job):
-                    return
+                with self._lock:
+                    self._active.discard(job)
+                    # The slot was taken away meanwhile, and this thread is one too many.
+                    if job.abandoned:
+                        return
+                    self._idle += 1
                 self._done(job, ending)
         finally:
             connections.close_all()
-
-    def _leave(self, job: RunningJob) -> bool:
-        """Free the slot; true when it was given away meanwhile, and this thread is one too many."""
-        with self._lock:
-            self._active.discard(job)
-            self._idle += not job.abandoned
-            return job.abandoned
 
     def _event_loop(self) -> asyncio.AbstractEventLoop:
         if self._loop is None:
@@ -155,3 +158,83 @@ class Slots:
             self._active.discard(job)
         if not job.abandoned:
             self._done(job, ending)
+
+
+def execute(job: RunningJob) -> Ending | None:
+    """Run the handler in this thread. No exception leaves this function, not even SystemExit."""
+    retry = RetryPolicy()
+    try:
+        kind = kind_of(job.kind)
+        retry = kind.retry
+        call = kind.bind(job, _decode(job))
+        with log_context(job_id=job.id, job_kind=job.kind, attempt=job.attempt):
+            result = kind.handler(*call.args, **call.kwargs)
+            if inspect.isawaitable(result):
+                # A function that returns a coroutine has done nothing yet, and nothing would ever await it.
+                if inspect.iscoroutine(result):
+                    result.close()
+                message = f"The handler of {kind.name} returned an awaitable; make the handler itself `async def`."
+                raise TypeError(message)  # noqa: TRY301 - it ends the attempt like any error of the handler
+        return None if job.finished else succeeded(job, result)
+    except BaseException as error:  # noqa: BLE001 - no exception of a handler may end the worker
+        return None if job.finished else ended_by(job, error, retry)
+    finally:
+        _clean_connections()
+
+
+async def execute_async(job: RunningJob) -> Ending | None:
+    """Run a coroutine handler as a task of the worker's event loop."""
+    retry = RetryPolicy()
+    try:
+        kind = kind_of(job.kind)
+        retry = kind.retry
+        call = kind.bind(job, _decode(job))
+        with log_context(job_id=job.id, job_kind=job.kind, attempt=job.attempt):
+            result = await kind.handler(*call.args, **call.kwargs)
+        return None if job.finished else succeeded(job, result)
+    except asyncio.CancelledError as error:
+        if job.finished:
+            return None
+        # If the worker did not cancel the handler, a task of the handler's own was cancelled.
+        if job.abandoned or job.is_lost:
+            return ended_by(job, LeaseLost("the slot was taken away"), retry)
+        return ended_by(job, JobCancelled("stopped as asked") if job.cancel_requested else error, retry)
+    except BaseException as error:  # noqa: BLE001 - no exception of a handler may end the worker
+        return None if job.finished else ended_by(job, error, retry)
+
+
+def is_async(job: RunningJob) -> bool:
+    kind = _kind_or_none(job)
+    return kind is not None and kind.is_async
+
+
+def timeout_of(job: RunningJob) -> float | None:
+    kind = _kind_or_none(job)
+    return kind.timeout if kind else None
+
+
+def _kind_or_none(job: RunningJob) -> Kind | None:
+    try:
+        return kind_of(job.kind)
+    except Exception:  # noqa: BLE001 - an unknown kind fails in its own attempt, not here
+        return None
+
+
+def _decode(job: RunningJob) -> object:
+    try:
+        return json.loads(job.raw_args)
+    except (ValueError, RecursionError):
+        raise BadArgs(f"The arguments of {job.kind} cannot be read.") from None
+
+
+def _clean_connections() -> None:
+    """Leave no broken session and no open transaction for the next job of this thread."""
+    for connection in connections.all(initialized_only=True):
+        try:
+            if connection.in_atomic_block:
+                connection.connection.close()
+                del connections[connection.alias]
+            else:
+                connection.close_if_unusable_or_obsolete()
+        except Exception:  # noqa: BLE001 - a session that cannot be closed is replaced on next use
+            del connections[connection.alias]

@@ -1,35 +1,35 @@
-"""Every statement that writes the engine's tables, and the reads that claims depend on.
+"""All statements that write the engine's tables, and the reads that claims depend on.
 
 Locks, by strength, and why:
 
-* a claim takes ready rows FOR UPDATE SKIP LOCKED: nobody waits, nobody gets the same row;
-* a fenced transaction holds FOR KEY SHARE on its own job row: it lets heartbeats pass, and makes every
-  FOR UPDATE of that row (the rescuer's, a forced ending's) pass by or wait;
+* a claim takes ready rows FOR UPDATE SKIP LOCKED: no claimer waits, and no two get the same row;
+* a fenced transaction holds FOR KEY SHARE on its own job row: it does not block heartbeats, and makes every
+  FOR UPDATE of that row (the rescuer's, a forced ending's) skip it or wait;
 * heartbeats and endings take FOR NO KEY UPDATE in the order of ids, so that they cannot deadlock;
-* the rescuer takes FOR NO KEY UPDATE SKIP LOCKED first: a row that any living session holds is not its business, and
-  a frozen worker's own fence does not keep it out. Once the writers are gone it takes FOR UPDATE NOWAIT in the same
-  transaction, which fails if a writer that thawed has opened a new fence. The one lock that does not keep it out is
-  that of the attempt's own writer, which has ended the job in its transaction and froze before it committed;
-* claimers alone lock rows of job_lanes, and never wait for one.
+* the rescuer takes FOR NO KEY UPDATE SKIP LOCKED first: it skips a row that any live session holds, and a frozen
+  worker's own fence does not block it. Once the writers are gone it takes FOR UPDATE NOWAIT in the same transaction,
+  which fails if a writer has resumed and opened a new fence. The only lock that does not block it is that of the
+  attempt's own writer, which has ended the job in its transaction and froze before it committed;
+* only claimers lock rows of job_lanes, and they never wait for one.
 
-A statement that names a lease names a running job: only those have one. It leaves the state out on purpose. With it,
-the planner may go through the index of all running jobs, in which an old snapshot elsewhere (a dump, a report) keeps
-every job that ever ran (measured: 288 million entries read for 250,000 jobs).
+A statement with a lease always means a running job: only those have one. It leaves the state out on purpose. With it,
+the planner may read the index of all running jobs, in which an old snapshot elsewhere (a dump, a report) keeps every
+job that ever ran (measured: 288 million entries read for 250,000 jobs).
 
-`statement_timestamp()` is used where an index must be searched with it, because it is stable within a
-statement; `clock_timestamp()` where the moment itself is recorded.
+`statement_timestamp()` is used where an index is searched with it, because it is stable within a statement;
+`clock_timestamp()` where the exact time is recorded.
 """
 
 READY = "state IN ('pending', 'retryable')"
 
-# The priority of a lane in which nothing waits.
+# The priority of a lane without waiting jobs.
 _NO_PRIORITY = -32768
 
-# What workers are told at commit: the priority and the queue of a new job.
-_TELL = "pg_notify('harvester_jobs', priority || ' ' || queue)"
+# Notifies workers at commit: the priority and the queue of a new job.
+_NOTIFY = "pg_notify('harvester_jobs', priority || ' ' || queue)"
 
-# Appends jobs, their first events and the wake-ups of their lanes, and tells listening workers at commit.
-# A job whose dedupe key is taken by an open job is left out of the answer.
+# Inserts jobs, their first events and the wakeups of their lanes, and notifies listening workers at commit.
+# A job whose dedupe key is taken by an open job is not in the answer.
 ENQUEUE = f"""
 WITH made AS (
     INSERT INTO jobs (kind, queue, lane, dedupe_key, args, priority, run_at, max_attempts)
@@ -50,7 +50,7 @@ WITH made AS (
     INSERT INTO job_lane_wakeups (queue, lane, wake_at)
     SELECT queue, lane, min(run_at) FROM made WHERE lane IS NOT NULL GROUP BY queue, lane
 ), told AS (
-    SELECT count({_TELL}) AS pairs FROM (SELECT DISTINCT queue, priority FROM made) AS p
+    SELECT count({_NOTIFY}) AS pairs FROM (SELECT DISTINCT queue, priority FROM made) AS p
 )
 SELECT made.id, made.dedupe_key, told.pairs FROM made, told ORDER BY made.id
 """
@@ -60,8 +60,8 @@ SELECT id FROM jobs
 WHERE dedupe_key = %(dedupe_key)s AND state IN ('pending', 'running', 'retryable')
 """
 
-# The (queue, priority) pairs in which a job without a lane waits, found by hopping from one to the next in the
-# index; with each, when its first future job comes due. An empty list of queues means all of them.
+# The (queue, priority) pairs with waiting jobs without a lane, found by jumping from one to the next in the index; for
+# each, when its first future job is due. An empty list of queues means all of them.
 LOOK = f"""
 WITH RECURSIVE queues AS (
     (SELECT queue FROM jobs WHERE lane IS NULL AND {READY} ORDER BY queue LIMIT 1)
@@ -89,12 +89,12 @@ FROM pairs p
 ORDER BY p.priority DESC, p.queue
 """
 
-# Turns the wake-ups after a remembered place into rows of job_lanes; the place is remembered because an old
-# snapshot elsewhere keeps every deleted wake-up in the way. It never waits: a frozen process may hold a lane in its
-# open claim, and whoever waited for it would claim nothing at all. So the wake-ups of lanes that are locked stay
-# for later, and a new lane is listed only by the one who gets its advisory lock, because an insert would wait for
-# another one's insert of the same key. (Lanes share 256 of these locks: the server's table of locks is small.)
-# A known lane is written even if it seems to be awake: somebody may have put it to sleep since this snapshot.
+# Turns the wakeups after a remembered place into rows of job_lanes; the place is remembered because an old snapshot
+# elsewhere keeps all deleted wakeups in the index. It never waits: a frozen process may hold a lane in its open claim,
+# and a claimer that waited for it would claim nothing at all. So the wakeups of locked lanes stay for later, and a new
+# lane is inserted only by the claimer that gets its advisory lock, because an insert would wait for another insert of
+# the same key. (Lanes share 256 of these locks: the server's table of locks is small.)
+# A known lane is written even if it seems to be awake: it may have been put to sleep since this snapshot.
 LANES_WAKE = f"""
 WITH news AS MATERIALIZED (
     SELECT id, queue, lane, wake_at, concurrency FROM job_lane_wakeups
@@ -133,9 +133,9 @@ SELECT coalesce(min(n.id) FILTER (WHERE g.id IS NULL) - 1, max(n.id)), count(*) 
 FROM news n LEFT JOIN gone g ON g.id = n.id
 """
 
-# Takes lanes that are due, those with the most urgent job first. Their jobs are counted and claimed by the next
-# statement, whose snapshot is newer than these locks: counted in this one, a claim that was just committed elsewhere
-# would be missed.
+# Locks lanes that are due, those with the most urgent job first. Their jobs are counted and claimed by the next
+# statement, whose snapshot is newer than these locks: counting in this one would miss a claim that was just committed
+# elsewhere.
 LANES_LOCK = """
 SELECT queue, lane FROM job_lanes
 WHERE (cardinality(%(queues)s::text[]) = 0 OR queue = ANY (%(queues)s::text[]))
@@ -151,8 +151,8 @@ WHERE (cardinality(%(queues)s::text[]) = 0 OR queue = ANY (%(queues)s::text[]))
 ORDER BY wake_at LIMIT 1
 """
 
-# Says when the locked lanes are worth the next look, and how urgent it is: never while full (an ending wakes
-# them), else when their first waiting job is due.
+# Sets when to look at the locked lanes again, and with which priority: never while full (an ending wakes them), else
+# when their first waiting job is due.
 LANES_SLEEP = f"""
 WITH held AS MATERIALIZED (
     SELECT l.queue, l.lane, l.concurrency <= (
@@ -175,8 +175,8 @@ UPDATE job_lanes l SET wake_at = n.wake_at, priority = n.priority FROM next n
 WHERE l.queue = n.queue AND l.lane = n.lane AND (l.wake_at, l.priority) <> (n.wake_at, n.priority)
 """
 
-# Mends what a lost wake-up would leave asleep; part of the maintenance, not of the design's normal course. The
-# lanes in which jobs wait are found by hopping from one to the next in the index.
+# Wakes lanes whose wakeup was lost; only for maintenance, not needed in normal operation. The lanes with waiting jobs
+# are found by jumping from one to the next in the index.
 LANES_REPAIR = f"""
 WITH RECURSIVE waiting AS (
     (SELECT queue, lane FROM jobs WHERE lane IS NOT NULL AND {READY} ORDER BY queue, lane LIMIT 1)
@@ -232,16 +232,16 @@ logged AS (
 SELECT id, kind, queue, lane, args, priority, run_at, attempt, max_attempts, lease FROM claimed
 """
 
-# Claims up to `most` due jobs without a lane, starting behind the remembered place of each pair. The levels of
-# priority come one after the other, and the limit stops the walk, so that a lower one is read only when slots are
-# left; within a level, the queues share one order.
+# Claims up to `most` due jobs without a lane, starting after the remembered place of each pair. The priorities are read
+# one after the other up to the limit, so that a lower one is read only if slots are left; within a priority, the queues
+# share one order.
 CLAIM = f"WITH picked AS ({_WITHOUT_LANE}), claimed AS ({_CLAIMED}), {_LOGGED}"
-# The same with jobs of some kinds only; asked for the slot that is kept for them, and only at high priorities, where
-# no backlog of other kinds has to be stepped over.
+# The same with jobs of some kinds only, for their reserved slot, and only at high priorities, which have no backlog of
+# other kinds.
 CLAIM_URGENT = f"WITH picked AS ({_URGENT}), claimed AS ({_CLAIMED}), {_LOGGED}"
 
-# The same with the jobs of the lanes that this transaction has locked: each lane gives as many as it has room
-# for, and priority decides between all of them.
+# The same plus the jobs of the lanes that this transaction has locked: as many of each lane as its concurrency allows,
+# with priority deciding between all of them.
 CLAIM_WITH_LANES = f"""
 WITH room AS (
     SELECT l.queue, l.lane, l.concurrency - (
@@ -260,13 +260,13 @@ picked AS (
 ), claimed AS ({_CLAIMED}), {_LOGGED}
 """
 
-# What was claimed under these leases; asked when the answer to a claim was lost.
+# The jobs claimed under these leases, queried after the answer to a claim was lost.
 CLAIMED_UNDER = """
 SELECT id, lease FROM jobs WHERE state = 'running' AND lease = ANY (%(leases)s::uuid[])
 """
 
-# What a claim would take, for `worker --dry-run`; locks nothing. A lane gives no more than it has room for; how much
-# that is may still wait in the inbox.
+# The jobs that a claim would take, for `worker --dry-run`; locks nothing. A lane gives no more than its concurrency
+# allows, whose last change may still be among the wakeups.
 PREVIEW = f"""
 WITH due AS (
     SELECT id, kind, queue, lane, priority, run_at, attempt, max_attempts,
@@ -284,8 +284,8 @@ WHERE lane IS NULL OR place <= coalesce(
 ORDER BY priority DESC, run_at, id LIMIT %(most)s
 """
 
-# One sign of life for all jobs of a worker. A row that somebody has locked is skipped, never waited for: the other jobs
-# must not wait with it. The heart asks for it again at once.
+# One heartbeat for all jobs of a worker. A locked row is skipped, so that the other jobs do not wait for it. The
+# heartbeat thread repeats it immediately.
 HEARTBEAT = """
 WITH held AS (
     SELECT * FROM unnest(%(ids)s::bigint[], %(leases)s::uuid[], %(progress)s::jsonb[]) AS h(id, lease, progress)
@@ -299,28 +299,28 @@ WHERE j.id = h.id AND j.lease = h.lease AND j.id IN (SELECT id FROM alive)
 RETURNING j.id, j.lease, j.cancel_requested_at IS NOT NULL
 """
 
-# Which of these leases are still good; asked for those that a heartbeat did not reach.
+# Which of these leases are still valid, queried for those that a heartbeat did not reach.
 STILL_HELD = """
 SELECT j.id, j.lease FROM jobs j
 JOIN unnest(%(ids)s::bigint[], %(leases)s::uuid[]) AS h(id, lease) ON h.id = j.id AND h.lease = j.lease
 """
 
-# The first statement of a fenced transaction. FOR KEY SHARE is the one strength that lets heartbeats through and
-# still keeps the rescuer out until this transaction ends.
+# The first statement of a fenced transaction. FOR KEY SHARE is the only strength that does not block heartbeats and
+# still blocks the rescuer until this transaction ends.
 FENCE = """
 SELECT cancel_requested_at IS NOT NULL FROM jobs
 WHERE id = %(id)s AND lease = %(lease)s FOR KEY SHARE
 """
 
-# Sessions that write for an attempt bear its lease in their name, so that they can be ended if their process freezes.
-# Given outside of transactions: one that is rolled back would take the name with it.
+# Sessions that write for an attempt have its lease in their name, so that they can be ended if their process freezes.
+# Set outside of transactions, because a rollback would remove the name.
 WRITER = "SELECT set_config('application_name', %(name)s, false)"
 WRITER_NAME = "harvester job {lease}"
 
-# Somebody asked the job to stop, and it would otherwise have gone on.
+# The job was asked to stop, and would otherwise have continued.
 _STOPPED = "(e.state IN ('pending', 'retryable') AND j.cancel_requested_at IS NOT NULL)"
 
-# Ends attempts, many at once. A person's wish to cancel beats another attempt. Lanes that got room are woken.
+# Ends attempts in batches. A request to cancel overrides another attempt. Lanes with free capacity are woken.
 _SETTLE = """
 WITH ending AS (
     SELECT * FROM jsonb_to_recordset(%(endings)s::jsonb)
@@ -355,19 +355,19 @@ SELECT id, lease, state FROM done
 
 # The handler has returned, so no fenced transaction of it can be open.
 SETTLE = _SETTLE.format(strength="NO KEY UPDATE", stopped=_STOPPED)
-# The handler may still be at work (timed out, or the worker stops): FOR UPDATE waits for, or fails on, a fenced
+# The handler may still be running (timed out, or the worker stops): FOR UPDATE waits for, or fails on, a fenced
 # transaction that could still commit.
 SETTLE_BY_FORCE = _SETTLE.format(strength="UPDATE", stopped=_STOPPED)
 
-# Running jobs that have not been heard of for too long. Locked rows are left out: a heartbeat cannot reach them either,
-# so their silence says nothing. FOR NO KEY UPDATE, because the fence of a frozen worker must not hide its job.
+# Running jobs without a heartbeat for too long. Locked rows are left out: a heartbeat cannot reach them either, so
+# their silence proves nothing. FOR NO KEY UPDATE, because the fence of a frozen worker must not hide its job.
 STUCK = """
 SELECT id, lease, heartbeat_at, kind, queue, worker, attempt, max_attempts FROM jobs
 WHERE state = 'running' AND heartbeat_at < clock_timestamp() - %(stuck)s * interval '1 second'
 ORDER BY id FOR NO KEY UPDATE SKIP LOCKED
 """
 
-# The silent jobs that STUCK leaves out, with whoever locked or updated their rows last.
+# The silent jobs that STUCK leaves out, with the transaction that last locked or updated their rows.
 STUCK_AND_LOCKED = """
 SELECT id, lease, heartbeat_at, kind, queue, worker, attempt, max_attempts, xmax::text FROM jobs
 WHERE state = 'running' AND heartbeat_at < clock_timestamp() - %(stuck)s * interval '1 second'
@@ -375,13 +375,13 @@ WHERE state = 'running' AND heartbeat_at < clock_timestamp() - %(stuck)s * inter
 ORDER BY id
 """
 
-# The transactions, with those inside of them, of the sessions that write for an attempt.
+# The transactions and subtransactions of the sessions that write for an attempt.
 TRANSACTIONS_OF_WRITERS = """
 SELECT l.transactionid::text FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid
 WHERE l.locktype = 'transactionid' AND l.granted AND l.mode = 'ExclusiveLock' AND a.application_name = %(name)s
 """
 
-# Who shares a row when several do. Fails if the number is that of a single transaction.
+# The transactions that share a row lock. Fails if the id is that of a single transaction.
 SHARERS = "SELECT xid::text FROM pg_get_multixact_members(%(xmax)s::text::xid) WHERE mode <> 'keysh'"
 
 # Ends the sessions that write for a job, and waits until they are gone.
@@ -391,26 +391,26 @@ FROM jobs j JOIN pg_stat_activity a ON a.application_name = %(name)s AND a.datna
 WHERE j.id = %(id)s AND j.lease = %(lease)s AND j.state = 'running'
 """
 
-# Ends sessions that claim and settle and have been in one transaction for too long. It takes milliseconds unless its
-# process is frozen, and then the jobs and lanes it has locked would be passed by for ever: to the server a client
-# that has not ended its pipeline is active, so that no timeout fires.
+# Ends dispatch sessions that have been in one transaction for too long. It takes milliseconds unless the process is
+# frozen, and then its locked jobs and lanes would be skipped forever: for the server, a client that has not ended its
+# pipeline is active, so that no timeout applies.
 END_FROZEN_DISPATCH = """
 SELECT pid, pg_terminate_backend(pid, 5000) FROM pg_stat_activity
 WHERE application_name = 'harvester dispatch' AND datname = current_database() AND pid <> pg_backend_pid()
   AND xact_start < clock_timestamp() - %(stuck)s * interval '1 second'
 """
 
-# The first step of a rescue: the row itself, if nobody else has it and the job has not been heard of since. From here
-# to the end of the transaction no heartbeat and no ending gets through, while the fences of its writers still stand.
+# The first step of a rescue: lock the row, if it is free and the job has had no heartbeat since. From here to the end
+# of the transaction, heartbeats and endings are blocked, while the fences of its writers still hold.
 RESCUE_LOCK = """
 SELECT id FROM jobs
 WHERE id = %(id)s AND lease = %(lease)s AND state = 'running' AND heartbeat_at = %(heartbeat_at)s
 FOR NO KEY UPDATE SKIP LOCKED
 """
 
-# The last step: takes a stuck job from its worker, once its writers are gone. A writer that thawed and opened a new
-# fence makes it fail, and the job stays where it is: FOR UPDATE is what no fence can stand beside, and NOWAIT because
-# that writer may take any time. The attempt was counted at claim, so none is added.
+# The last step: takes a stuck job from its worker, once its writers are gone. A writer that has resumed and opened a
+# new fence makes it fail, and the job is unchanged: FOR UPDATE conflicts with every fence, and NOWAIT because that
+# writer may take any time. The attempt was counted at claim, so none is added.
 RESCUE = f"""
 WITH lost AS (
     SELECT id FROM jobs
@@ -433,12 +433,12 @@ WITH lost AS (
     INSERT INTO job_lane_wakeups (queue, lane, wake_at)
     SELECT queue, lane, statement_timestamp() FROM taken WHERE lane IS NOT NULL
 ), told AS (
-    SELECT count({_TELL}) AS pairs FROM taken
+    SELECT count({_NOTIFY}) AS pairs FROM taken
 )
 SELECT taken.state, told.pairs FROM taken, told
 """
 
-# A person asks a job to stop: at once while it waits, at its next check while it runs; its worker is told.
+# A person asks a job to stop: immediately if it waits, at its next check if it runs; its worker is notified.
 CANCEL = """
 WITH target AS (
     SELECT id, state AS before FROM jobs WHERE id = %(id)s AND state IN ('pending', 'running', 'retryable')
@@ -458,7 +458,7 @@ WITH target AS (
 SELECT asked.before, asked.state, told.workers FROM asked, told
 """
 
-# A person drives an ended or waiting job again: now, with its attempts given back.
+# A person retries an ended or waiting job: now, with all its attempts.
 RETRY = f"""
 WITH target AS (
     SELECT id FROM jobs WHERE id = %(id)s AND state IN ('failed', 'cancelled', 'retryable') FOR UPDATE
@@ -473,12 +473,12 @@ WITH target AS (
 ), woken AS (
     INSERT INTO job_lane_wakeups (queue, lane, wake_at) SELECT queue, lane, run_at FROM again WHERE lane IS NOT NULL
 ), told AS (
-    SELECT count({_TELL}) AS pairs FROM again
+    SELECT count({_NOTIFY}) AS pairs FROM again
 )
 SELECT again.id, told.pairs FROM again, told
 """
 
-# Deletes ended jobs in batches; the states are part of the condition, so a live job cannot be reached.
+# Deletes ended jobs in batches; the states are part of the condition, so that no open job can be deleted.
 CLEAN_UP = """
 DELETE FROM jobs WHERE id IN (
     SELECT id FROM jobs
@@ -487,7 +487,7 @@ DELETE FROM jobs WHERE id IN (
     ORDER BY finished_at LIMIT %(most)s FOR UPDATE SKIP LOCKED)
 """
 
-# What a job found may be of use for a shorter time than that it ran.
+# A result may become useless earlier than the job's record.
 FORGET_RESULTS = """
 UPDATE jobs SET result = NULL
 WHERE kind = %(kind)s AND result IS NOT NULL AND finished_at < clock_timestamp() - %(hours)s * interval '1 hour'
@@ -502,8 +502,8 @@ DELETE FROM job_lanes WHERE (queue, lane) IN (
     FOR UPDATE SKIP LOCKED)
 """
 
-# Goes through the inbox like everything else that concerns a lane: a lock on its row, held until the caller's
-# transaction ends, would keep every claimer from it.
+# Inserted as a wakeup like all changes of a lane: a lock on its row until the end of the caller's transaction would
+# block all claimers.
 SET_LANE_CONCURRENCY = """
 WITH asked AS (
     INSERT INTO job_lane_wakeups (queue, lane, wake_at, concurrency)
@@ -512,7 +512,7 @@ WITH asked AS (
 SELECT pg_notify('harvester_jobs', '0 ' || queue) FROM asked
 """
 
-# Makes a periodic job known, and moves its next moment only when its cron line changed.
+# Registers a periodic job, and changes its next time only if its cron line changed.
 REGISTER_PERIODIC = """
 INSERT INTO periodic_jobs (name, kind, cron, next_at)
 VALUES (%(name)s, %(kind)s, %(cron)s, %(next_at)s)
@@ -520,8 +520,8 @@ ON CONFLICT (name) DO UPDATE SET kind = excluded.kind, cron = excluded.cron, nex
 WHERE (periodic_jobs.kind, periodic_jobs.cron) IS DISTINCT FROM (excluded.kind, excluded.cron)
 """
 
-# A due moment belongs to the scheduler that gets the row; next_at only ever moves forward, so a clock that is
-# set back brings no moment twice.
+# A due time belongs to the scheduler that gets the row; next_at only moves forward, so no time is taken twice if the
+# clock is set back.
 DUE_PERIODIC = """
 SELECT name, kind, cron, next_at, clock_timestamp() FROM periodic_jobs
 WHERE next_at <= clock_timestamp() AND name = ANY (%(names)s::text[])
@@ -545,7 +545,7 @@ WHERE name = ANY (%(names)s::text[]) AND next_at > clock_timestamp() FOR UPDATE 
 
 PLAN_PERIODIC = "UPDATE periodic_jobs SET next_at = %(next_at)s WHERE name = %(name)s"
 
-# How long the oldest transaction with a snapshot has been open. While it lasts no dead row can be cleaned up.
+# How long the oldest transaction with a snapshot has been open. Until it ends, no dead rows can be vacuumed.
 OLDEST_SNAPSHOT = """
 SELECT coalesce(max(extract(epoch FROM clock_timestamp() - xact_start)), 0)::float8 FROM pg_stat_activity
 WHERE backend_xmin IS NOT NULL AND pid <> pg_backend_pid() AND backend_type = 'client backend'

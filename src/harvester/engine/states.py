@@ -1,4 +1,4 @@
-"""The states of a job. A state that is not on this diagram does not exist.
+"""The states of a job. This diagram is complete.
 
 enqueue ──> PENDING ──claim──> RUNNING ──────────────> SUCCEEDED
 │  ▲                │ ├── no retry left ─> FAILED ──┐
@@ -14,19 +14,19 @@ from enum import StrEnum
 
 
 class JobState(StrEnum):
-    """Where a job is."""
+    """The state of a job."""
 
     PENDING = "pending"  # waits for its time and a free slot
-    RUNNING = "running"  # a worker holds its lease and beats for it
-    RETRYABLE = "retryable"  # failed or was lost; waits for its next attempt
+    RUNNING = "running"  # a worker holds its lease and sends heartbeats
+    RETRYABLE = "retryable"  # failed or lost; waits for its next attempt
     SUCCEEDED = "succeeded"  # done
-    FAILED = "failed"  # ended without success; a person may drive it again
-    CANCELLED = "cancelled"  # ended because somebody asked
+    FAILED = "failed"  # ended without success; a person may retry it
+    CANCELLED = "cancelled"  # stopped on request
 
 
 #: A worker may claim these.
 READY = (JobState.PENDING, JobState.RETRYABLE)
 #: A dedupe key is unique among these.
 OPEN = (JobState.PENDING, JobState.RUNNING, JobState.RETRYABLE)
-#: Nothing happens to these any more unless a person asks.
+#: These change only if a person retries them.
 ENDED = (JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED)

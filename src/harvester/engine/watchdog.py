@@ -1,4 +1,4 @@
-"""Ends a process that hangs on a database that no longer answers, or that does not end although it was told to."""
+"""Ends a process that hangs on an unresponsive database, or that does not stop in time."""
 
 import contextlib
 import os
@@ -12,42 +12,41 @@ import structlog
 
 log = structlog.get_logger(__name__)
 
-#: No process is ended for a silence shorter than this, however short the stuck time is.
+#: No process is ended for a shorter silence, however short the stuck time is.
 SHORTEST_SILENCE_SECONDS = 5.0
 #: The last part of the grace time, in which jobs are handed back and sessions closed.
 WIND_DOWN_SECONDS = 5.0
-#: Between two looks. A step never counts for more than a few of them: time in which this process itself was frozen is
-#: no silence of the database.
+#: Between two looks. A step counts for at most a few of them: time in which this process itself was frozen is not a
+#: silence of the database.
 LOOK_SECONDS = 0.2
 LONGEST_STEP_SECONDS = 1.0
 #: The exit code of a process that was ended here.
 EXIT_CODE = 1
-#: What the host of a server that was stopped lets its clients know; everything else may be a dead link, "server closed
-#: the connection" too: that is how libpq reads some of its own timeouts.
-#: A server that refuses a session ("starting up", "too many clients") says so with its severity, and libpq gives no
-#: code for it.
+#: Messages from the host of a stopped server. Any other message may mean a dead link, even "server closed the
+#: connection", which libpq also reports for some of its own timeouts.
+#: A server that refuses a session ("starting up", "too many clients") reports a severity, and libpq has no code for it.
 _ANSWERS = ("Connection refused", "No such file", "FATAL:")
 
 
 def silence_limit(stuck_seconds: float) -> float:
-    """Seconds without an answer after which a process is ended: well before others count its jobs as stuck."""
+    """Return the seconds without an answer after which a process is ended: well before its jobs count as stuck."""
     return max(stuck_seconds / 2, SHORTEST_SILENCE_SECONDS)
 
 
 def drain_seconds(grace_seconds: float) -> float:
-    """How much of the grace time running jobs have; the rest is for handing back what is left of them."""
+    """Return how much of the grace time running jobs get; the rest is for handing back unfinished jobs."""
     return grace_seconds - min(WIND_DOWN_SECONDS, grace_seconds / 2)
 
 
 def is_answer(problem: Exception) -> bool:
-    """Whether an error shows that the server, or its host, is there: it is waited for then, for as long as it takes."""
+    """Whether an error shows that the server or its host is reachable, and is therefore waited for indefinitely."""
     if not isinstance(problem, psycopg.Error) or problem.sqlstate:
         return True
     return any(words in str(problem) for words in _ANSWERS)
 
 
 def end_process(reason: str) -> None:
-    """End this process at once: no lock, thread or session can hold it back."""
+    """End this process immediately: no lock, thread or session can delay it."""
     log.error("PROCESS_ENDED_BY_WATCHDOG", reason=reason)
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(Exception):
@@ -56,7 +55,7 @@ def end_process(reason: str) -> None:
 
 
 def end_with_interpreter(seconds: float = WIND_DOWN_SECONDS) -> None:
-    """Have the process end, at the latest, these seconds after its main thread: pools wait for their threads."""
+    """End the process at most these seconds after its main thread: pools would wait for their threads."""
 
     def wait() -> None:
         threading.main_thread().join()
@@ -70,11 +69,11 @@ class Watchdog:
     """Looks several times a second, from a thread that never touches the database.
 
     Attributes of the constructor:
-        waits_since: the moment since which an answer of the database is waited for; None while none is.
+        waits_since: since when the process waits for an answer of the database; None if it does not.
         limit: how long that may take before the process is ended.
-        stopping: whether the process was told to stop.
-        stop_seconds: how long it may take to end once it was.
-        unblock: called with each look; may break off what waits for too long.
+        stopping: whether the process was asked to stop.
+        stop_seconds: how long it may take to stop.
+        unblock: called with each look; may abort anything that waits too long.
         end: ends the process for a reason.
     """
 
@@ -124,4 +123,4 @@ class Watchdog:
         if self._silent > self._limit:
             self._end(f"the database has not answered a heartbeat for {self._silent:.0f} s")
         elif self._stopped_for > self._stop_seconds:
-            self._end(f"it was told to stop {self._stopped_for:.0f} s ago")
+            self._end(f"it was asked to stop {self._stopped_for:.0f} s ago")

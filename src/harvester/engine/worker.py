@@ -1,4 +1,4 @@
-"""The worker: claims jobs, runs them, records how they ended, and looks after the jobs of dead workers."""
+"""The worker: claims jobs, runs them, records their endings, and rescues the jobs of dead workers."""
 
 import os
 import secrets
@@ -15,15 +15,12 @@ from uuid import uuid4
 import psycopg
 import structlog
 
-from harvester.engine.claim import FULL_LOOK_SECONDS, Claimer
+from harvester.engine.claim import FULL_LOOK_SECONDS, Claimer, ClaimsInDoubt
 from harvester.engine.connections import Connection, break_off, connect
 from harvester.engine.errors import JobTimeout
 from harvester.engine.events import EngineEvent, emit
-from harvester.engine.execution import execute, execute_async, is_async, timeout_of
-from harvester.engine.heartbeat import Heart
-from harvester.engine.in_doubt import UnansweredClaims
+from harvester.engine.heartbeat import Heartbeat
 from harvester.engine.job import RunningJob
-from harvester.engine.listener import Listener
 from harvester.engine.maintenance import Maintenance
 from harvester.engine.outcomes import (
     AttemptKey,
@@ -36,46 +33,45 @@ from harvester.engine.outcomes import (
     write_endings,
 )
 from harvester.engine.registry import kind_of
-from harvester.engine.slots import Slots
+from harvester.engine.slots import Slots, execute, execute_async, is_async, timeout_of
 from harvester.engine.states import JobState
-from harvester.engine.wakeup import StopBell
+from harvester.engine.wakeup import Listener, StopSignal
 from harvester.engine.watchdog import WIND_DOWN_SECONDS, Watchdog, drain_seconds, end_process, silence_limit
 from harvester.engine.writers import end_writers
 from harvester.kernel.retry import RetryPolicy
 
 log = structlog.get_logger(__name__)
 
-#: How long a forced ending waits for a fenced transaction that is just being broken off.
+#: How long a forced ending waits for a fenced transaction that is being aborted.
 FORCE_LOCK_TIMEOUT_MS = 5_000
-#: How long the end of a worker waits for each of its threads; they are daemons, and the watchdog still watches.
+#: How long a stopping worker waits for each of its threads; they are daemons, and the watchdog is still active.
 JOIN_SECONDS = 30.0
-#: How long a stopping worker waits between two tries to reach the database.
+#: How long a stopping worker waits between two attempts to reach the database.
 _WAIT_WHILE_STOPPING = 0.2
 _RECONNECT = RetryPolicy(base=0.2, factor=2, cap=10)
 
 
 def worker_name(configured: str = "") -> str:
-    """The name under which a worker's jobs are listed."""
+    """Return the configured name of the worker, or a unique one."""
     return configured or f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"
 
 
 @dataclass(frozen=True, kw_only=True)
 class WorkerOptions:
-    """How a worker behaves; every number is a setting.
+    """The options of a worker; every number is a setting.
 
     Attributes:
         name: the worker's name.
         queues: the queues it serves; empty for all.
         threads: how many jobs it runs at once.
-        urgent_slots: how many more it runs of urgent kinds alone.
-        poll_seconds: how often it looks for work without being woken.
-        heartbeat_seconds: how often it says that its jobs live.
-        stuck_seconds: silence after which a job of any worker counts as stuck.
+        urgent_slots: how many more jobs of urgent kinds it runs.
+        poll_seconds: how often it looks for jobs without a notification.
+        heartbeat_seconds: time between heartbeats of its jobs.
+        stuck_seconds: time without a heartbeat after which a job of any worker counts as stuck.
         stale_check_seconds: time between two looks for stuck jobs.
-        grace_seconds: how long it may live after it was told to stop; its jobs may go on for all of that but the last
-            seconds, in which they are handed back.
+        grace_seconds: how long stopping may take; in the last seconds of it, unfinished jobs are handed back.
         max_jobs: it stops after claiming this many; 0 for no limit.
-        until_idle: it stops when nothing is due any more.
+        until_idle: it stops when no job is due.
     """
 
     name: str = field(default_factory=worker_name)
@@ -92,44 +88,44 @@ class WorkerOptions:
 
 
 class Worker:
-    """Runs jobs until it is told to stop."""
+    """Runs jobs until it is stopped."""
 
     def __init__(self, options: WorkerOptions, end_process: Callable[[str], None] = end_process) -> None:
         self.options = options
         self.claimed = 0
-        self._bell = StopBell()
+        self._wakeup = StopSignal()
         self._endings: deque[Ending] = deque()
-        self._unanswered = UnansweredClaims()
+        self._in_doubt = ClaimsInDoubt()
         self._held: dict[AttemptKey, RunningJob] = {}
         self._slots = Slots(options.threads, execute, execute_async, self._ended, options.urgent_slots)
         self._claimer = Claimer(worker=options.name, queues=list(options.queues))
-        self._heart = Heart(self._held_jobs, options.heartbeat_seconds, self._cancel_async)
-        self._listener = Listener(self._notified, self._asked_to_cancel)
+        self._heartbeat = Heartbeat(self._held_jobs, options.heartbeat_seconds, self._slots.cancel_task)
+        self._listener = Listener(self._notified, self._cancel_requested)
         self._maintenance = Maintenance(options.stuck_seconds, options.stale_check_seconds)
         self._connection: Connection | None = None
         self._asked_at: float | None = None
         self._failures = 0
         self._silence_limit = silence_limit(options.stuck_seconds)
         self._watchdog = Watchdog(
-            waits_since=lambda: self._heart.waits_since if self._held else None,
+            waits_since=lambda: self._heartbeat.waits_since if self._held else None,
             limit=self._silence_limit,
-            stopping=lambda: self._bell.stopping,
+            stopping=lambda: self._wakeup.stopping,
             stop_seconds=drain_seconds(options.grace_seconds) + WIND_DOWN_SECONDS,
             unblock=self._unblock,
             end=end_process,
         )
 
     def run(self) -> int:
-        """Work until stopped; answers how many jobs were claimed."""
+        """Run until stopped; return how many jobs were claimed."""
         log.info("WORKER_STARTED", worker=self.options.name, threads=self.options.threads)
-        helpers = (self._heart, self._listener, self._maintenance)
+        helpers = (self._heartbeat, self._listener, self._maintenance)
         self._watchdog.start()
         for helper in helpers:
             helper.start()
         try:
-            while not self._enough():
+            while not self._wakeup.stopping and not 0 < self.options.max_jobs <= self.claimed:
                 self._turn()
-            while self._held and not self._bell.stopping:
+            while self._held and not self._wakeup.stopping:
                 self._turn()
             self._drain()
         finally:
@@ -144,56 +140,47 @@ class Worker:
         return self.claimed
 
     def stop(self) -> None:
-        """Ask the worker to stop; may be called at any time, from a signal handler too, more than once."""
-        self._bell.stop()
+        """Ask the worker to stop; may be called more than once, also from a signal handler."""
+        self._wakeup.stop()
 
     # -- one turn -----------------------------------------------------------------------------------------------
 
     def _turn(self) -> None:
-        """Record what ended, claim what fits, and wait if there was nothing to do."""
-        self._bell.hush()
+        """Record endings, claim jobs for the free slots, and wait if there was nothing to do."""
+        self._wakeup.clear()
         self._end_overdue()
-        room = self._room()
-        urgent_room = self._urgent_room(room)
-        if not self._endings and not room and not (urgent_room and self._claimer.urgent_wanted):
-            self._wait(self._longest_wait())
+        room, urgent_room = self._room()
+        if not self._endings and not room and not (urgent_room and self._claimer.may_have_urgent):
+            self._wait()
             return
         claimed = self._exchange(room, urgent_room)
         for job in claimed:
-            self._start(job)
-        if not claimed and not self._endings:
-            self._idle(room)
-
-    def _idle(self, room: int) -> None:
-        """Nothing was due: wait for news, or call it a day. With all slots taken, the next turn waits for them."""
-        if not room or self._failures:
+            limit = timeout_of(job)
+            job.deadline = time.monotonic() + limit if limit else None
+            self._slots.submit(job, is_async=is_async(job))
+        # With all slots taken, the next turn waits for them.
+        if claimed or self._endings or not room or self._failures:
             return
-        if self.options.until_idle and not self._held and not self._claimer.got_lanes:
-            self._bell.stop()
-            return
-        self._wait(self._longest_wait())
+        if self.options.until_idle and not self._held and not self._claimer.has_lanes:
+            self._wakeup.stop()
+        else:
+            self._wait()
 
-    def _wait(self, seconds: float) -> None:
-        if not self._bell.stopping or self._slots.busy:
-            self._bell.wait(seconds)
-            self._claimer.rested()
+    def _wait(self) -> None:
+        if not self._wakeup.stopping or self._slots.busy:
+            self._wakeup.wait(self._longest_wait())
+            self._claimer.allow_lane_look()
 
-    def _room(self) -> int:
-        if self._bell.stopping:
-            return 0
-        room = self._slots.free
+    def _room(self) -> tuple[int, int]:
+        """Return the slots for any jobs, and those that only urgent jobs can take once the others are taken."""
+        if self._wakeup.stopping:
+            return 0, 0
+        room, all_room = self._slots.free, self._slots.free_for_urgent
         if self.options.max_jobs:
-            room = min(room, self.options.max_jobs - self.claimed)
-        return max(room, 0)
-
-    def _urgent_room(self, room: int) -> int:
-        """Slots that only urgent jobs can take, once `room` other jobs were claimed."""
-        if self._bell.stopping:
-            return 0
-        left = self._slots.free_for_urgent - room
-        if self.options.max_jobs:
-            left = min(left, self.options.max_jobs - self.claimed - room)
-        return max(left, 0)
+            left = self.options.max_jobs - self.claimed
+            room, all_room = min(room, left), min(all_room, left)
+        room = max(room, 0)
+        return room, max(all_room - room, 0)
 
     def _longest_wait(self) -> float:
         waits = [self.options.poll_seconds]
@@ -205,21 +192,11 @@ class Worker:
         waits += [max(deadline - time.monotonic(), 0.001) for deadline in deadlines]
         return min(waits)
 
-    def _enough(self) -> bool:
-        """Told to stop, or as many jobs claimed as it may."""
-        reached = self.options.max_jobs and self.claimed >= self.options.max_jobs
-        return bool(reached) or self._bell.stopping
-
-    def _start(self, job: RunningJob) -> None:
-        limit = timeout_of(job)
-        job.deadline = time.monotonic() + limit if limit else None
-        self._slots.submit(job, is_async=is_async(job))
-
     # -- the database -------------------------------------------------------------------------------------------
 
     def _unblock(self) -> None:
-        """Break off what waits for too long on one session: a new one may be answered."""
-        self._heart.break_off_after(self._silence_limit / 2)
+        """Abort sessions that wait too long: a new one may be answered."""
+        self._heartbeat.break_off_after(self._silence_limit / 2)
         self._maintenance.break_off_when_silent()
         asked_at = self._asked_at
         if asked_at is not None and time.monotonic() - asked_at > self._silence_limit:
@@ -227,7 +204,7 @@ class Worker:
 
     @contextmanager
     def _asking(self) -> Iterator[None]:
-        """Note that the dispatch session waits for an answer, so that `_unblock` can break it off."""
+        """Note that the dispatch session waits for an answer, so that `_unblock` can abort it."""
         self._asked_at = time.monotonic()
         try:
             yield
@@ -237,18 +214,18 @@ class Worker:
     def _exchange(self, room: int, urgent_room: int = 0) -> list[RunningJob]:
         """Write endings and claim, in one transaction.
 
-        While the database is away nothing is lost: endings wait here, and their leases keep them from overwriting
-        what happened meanwhile.
+        Nothing is lost while the database is unavailable: endings wait here, and their leases keep them from
+        overwriting later changes.
         """
         endings = [self._endings.popleft() for _ in range(len(self._endings))]
         lease = uuid4()
         try:
             with self._asking():
                 connection = self._connected()
-                # A pipeline is one transaction, which its end commits. To wait for the answer to every statement would
-                # each time hand the interpreter to all handlers that are ready to run, with the database idle.
+                # A pipeline is one transaction, committed at its end. Each wait for the answer to one statement would
+                # give the interpreter to all ready handlers, with the database idle.
                 with connection.pipeline(), connection.cursor() as settling:
-                    endings += self._unanswered.endings(connection)
+                    endings += self._in_doubt.endings(connection)
                     write_endings(settling, endings)
                     claimed = self._claimer.claim(connection, room, lease) if room else []
                     if urgent_room and len(claimed) == room:
@@ -262,7 +239,7 @@ class Worker:
         except psycopg.Error as problem:
             self._endings.extendleft(reversed(endings))
             if (room or urgent_room) and self._connection is not None:
-                self._unanswered.add(lease)
+                self._in_doubt.add(lease)
             self._database_lost(problem)
             return []
         self._failures = 0
@@ -272,7 +249,7 @@ class Worker:
         return claimed
 
     def _settle_one_by_one(self, endings: list[Ending], problem: psycopg.DataError) -> None:
-        """One ending holds something the database refuses: it alone is written in plainer words."""
+        """Write each ending alone, because the database rejects one; only that one becomes a minimal ending."""
         log.error("ENDING_NOT_STORED", error=str(problem).strip())
         for ending in endings:
             try:
@@ -287,7 +264,7 @@ class Worker:
         for ending in endings:
             job = self._held.pop(ending.key, None)
             if job is not None and job.lane is not None:
-                self._claimer.lanes_stirred = True
+                self._claimer.lanes_changed = True
             _report(ending, settled.get(ending.key), job)
 
     def _connected(self) -> Connection:
@@ -302,45 +279,42 @@ class Worker:
         log.warning("DATABASE_LOST", error=str(problem).strip(), retry_in=wait)
         self._drop_connection()
         self._claimer.forget()
-        if self._bell.stopping:
+        if self._wakeup.stopping:
             time.sleep(min(wait, _WAIT_WHILE_STOPPING))
         else:
-            self._bell.pause(wait)
+            self._wakeup.pause(wait)
 
     def _drop_connection(self) -> None:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
 
-    # -- news from other threads --------------------------------------------------------------------------------
+    # -- calls from other threads -------------------------------------------------------------------------------
 
     def _held_jobs(self) -> list[RunningJob]:
         return list(self._held.copy().values())
 
     def _ended(self, job: RunningJob, ending: Ending | None) -> None:
-        """A handler returned and its slot is free."""
+        """Record that a handler returned and its slot is free."""
         if ending is None:
             self._held.pop(job.key, None)
-            self._claimer.lanes_stirred = self._claimer.lanes_stirred or job.lane is not None
+            self._claimer.lanes_changed = self._claimer.lanes_changed or job.lane is not None
         else:
             self._endings.append(ending)
-        self._bell.ring()
+        self._wakeup.wake()
 
     def _notified(self, announced: tuple[str, int] | None) -> None:
         if announced is None:
-            self._claimer.lanes_stirred = True
+            self._claimer.lanes_changed = True
         elif not self.options.queues or announced[0] in self.options.queues:
             self._claimer.announce(*announced)
         else:
             return
-        self._bell.ring()
+        self._wakeup.wake()
 
-    def _asked_to_cancel(self, job_id: int) -> None:
+    def _cancel_requested(self, job_id: int) -> None:
         if any(job.id == job_id for job in self._held_jobs()):
-            self._heart.hurry()
-
-    def _cancel_async(self, job: RunningJob) -> None:
-        self._slots.cancel_task(job)
+            self._heartbeat.hurry()
 
     # -- endings by force ---------------------------------------------------------------------------------------
 
@@ -348,18 +322,18 @@ class Worker:
         for job in self._slots.active():
             if job.overdue:
                 log.warning("JOB_TIMED_OUT", job_id=job.id, job_kind=job.kind)
-                error = JobTimeout(f"{job.kind} ran longer than {timeout_of(job):g} s; the attempt was broken off.")
+                error = JobTimeout(f"{job.kind} ran longer than {timeout_of(job):g} s; the attempt was aborted.")
                 self._end_by_force([(job, ended_by(job, error, kind_of(job.kind).retry))])
 
     def _end_by_force(self, ends: list[tuple[RunningJob, Ending | None]]) -> None:
-        """End attempts whose handlers have not returned: break off their sessions first, then take the rows."""
+        """End attempts whose handlers have not returned: end their sessions first, then lock the rows."""
         for job, ending in ends:
             if ending is None or not self._force(job, ending):
                 continue
             self._slots.abandon(job)
             self._held.pop(job.key, None)
             if job.lane is not None:
-                self._claimer.lanes_stirred = True
+                self._claimer.lanes_changed = True
 
     def _force(self, job: RunningJob, ending: Ending) -> bool:
         try:
@@ -381,20 +355,20 @@ class Worker:
     # -- stopping -----------------------------------------------------------------------------------------------
 
     def _drain(self) -> None:
-        """Claim nothing more; let jobs finish within the grace time, then hand the rest back."""
+        """Claim nothing more; let jobs finish within the grace time, then hand back the others."""
         deadline = time.monotonic() + drain_seconds(self.options.grace_seconds)
-        self._bell.stop()
+        self._wakeup.stop()
         while (self._slots.busy or self._endings) and time.monotonic() < deadline:
-            self._bell.hush()
+            self._wakeup.clear()
             self._end_overdue()
             if self._endings:
                 self._exchange(0)
             else:
-                self._bell.wait(min(0.2, deadline - time.monotonic()))
+                self._wakeup.wait(min(0.2, deadline - time.monotonic()))
         self._hand_back()
 
     def _hand_back(self) -> None:
-        if self._endings or self._unanswered:
+        if self._endings or self._in_doubt:
             self._exchange(0)
         left = self._slots.active()
         for job in left:
@@ -413,7 +387,7 @@ _ENDED_EVENTS = {
 
 
 def _report(ending: Ending, state: str | None, job: RunningJob | None) -> None:
-    """Log and tell how an attempt ended, once it is committed."""
+    """Log how an attempt ended, and emit events, once it is committed."""
     if state is None:
         log.warning("JOB_LEASE_LOST", job_id=ending.job_id, would_have_been=ending.state.value)
         return
@@ -422,13 +396,13 @@ def _report(ending: Ending, state: str | None, job: RunningJob | None) -> None:
         return
     kind = job.kind if job else None
     fields = {"kind": kind, "error_type": ending.error_type, "error": ending.error}
-    told: dict[str, Any] = {"job_kind": kind, "error_type": ending.error_type}
+    logged: dict[str, Any] = {"job_kind": kind, "error_type": ending.error_type}
     if state in (JobState.FAILED, JobState.RETRYABLE):
-        told |= {"attempt": job and job.attempt, "max_attempts": job and job.max_attempts, "error": ending.error}
+        logged |= {"attempt": job and job.attempt, "max_attempts": job and job.max_attempts, "error": ending.error}
     if state == JobState.RETRYABLE:
-        told["next_run_at"] = (datetime.now(UTC) + timedelta(seconds=ending.delay or 0)).isoformat()
-    tell = log.warning if state == JobState.FAILED else log.info
-    tell(_ENDED_EVENTS[JobState(state)], job_id=ending.job_id, **told)
+        logged["next_run_at"] = (datetime.now(UTC) + timedelta(seconds=ending.delay or 0)).isoformat()
+    write = log.warning if state == JobState.FAILED else log.info
+    write(_ENDED_EVENTS[JobState(state)], job_id=ending.job_id, **logged)
     if state == JobState.FAILED:
         emit(EngineEvent(name="JOB_FAILED", job_id=ending.job_id, fields=fields))
     if ending.unknown:

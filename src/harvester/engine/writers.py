@@ -1,4 +1,4 @@
-"""Ending sessions of processes that cannot be trusted to do it themselves."""
+"""End sessions of frozen processes, which cannot end them themselves."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -19,7 +19,7 @@ def end_writers(connection: Connection, job_id: int, lease: UUID) -> None:
 
 
 def is_locked_by_its_writers(connection: Connection, lease: UUID, xmax: str) -> bool:
-    """Whether the lock on a job's row is that of a session that writes for this attempt: it has ended the job in it."""
+    """Whether a job's row is locked by a session that writes for this attempt, which has ended the job in it."""
     name = sql.WRITER_NAME.format(lease=lease)
     own = {row[0] for row in _as_login(connection, sql.TRANSACTIONS_OF_WRITERS, {"name": name})}
     if xmax in own or not own:
@@ -38,16 +38,17 @@ def end_frozen_dispatch(connection: Connection, stuck_seconds: float) -> None:
 
 
 def _as_login(connection: Connection, statement: str, values: Mapping[str, Any]) -> list[Any]:
-    """With one URL for everything, sessions log in as the owner and give up its rights by SET ROLE.
+    """Run a statement with the rights of the login role.
 
-    The application's role alone may not see or end them: for this one statement, the login's rights are taken back. The
-    rollback gives them up again, also inside a transaction of the caller; ended sessions stay ended.
+    With a single database URL, sessions log in as the owner and drop its rights with SET ROLE. The application's role
+    may not see or end such sessions, so this statement runs with the login's rights. The rollback drops them again,
+    also inside a transaction of the caller; ended sessions stay ended.
     """
     try:
         with connection.transaction(force_rollback=True):
             connection.execute("SET LOCAL ROLE NONE")
             return connection.execute(statement, values).fetchall()
     except psycopg.errors.InsufficientPrivilege as problem:
-        # What the session has locked stays locked until the server ends it; other jobs must not wait for that.
+        # The session's locks remain until the server ends it; other jobs must not wait for that.
         log.error("SESSION_NOT_ENDED", error=str(problem).strip())
         return []

@@ -13,7 +13,7 @@ from harvester.catalog.search_index import come_later
 from harvester.catalog.states import RunKind
 from harvester.engine.errors import LeaseLost
 from harvester.engine.outcomes import DATABASE_LOST
-from harvester.engine.side_session import MAY_WAIT, beside
+from harvester.engine.side_session import MAY_WAIT, in_side_session
 from harvester.feeds import file_end, notices
 from harvester.feeds.errors import NoValidProducts
 from harvester.feeds.fetch import MAX_FILE_BYTES
@@ -320,7 +320,7 @@ def _promote(work: Work, slot: Slot, spool: Spool, judged: Judged, endings: Endi
                 pass  # mutant: products-early
     with (
         work.step("promote"),
-        beside(products if is_beside else ()) as products_are_there,
+        in_side_session(products if is_beside else ()) as products_are_there,
         work.job.transaction(),
         connection.cursor() as cursor,
     ):

@@ -144,9 +144,7 @@ class _Inflater:
         if is_open and may_be_cut:  # mutant: gzip-trailer
             return b""
         if is_open:
-            raise TruncatedGzip(
-                "The compressed file ends in the middle. None of it is used; it will be downloaded again."
-            )
+            raise TruncatedGzip("The compressed file ends in the middle. None of it is used.")
         if self._members == 0:
             return self._count(self._pending)
         if self._pending.strip(b"\0"):
@@ -199,10 +197,7 @@ class _Inflater:
         return piece
 
     def _bad(self, why: str) -> BadGzip:
-        return BadGzip(
-            f"The compressed file is damaged after {self._bytes_in} bytes: {why}. None of it is used; it will be "
-            "downloaded again."
-        )
+        return BadGzip(f"The compressed file is damaged after {self._bytes_in} bytes: {why}. None of it is used.")
 
     def _too_much(self, why: str, what_then: str) -> InflateLimitExceeded:
         what = "file" if self._is_plain else "compressed file"

@@ -10,7 +10,7 @@ from uuid import UUID
 from django.db import connection
 
 from harvester.engine.job import RunningJob
-from harvester.engine.side_session import MAY_WAIT, beside
+from harvester.engine.side_session import MAY_WAIT, in_side_session
 from harvester.pipeline.baseline import Baseline
 from harvester.pipeline.staging import Slot, analyse, prepare_session, share
 
@@ -259,7 +259,7 @@ def _compared(job: RunningJob, cursor: Any, slot: Slot, values: dict[str, Any], 
             counted.append(_one(own, slot, theirs, values))
         yield
 
-    with beside(other_half()) as other_half_is_there:
+    with in_side_session(other_half()) as other_half_is_there:
         counted.append(_one(cursor, slot, ours, values))
         other_half_is_there()
     return tuple(map(sum, zip(*counted, strict=True)))

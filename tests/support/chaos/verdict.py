@@ -46,7 +46,7 @@ def _wrong_effects(kind: str, table: str, acknowledged: set[str]) -> Iterator[st
 
 def figures(logs: Path) -> dict[str, int]:
     """Figures for the table; none of them is right or wrong."""
-    rescued = "SELECT count(*) FROM job_events WHERE detail LIKE '%% was not heard of for %%'"
+    rescued = "SELECT count(*) FROM job_events WHERE detail LIKE '%% stopped responding for %%'"
     said = Counter(_events(logs))
     return {
         "jobs": rows("SELECT count(*) FROM jobs")[0][0],
