@@ -139,7 +139,7 @@ REFUSED = [
     ({"behind": "9" * 40}, "start with the first page"),
     ({"behind": "1~1"}, "start with the first page"),
     ({"behind": "NaN~1", "sort": Sort.PRICE, "currency": "USD"}, "start with the first page"),
-    ({"sort": Sort.PRICE}, "give one currency"),
+    ({"sort": Sort.PRICE}, "choose a currency"),
 ]
 
 

@@ -67,13 +67,13 @@ def scraped(source):
 
 CASES = [
     ("seen by the last run", promoted, {}, seen, [State.VISIBLE], "Consumers see it."),
-    ("missing, not yet expired", promoted, {}, missing, [State.VISIBLE], "stays until it expires"),
+    ("missing, not yet expired", promoted, {}, missing, [State.VISIBLE], "until it expires, although it was missing"),
     ("missing for too long", promoted, {}, gone, [State.EXPIRED], "the 48 h after which"),
     ("its source was not promoted for too long", promoted, {"ago": 49}, seen, [State.EXPIRED], "the 48 h after which"),
     ("the same, and held", promoted, {"ago": 49, "held": 10}, seen, [State.VISIBLE], "Consumers see it."),
     ("no expiry", promoted, {"ago": 999, "expiry_hours": None}, seen, [State.VISIBLE], "Consumers see it."),
-    ("no primary", promoted, {"is_display_primary": False}, seen, [State.SOURCE_NOT_SHOWN], "which has none"),
-    ("another primary", promoted, {"beside": True}, seen, [State.SOURCE_NOT_SHOWN], "consumers see The other"),
+    ("no primary", promoted, {"is_display_primary": False}, seen, [State.SOURCE_NOT_SHOWN], "Make it primary."),
+    ("another primary", promoted, {"beside": True}, seen, [State.SOURCE_NOT_SHOWN], "The other is"),
     ("direct without a primary", promoted, {"kind": "DIRECT", "is_display_primary": False}, seen, [State.VISIBLE], ""),
     (
         "expired and not shown",
@@ -86,8 +86,8 @@ CASES = [
     ("ignored by a correction", promoted, {}, corrected, [State.HIDDEN_BY_CORRECTION], "in the wrong currency"),
     ("scaled by a correction", promoted, {}, scaled, [State.VISIBLE], "Consumers see it."),
     ("its run is ignored", promoted, {}, of_ignored_run, [State.RUN_IGNORED], "the file of another shop"),
-    ("scraped only", promoted, {"kind": "DIRECT"}, scraped, [State.SCRAPED_ONLY], "does not let those count"),
-    ("never promoted", promoted, {}, catalog.product, [State.NEVER_PROMOTED], "No run that saw it was promoted"),
+    ("scraped only", promoted, {"kind": "DIRECT"}, scraped, [State.SCRAPED_ONLY], "do not count"),
+    ("never promoted", promoted, {}, catalog.product, [State.NEVER_PROMOTED], "no run that contains it was promoted"),
 ]
 
 

@@ -53,13 +53,13 @@ def test_what_waits_is_listed_in_order_page_by_page(source, unknown):
     assert [one.product_id for one in first] == [unknown, more[0]]
     assert waiting_numbers(after=first[-1].cursor) == [*more[1:], other]
     assert waiting_numbers(source_id=source.pk, after=first[-1].cursor) == more[1:]
-    with pytest.raises(InvalidInput, match="begin at its start"):
+    with pytest.raises(InvalidInput, match="start at the beginning"):
         review_queue.waiting(after="x~y")
 
 
 @pytest.mark.parametrize("decision", ["link", "create", "skip"])
 def test_a_decision_survives_whatever_a_later_run_brings(source, unknown, decision):
-    known = resolver.make_by_hand("Known", None) if decision == "link" else None
+    known = resolver.create_by_hand("Known", None) if decision == "link" else None
     if decision == "link":
         review_queue.link(OLGA, source.pk, unknown, known)
     elif decision == "create":
@@ -88,7 +88,7 @@ def test_two_people_decide_once(source, unknown):
         lambda: review_queue.create(OLGA, source.pk, unknown),
         lambda: review_queue.link(OLGA, source.pk, unknown, uuid7()),
     ):
-        with pytest.raises(Conflict, match="Olga has decided already"):
+        with pytest.raises(Conflict, match="already skipped by Olga"):
             again()
     assert fetch("SELECT count(*) FROM products") == [(0,)]
 
@@ -96,7 +96,7 @@ def test_two_people_decide_once(source, unknown):
 def test_what_is_not_there_cannot_be_decided(source, unknown):
     with pytest.raises(NotFound, match="no canonical product"):
         review_queue.link(OLGA, source.pk, unknown, uuid7())
-    with pytest.raises(NotFound, match="never looked at"):
+    with pytest.raises(NotFound, match="has not processed"):
         review_queue.skip(OLGA, source.pk, unknown + 1)
     assert waiting_numbers() == [unknown]
 
@@ -105,7 +105,7 @@ def test_a_decision_can_be_taken_back_and_the_resolver_tries_again(source, unkno
     review_queue.skip(OLGA, source.pk, unknown)
     review_queue.reopen(OLGA, source.pk, unknown)
     assert waiting_numbers() == [unknown]
-    with pytest.raises(Conflict, match="No person decided"):
+    with pytest.raises(Conflict, match="not decided by a person"):
         review_queue.reopen(OLGA, source.pk, unknown)
     fetch("UPDATE source_products SET gtin = %s, updated_run_no = 8", GTIN)
     resolve(source, 8)

@@ -44,10 +44,10 @@ def test_a_retailer_is_known_by_the_domain_of_its_website(shop):
 
 
 def test_two_retailers_cannot_have_one_domain(shop):
-    with pytest.raises(Conflict, match="belongs to the retailer Shop already"):
+    with pytest.raises(Conflict, match="already belongs to the retailer Shop"):
         retailers.create(ANN, name="Copy", website="http://shop.example")
     other = retailers.create(ANN, name="Other")
-    with pytest.raises(Conflict, match=r"^website: .*Shop already"):
+    with pytest.raises(Conflict, match=r"^website: .*already belongs to the retailer Shop"):
         retailers.update(ANN, other.pk, website="https://shop.example")
     assert len(audited()) == 2
 
@@ -126,7 +126,7 @@ def test_things_are_found_by_what_people_know_them_by(shop, feed):
     assert retailers.find("SHOP.example") == retailers.find("Shop") == retailers.find(str(shop.pk)) == shop
     assert sources.find("Shop by Impact") == sources.find(str(feed.pk)) == feed
     retailers.create(ANN, name="Shop")
-    with pytest.raises(InvalidInput, match="by its id or its domain"):
+    with pytest.raises(InvalidInput, match="use the id or the domain"):
         retailers.find("Shop")
 
 

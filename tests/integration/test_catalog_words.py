@@ -104,7 +104,7 @@ def test_words_that_somebody_writes_meanwhile_are_left_to_him(source, monkeypatc
 
 def test_products_that_come_when_the_job_is_past_them_get_their_words_from_the_next(source, monkeypatch):
     catalog.offer(source)
-    look, ends, late = search_index._Making._next, itertools.count(1), []
+    look, ends, late = search_index._Writer._next, itertools.count(1), []
 
     def look_and_end(making):
         part = look(making)
@@ -114,7 +114,7 @@ def test_products_that_come_when_the_job_is_past_them_get_their_words_from_the_n
             search_index.ask_for_words(source.pk)
         return part
 
-    monkeypatch.setattr(search_index._Making, "_next", look_and_end)
+    monkeypatch.setattr(search_index._Writer, "_next", look_and_end)
     search_index.ask_for_words(source.pk)
     run_until_idle(queues=("search",))
     assert late[0] in words_of_all()

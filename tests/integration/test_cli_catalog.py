@@ -128,7 +128,7 @@ BAD = {
     "taken domain": (["retailer", "add", "x", "--website", "https://shop.example"], 4, "belongs to the retailer Shop"),
     "bad hours": (["source", "set", "Shop feed", "--max-hold-hours", "0"], 2, "from 1 to 720"),
     "no change": (["source", "set", "Shop feed"], 2, "--help"),
-    "price without a currency": (["offers", "search", "--sort", "price"], 2, "give one currency"),
+    "price without a currency": (["offers", "search", "--sort", "price"], 2, "choose a currency"),
     "no amount": (["offers", "search", "--currency", "USD", "--min", "cheap"], 2, "like 19.99"),
     "amount without a currency": (["offers", "search", "--min", "5"], 2, "error: --min: "),
     "page of no offers": (["offers", "search", "--size", "0"], 2, "error: --size: "),

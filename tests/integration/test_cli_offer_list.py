@@ -73,12 +73,12 @@ def test_each_offer_says_why_consumers_do_not_see_it():
     assert found["Red hammer"] == ("VISIBLE", "Consumers see it.")
     assert found["Hidden saw"] == (
         "SOURCE_NOT_SHOWN",
-        "Of Shop consumers see Shop feed; Other feed is not the primary.",
+        "Other feed is not the display primary of Shop; Shop feed is.",
     )
     assert found["Old hammer"][0] == "EXPIRED"
     shown = process("offers", "list").out
     assert "EXPIRED since 2 d ago" in shown
-    assert shown.count("Other feed is not the primary.") == 1
+    assert shown.count("Other feed is not the display primary") == 1
     assert "Consumers see it." not in shown
     [promised] = listed("--state", "WITHOUT_OFFER", "--source", "Shop feed")["offers"]
     assert (promised["state"], promised["amount"]) == ("NEVER_PROMOTED", None)
@@ -100,7 +100,7 @@ BAD = {
         "--state: products without an offer are listed for one",
     ),
     "no place": (["--after", "the end"], "--after: not a place in this list; start"),
-    "too large a page": (["--size", "101"], "--size: allowed is 1 to 100"),
+    "too large a page": (["--size", "101"], "--size: use 1 to 100"),
     "no amount": (["--currency", "USD", "--min", "cheap"], "like 19.99"),
 }
 

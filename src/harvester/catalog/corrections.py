@@ -330,14 +330,6 @@ def _set_amount(action: str, given: Any) -> Decimal | None:
     return value
 
 
-def _refuse_finer_than_the_currency(correction: PriceCorrection) -> None:
-    amount, currency = correction.set_amount, correction.set_currency
-    if amount is None or currency is None or amount == round(amount, MINOR_UNITS[currency]):
-        return
-    decimals = {0: "no decimals", 2: "at most 2 decimals", 3: "at most 3 decimals"}[MINOR_UNITS[currency]]
-    raise InvalidInput(f"set_amount: an amount in {currency} has {decimals}; {amount:f} is no price in {currency}.")
-
-
 def _set_currency(action: str, given: Any) -> str | None:
     if action != CorrectionAction.SET:
         if given is not None:

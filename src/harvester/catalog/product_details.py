@@ -1,4 +1,4 @@
-"""All that is known of one product of a source: its contents, the runs that looked for it, what else is sold as it."""
+"""Details of a product of a source: its contents, the runs that looked for it, and its offers at other sources."""
 
 import datetime as dt
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from harvester.catalog.visibility_reasons import CONCERNS
 from harvester.kernel.errors import NotFound
 from harvester.kernel.identity import PRIORITY
 
-#: Runs that are looked at, the newest: runs live for a month, and each may keep an array of half a million numbers.
+#: The newest runs only: each may have an array of half a million numbers.
 MOST_RUNS = 20
 MOST_SIBLINGS = 20
 MOST_CORRECTIONS = 20
@@ -37,11 +37,10 @@ class Product:
     """A product as its source describes it.
 
     Attributes:
-        facts: title, brand, category, description, url, image_url, item_id, sku, gtin, mpn, identity_value and when and
-            by which run it was made and changed.
-        identity_type: by what it is known again.
-        tracking_url: the link that a click takes.
-        linked_to: the canonical product; None while nobody linked it.
+        facts: its other contents, and when and by which run it was created and changed.
+        identity_type: the kind of number that identifies it.
+        tracking_url: the link for a customer's click.
+        linked_to: the canonical product; None until it is linked.
     """
 
     source_id: UUID
@@ -71,7 +70,7 @@ _NAMED = (
 
 
 def product(source_id: UUID, product_id: int) -> Product:
-    """A product of a source, whether it has an offer or not."""
+    """Return a product of a source, with or without an offer."""
     found = fetch(_PRODUCT, {"source": source_id, "product": product_id})
     if not found:
         raise NotFound(f"The source {source_id} has no product {product_id}.")
@@ -86,12 +85,12 @@ def product(source_id: UUID, product_id: int) -> Product:
 
 
 class Sight(StrEnum):
-    """What a promoted run found of a product."""
+    """Whether a promoted run contained a product."""
 
-    PRICED = "PRICED"  # saw it, and wrote a price
-    SEEN = "SEEN"  # saw it as before
-    ABSENT = "ABSENT"  # did not see it
-    UNKNOWN = "UNKNOWN"  # missing so long before that the run kept no note of it
+    PRICED = "PRICED"  # contained it, and wrote a price
+    SEEN = "SEEN"  # contained it unchanged
+    ABSENT = "ABSENT"  # did not contain it
+    UNKNOWN = "UNKNOWN"  # missing for so long that the run has no record of it
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,7 +104,7 @@ class Sighting:
     sight: Sight
 
 
-# A run keeps which products went missing with it, not which were there.
+# A run records which products went missing with it, not which it contained.
 _RUNS = f"""
 SELECT r.no AS run_no, r.started_at, r.outcome, r.ignored_at IS NOT NULL AS is_ignored,
        EXISTS (SELECT FROM prices p WHERE p.source_id = %(source)s AND p.source_product_id = %(product)s
@@ -121,24 +120,20 @@ ORDER BY r.started_at DESC, r.no DESC LIMIT {MOST_RUNS}
 
 
 def sightings(found: Product) -> list[Sighting]:
-    """What the latest promoted runs found of this product, newest first."""
+    """Return whether the latest promoted runs contained this product, newest first."""
     values = {"source": found.source_id, "product": found.product_id, "first": found.facts["created_run_no"]}
-    told: list[Sighting] = []
+    oldest_first: list[Sighting] = []
+    sight = Sight.SEEN
     for row in reversed(fetch(_RUNS, values)):
-        sight = _sight(row, told[-1].sight if told else Sight.SEEN)
-        told.append(Sighting(sight=sight, **{name: row[name] for name in _SIGHTED}))
-    return told[::-1]
-
-
-_SIGHTED = ("run_no", "started_at", "outcome", "is_ignored")
-
-
-def _sight(row: dict[str, Any], before: Sight) -> Sight:
-    if row["priced"]:
-        return Sight.PRICED
-    if row["absent"] or row["is_after"]:
-        return Sight.ABSENT
-    return Sight.UNKNOWN if before in (Sight.ABSENT, Sight.UNKNOWN) else Sight.SEEN
+        if row["priced"]:
+            sight = Sight.PRICED
+        elif row["absent"] or row["is_after"]:
+            sight = Sight.ABSENT
+        else:
+            sight = Sight.UNKNOWN if sight in (Sight.ABSENT, Sight.UNKNOWN) else Sight.SEEN
+        names = ("run_no", "started_at", "outcome", "is_ignored")
+        oldest_first.append(Sighting(sight=sight, **{name: row[name] for name in names}))
+    return oldest_first[::-1]
 
 
 _SIBLINGS = f"""
@@ -149,7 +144,7 @@ ORDER BY l.source_id, l.source_product_id LIMIT {MOST_SIBLINGS}
 
 
 def siblings(found: Product) -> list[Line]:
-    """What other sources, or this one, sell as the same canonical product."""
+    """Return other products that are linked to the same canonical product."""
     if found.linked_to is None:
         return []
     values = {"linked": found.linked_to, "source": found.source_id, "product": found.product_id}
@@ -164,7 +159,7 @@ ORDER BY c.revoked_at IS NOT NULL, c.created_at DESC LIMIT {MOST_CORRECTIONS}
 
 
 def corrections_of(source_id: UUID, product_id: int) -> list[PriceCorrection]:
-    """The corrections that are, or were, about a price of this product; those in force first."""
+    """Return the corrections that apply, or applied, to a price of this product; valid ones first."""
     ids = [row["id"] for row in fetch(_CORRECTIONS, {"source": source_id, "product": product_id})]
-    known = PriceCorrection.objects.select_related("source", "retailer").in_bulk(ids)
-    return [known[number] for number in ids]
+    found = PriceCorrection.objects.select_related("source", "retailer").in_bulk(ids)
+    return [found[number] for number in ids]

@@ -1,11 +1,11 @@
-"""Which products of different sources are the same: the only place that makes canonical products.
+"""The resolver: matches products of different sources. Only it creates canonical products.
 
-A trade item number counts where its source is trusted with them, otherwise a complete fingerprint; both compare
-exactly. What has neither waits for a person. What a person decided is left alone.
+Products match by GTIN if their source is trusted with GTINs, otherwise by a complete fingerprint; both must be equal.
+Products with neither need a review. The resolver never changes what a person decided.
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -33,7 +33,7 @@ SELECT id, gtin, brand, title FROM source_products
 WHERE source_id = %(source)s AND id > %(after)s AND (created_run_no = %(run)s OR updated_run_no = %(run)s)
 ORDER BY id LIMIT %(most)s
 """
-# In the order of their keys, so that two resolvers that make the same products wait for, and never block, each other.
+# In the order of their keys, so that two resolvers that create the same products cannot deadlock.
 _MAKE = """
 INSERT INTO products (id, {column}, title, brand)
 SELECT * FROM unnest(%(ids)s::uuid[], %(keys)s::text[], %(titles)s::text[], %(brands)s::text[]) AS n (i, k, t, b)
@@ -58,15 +58,15 @@ WHERE l.match_type IS DISTINCT FROM 'MANUAL' AND l.status <> 'SKIPPED'
 
 @dataclass(frozen=True, kw_only=True)
 class Candidate:
-    """A source's product and what it can be recognised by.
+    """A source's product and what it can be matched by.
 
     Attributes:
         number: the source's product.
-        title: for a canonical product that has to be made.
-        brand: likewise.
-        match_type: GTIN or FINGERPRINT; None if neither is there.
-        key: the number or the fingerprint.
-        evidence: what a person sees beside the link.
+        title: for a new canonical product.
+        brand: for a new canonical product.
+        match_type: GTIN or FINGERPRINT; None if it has neither.
+        key: the GTIN or the fingerprint.
+        evidence: shown to people with the link.
     """
 
     number: int
@@ -82,18 +82,26 @@ def register() -> None:
 
 
 def ask_for_links(source_id: UUID, run_no: int) -> None:
-    """Have the products that a run made or changed linked, soon.
+    """Enqueue the job that links the products that a run created or changed.
 
-    One run after the other: a job that read a title before it changed must not write its link after the next has.
+    The jobs of a source run one after another: otherwise one that read an old title might write its link last.
     """
     enqueue(RESOLVE, {"source_id": str(source_id), "run_no": run_no}, lane=f"links:{source_id}")
 
 
 def resolve(job: RunningJob, source_id: str, run_no: int) -> dict[str, int]:
-    """Link the products that a run made or changed."""
+    """Link the products that a run created or changed."""
     trusted = Source.objects.filter(pk=source_id).values_list("upc_trusted", flat=True).first()
     counts = {"products": 0, "gtin": 0, "fingerprint": 0, "needs_review": 0}
-    for rows in _batches(job, source_id, run_no):
+    after = 0
+    while True:
+        job.check()
+        with connection.cursor() as cursor:
+            cursor.execute(_TOUCHED, {"source": source_id, "after": after, "run": run_no, "most": BATCH})
+            rows = cursor.fetchall()
+        if not rows:
+            break
+        after = rows[-1][0]
         candidates = [_candidate(row, trusted=bool(trusted)) for row in rows]
         with job.transaction():
             _link(source_id, candidates)
@@ -105,19 +113,6 @@ def resolve(job: RunningJob, source_id: str, run_no: int) -> dict[str, int]:
     return counts
 
 
-def _batches(job: RunningJob, source_id: str, run_no: int) -> Iterator[list[tuple[Any, ...]]]:
-    after = 0
-    while True:
-        job.check()
-        with connection.cursor() as cursor:
-            cursor.execute(_TOUCHED, {"source": source_id, "after": after, "run": run_no, "most": BATCH})
-            rows = cursor.fetchall()
-        if not rows:
-            return
-        yield rows
-        after = rows[-1][0]
-
-
 def _candidate(row: tuple[Any, ...], *, trusted: bool) -> Candidate:
     number, gtin, brand, title = row
     known = normalize_gtin(gtin) if trusted else None
@@ -126,7 +121,7 @@ def _candidate(row: tuple[Any, ...], *, trusted: bool) -> Candidate:
     elif (mark := fingerprint(brand, title)) is not None:
         found = ("FINGERPRINT", mark, {"brand": str(brand), "title": title})
     else:
-        why = "no trusted trade item number, and brand, title and pack are not complete"
+        why = "no trusted GTIN, and brand, title or pack size is missing"
         found = (None, None, {"reason": why})
     match_type, key, evidence = found
     return Candidate(number=number, title=title, brand=brand, match_type=match_type, key=key, evidence=evidence)
@@ -137,7 +132,13 @@ def _link(source_id: UUID | str, candidates: Sequence[Candidate]) -> None:
         for match_type, statement in _MAKE_BY.items():
             new = {candidate.key: candidate for candidate in reversed(candidates) if candidate.match_type == match_type}
             if new:
-                cursor.execute(statement, _new_products(list(new.values())))
+                columns: dict[str, list[Any]] = {
+                    "ids": [uuid7() for _ in new],
+                    "keys": list(new),
+                    "titles": [candidate.title for candidate in new.values()],
+                    "brands": [candidate.brand for candidate in new.values()],
+                }
+                cursor.execute(statement, columns)
         values = {
             "source": source_id,
             "numbers": [candidate.number for candidate in candidates],
@@ -148,17 +149,8 @@ def _link(source_id: UUID | str, candidates: Sequence[Candidate]) -> None:
         cursor.execute(_LINK, values)
 
 
-def _new_products(candidates: Sequence[Candidate]) -> dict[str, list[Any]]:
-    return {
-        "ids": [uuid7() for _ in candidates],
-        "keys": [candidate.key for candidate in candidates],
-        "titles": [candidate.title for candidate in candidates],
-        "brands": [candidate.brand for candidate in candidates],
-    }
-
-
-def make_by_hand(title: str, brand: str | None) -> UUID:
-    """A canonical product that a person asked for; only a person's links lead to it. The transaction is open."""
+def create_by_hand(title: str, brand: str | None) -> UUID:
+    """Create a canonical product for a person, in the caller's transaction. Only people link products to it."""
     made = uuid7()
     with connection.cursor() as cursor:
         cursor.execute("INSERT INTO products (id, title, brand) VALUES (%s, %s, %s)", [made, title, brand])

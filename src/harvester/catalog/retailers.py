@@ -1,4 +1,4 @@
-"""Those who sell: made and changed by people, never deleted."""
+"""Retailers: created and changed by people, never deleted."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -18,7 +18,7 @@ CHECKS: Mapping[str, fields.Check] = {"name": fields.required_text, "website": f
 
 
 def create(actor: Actor, *, name: str, website: str = "") -> Retailer:
-    """Make a retailer known. Two retailers cannot have one domain."""
+    """Create a retailer. Two retailers cannot have the same domain."""
     values = _with_domain(fields.checked(CHECKS, {"name": name, "website": website}))
     retailer = Retailer(**values)
     try:
@@ -45,7 +45,7 @@ def update(actor: Actor, retailer_id: UUID, **changes: Any) -> Retailer:
 
 
 def find(reference: str) -> Retailer:
-    """The retailer with this id, domain or name."""
+    """Return the retailer with this id, domain or name."""
     try:
         found = list(Retailer.objects.filter(pk=UUID(reference)))
     except ValueError:
@@ -53,7 +53,7 @@ def find(reference: str) -> Retailer:
     if not found:
         raise _unknown(reference)
     if len(found) > 1:
-        raise InvalidInput(f"Several retailers are named {reference}; say which by its id or its domain.")
+        raise InvalidInput(f"Several retailers are named {reference}; use the id or the domain of one.")
     return found[0]
 
 
@@ -71,6 +71,5 @@ def _unknown(reference: object) -> NotFound:
 def _domain_taken(domain: str) -> Conflict:
     owner = Retailer.objects.filter(domain=domain).first()
     return Conflict(
-        f"website: the domain {domain} belongs to the retailer {owner} already; give this one another website, "
-        f"or use that retailer."
+        f"website: the domain {domain} already belongs to the retailer {owner}; use that retailer, or another website."
     )

@@ -1,6 +1,6 @@
-"""What people decide about products that the resolver could not recognise: linked, made anew, or skipped.
+"""The review of products that the resolver could not match: people link them, create a product for them, or skip them.
 
-A decision is kept: the resolver leaves alone what a person linked or skipped, whatever a later run brings.
+The resolver never changes these decisions.
 """
 
 import datetime as dt
@@ -15,14 +15,15 @@ from django.db import connection, transaction
 
 from harvester.catalog import fields
 from harvester.catalog.named_rows import fetch
-from harvester.catalog.resolver import make_by_hand
+from harvester.catalog.resolver import create_by_hand
 from harvester.kernel.actor import Actor
 from harvester.kernel.errors import Conflict, InvalidInput, NotFound
 from harvester.kernel.gtin import normalize_gtin
+from harvester.kernel.text import LONGEST_REASON
 from harvester.ops import audit
 
 LARGEST_PAGE = 100
-#: Offers with the words that are looked through for their products.
+#: Offers with the words whose products are checked.
 CANDIDATES = 500
 MOST_FOUND = 20
 
@@ -35,8 +36,7 @@ JOIN sources s ON s.id = l.source_id
 WHERE l.status = 'NEEDS_REVIEW' AND {where}
 ORDER BY {order} LIMIT %(most)s
 """
-# The queue as a whole in the order in which things came; of one source by its products' numbers, for which there is
-# an index.
+# The whole queue, oldest first; the queue of one source by product numbers, for which there is an index.
 _QUEUE = _WAITING.format(
     where="""(%(at)s::timestamptz IS NULL
       OR (l.updated_at, l.source_id, l.source_product_id) > (%(at)s, %(source)s::uuid, %(product)s::bigint))""",
@@ -56,7 +56,7 @@ UPDATE product_links SET status = %(status)s, match_type = %(match_type)s, produ
     evidence = %(evidence)s::jsonb, updated_at = clock_timestamp()
 WHERE source_id = %(source)s AND source_product_id = %(number)s
 """
-# By the words of what is sold as it; of a common word some offers are looked at.
+# By the words of offers; of a common word only some offers are checked.
 _BY_WORDS = """
 SELECT k.id, k.title, k.brand, k.gtin, count(*) AS sources FROM (
     SELECT w.source_id, w.product_id FROM offer_words w
@@ -74,7 +74,7 @@ FROM products k WHERE k.gtin = %(gtin)s OR k.id = %(id)s
 
 @dataclass(frozen=True, kw_only=True)
 class Waiting:
-    """A product that waits for a person."""
+    """A product that needs a review."""
 
     source_id: UUID
     product_id: int
@@ -93,7 +93,7 @@ class Waiting:
 
 @dataclass(frozen=True, kw_only=True)
 class Canonical:
-    """A canonical product that one may be linked to; `sources` is how many are."""
+    """A canonical product; `sources` is the number of products linked to it."""
 
     id: UUID
     title: str
@@ -103,19 +103,25 @@ class Canonical:
 
 
 def waiting(*, source_id: UUID | None = None, after: str = "", most: int = 50) -> list[Waiting]:
-    """Products that wait for a person, from a cursor on."""
+    """Return products that need a review, after a cursor."""
     if not 1 <= most <= LARGEST_PAGE + 1:
-        raise InvalidInput(f"most: allowed is 1 to {LARGEST_PAGE}.")
-    values = {**_place(after), "most": most}
+        raise InvalidInput(f"most: use 1 to {LARGEST_PAGE}.")
+    values: dict[str, Any] = {"at": None, "source": None, "product": None, "most": most}
+    if after:
+        try:
+            at, source, product = after.split("~")
+            values |= {"at": dt.datetime.fromisoformat(at), "source": UUID(source), "product": int(product)}
+        except ValueError:
+            raise InvalidInput("after: not a place in the queue; start at the beginning.") from None
     if source_id is not None:
         return [Waiting(**row) for row in fetch(_OF_SOURCE, {**values, "source": source_id})]
     return [Waiting(**row) for row in fetch(_QUEUE, values)]
 
 
 def next_after(source_id: UUID, product_id: int) -> Waiting | None:
-    """The next that waits: of the same source behind this one, else from its beginning, else the first of all.
+    """Return the next product to review: of the same source after this one, or from its start, or the first of all.
 
-    Going on from where one is keeps two people apart who began at different places.
+    So two people who start at different places do not get the same products.
     """
     for place in (product_id, None):
         found = fetch(_OF_SOURCE, {"source": source_id, "product": place, "most": 1})
@@ -125,59 +131,59 @@ def next_after(source_id: UUID, product_id: int) -> Waiting | None:
 
 
 def find_products(text: str) -> list[Canonical]:
-    """Canonical products by their id, their trade item number or words of what is sold as them."""
-    words = text.strip()
-    if not re.search(r"\w", words) or "\x00" in words or len(words) > fields.LONGEST_NAME:
+    """Return canonical products by id, GTIN or words of their offers."""
+    text = text.strip()
+    if not re.search(r"\w", text) or "\x00" in text or len(text) > fields.LONGEST_NAME:
         return []
-    gtin = normalize_gtin(words)
-    numbers = {"gtin": gtin.key if gtin else None, "id": _uuid(words)}
+    gtin = normalize_gtin(text)
+    numbers = {"gtin": gtin.key if gtin else None, "id": _uuid(text)}
     found = fetch(_BY_NUMBER, numbers) if any(numbers.values()) else []
     if not found:
-        found = fetch(_BY_WORDS, {"text": words, "candidates": CANDIDATES, "most": MOST_FOUND})
+        found = fetch(_BY_WORDS, {"text": text, "candidates": CANDIDATES, "most": MOST_FOUND})
     return [Canonical(**row) for row in found]
 
 
 def link(actor: Actor, source_id: UUID, number: int, product_id: UUID) -> None:
-    """Say which canonical product a product of a source is."""
+    """Link a product to a canonical product."""
     with transaction.atomic():
         _undecided(source_id, number)
         if not fetch("SELECT id FROM products WHERE id = %(id)s FOR KEY SHARE", {"id": product_id}):
-            raise NotFound(f"There is no canonical product {product_id}; nothing was changed.")
+            raise NotFound(f"There is no canonical product {product_id}. Nothing was changed.")
         _decide(actor, source_id, number, "PRODUCT_LINKED", product=product_id, evidence={})
 
 
 def create(actor: Actor, source_id: UUID, number: int, *, title: str = "", brand: str | None = None) -> UUID:
-    """Make a canonical product for it, named like it unless told otherwise; answers its id."""
+    """Create a canonical product for a product, by default with its title and brand. Return its id."""
     with transaction.atomic():
-        known = _undecided(source_id, number)
-        name = fields.optional_text("title", title) or known["title"]
-        maker = known["brand"] if brand is None else fields.text_or_nothing("brand", brand)
-        made = make_by_hand(name, maker)
+        row = _undecided(source_id, number)
+        name = fields.optional_text("title", title) or row["title"]
+        maker = row["brand"] if brand is None else fields.text_or_nothing("brand", brand)
+        made = create_by_hand(name, maker)
         _decide(actor, source_id, number, "PRODUCT_CREATED", product=made, evidence={"title": name, "brand": maker})
     return made
 
 
 def skip(actor: Actor, source_id: UUID, number: int, reason: str = "") -> None:
-    """Leave it without a canonical product."""
-    why = fields.optional_text("reason", reason)
+    """Leave a product without a canonical product."""
+    why = fields.optional_text("reason", reason, LONGEST_REASON)
     with transaction.atomic():
         _undecided(source_id, number)
         _decide(actor, source_id, number, "PRODUCT_SKIPPED", product=None, evidence={"reason": why} if why else {})
 
 
 def reopen(actor: Actor, source_id: UUID, number: int) -> None:
-    """Take back what a person decided; it waits again, and the next run that changes it lets the resolver try."""
+    """Revoke the decision of a person; the next run that changes the product lets the resolver try again."""
     with transaction.atomic():
-        known = _locked(source_id, number)
-        if known["match_type"] != "MANUAL" and known["status"] != "SKIPPED":
-            raise Conflict(f"No person decided about product {number}; nothing was changed.")
-        was = {"status": known["status"], "product": known["product_id"]}
+        row = _locked(source_id, number)
+        if row["match_type"] != "MANUAL" and row["status"] != "SKIPPED":
+            raise Conflict(f"Product {number} was not decided by a person. Nothing was changed.")
+        was = {"status": row["status"], "product": row["product_id"]}
         _write(source_id, number, status="NEEDS_REVIEW", product=None, match_type=None, evidence={"reason": "reopened"})
         audit.record(actor, "PRODUCT_REOPENED", "offer", f"{source_id}/{number}", detail=was)
 
 
 def parse_id(text: str) -> UUID:
-    """The id of a canonical product as it was typed."""
+    """Return the id of a canonical product, or raise NotFound."""
     found = _uuid(text)
     if found is None:
         raise NotFound(f"There is no canonical product {text[:60]!r}; `harvester review find` shows them.")
@@ -185,18 +191,17 @@ def parse_id(text: str) -> UUID:
 
 
 def _undecided(source_id: UUID, number: int) -> dict[str, Any]:
-    known = _locked(source_id, number)
-    if known["status"] != "NEEDS_REVIEW":
-        by = json.loads(known["evidence"]).get("by")
-        who = f"{by} has decided" if by else "the resolver has decided"
-        raise Conflict(f"About product {number} {who} already ({known['status'].lower()}); nothing was changed.")
-    return known
+    row = _locked(source_id, number)
+    if row["status"] != "NEEDS_REVIEW":
+        by = json.loads(row["evidence"]).get("by") or "the resolver"
+        raise Conflict(f"Product {number} was already {row['status'].lower()} by {by}. Nothing was changed.")
+    return row
 
 
 def _locked(source_id: UUID, number: int) -> dict[str, Any]:
     found = fetch(_LINK, {"source": source_id, "number": number})
     if not found:
-        raise NotFound(f"Product {number} of the source {source_id} was never looked at by the resolver.")
+        raise NotFound(f"The resolver has not processed product {number} of the source {source_id}.")
     return found[0]
 
 
@@ -214,16 +219,6 @@ def _write(source_id: UUID, number: int, *, evidence: Mapping[str, Any], **value
     written = {**values, "source": source_id, "number": number, "evidence": json.dumps(evidence)}
     with connection.cursor() as cursor:
         cursor.execute(_DECIDE, written)
-
-
-def _place(cursor: str) -> dict[str, Any]:
-    if not cursor:
-        return {"at": None, "source": None, "product": None}
-    try:
-        at, source, product = cursor.split("~")
-        return {"at": dt.datetime.fromisoformat(at), "source": UUID(source), "product": int(product)}
-    except ValueError:
-        raise InvalidInput("after: this is no place in the queue; begin at its start.") from None
 
 
 def _uuid(text: str) -> UUID | None:

@@ -1,4 +1,4 @@
-"""Finding offers: text, filters, sort and page over what consumers see."""
+"""The search for visible offers: text, filters, sort and page."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
@@ -13,7 +13,7 @@ from harvester.catalog.search_sql import asked_words, may_walk, parameters, stat
 
 @dataclass(frozen=True, kw_only=True)
 class Page:
-    """Some of the offers that were found, whether more follow, and behind which place."""
+    """Offers that were found, whether more follow, and the place of the last one."""
 
     offers: list[Offer]
     has_more: bool
@@ -21,31 +21,25 @@ class Page:
 
 
 def search(query: Query) -> Page:
-    """One page of the offers that consumers see and that fit."""
-    found = _found(query)
-    shown = found[: query.page_size]
-    return Page(offers=shown, has_more=len(found) > len(shown), end=_place(shown[-1]) if shown else None)
-
-
-def _found(query: Query) -> list[Offer]:
-    """As many as the page shows, and one more if there is one."""
+    """Return one page of the visible offers that match."""
     values = parameters(query)
-    if not may_walk(query):
-        return fetch_offers(statement(query), values)
-    found = fetch_offers(walking(query), values)
-    if len(found) > query.page_size:
-        return found
-    with words_first() if asked_words(query) else nullcontext():
-        return fetch_offers(statement(query), values)
+    # One more than the page shows, if there is one.
+    found: list[Offer] = []
+    walks = may_walk(query)
+    if walks:
+        found = fetch_offers(walking(query), values)
+    if len(found) <= query.page_size:
+        with words_first() if walks and asked_words(query) else nullcontext():
+            found = fetch_offers(statement(query), values)
+    shown = found[: query.page_size]
+    last = shown[-1] if shown else None
+    end = Place(product_id=last.product_id, amount=last.amount, rank=last.rank) if last else None
+    return Page(offers=shown, has_more=len(found) > len(shown), end=end)
 
 
 @contextmanager
 def words_first() -> Iterator[None]:
-    """Go from words to offers, one by one: the planner takes that for dearer than to read every offer."""
+    """Make the planner go from words to offers; it believes that reading every offer is cheaper."""
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("SET LOCAL enable_seqscan = off")
         yield
-
-
-def _place(offer: Offer) -> Place:
-    return Place(product_id=offer.product_id, amount=offer.amount, rank=offer.rank)

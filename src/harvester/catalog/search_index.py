@@ -1,7 +1,7 @@
-"""By which words offers are found. They stand beside the offers, so that a change of prices leaves their index alone.
+"""The words of products that searches use. They have their own table, so that price changes do not touch their index.
 
-Of a run with some new products they are written by the promotion itself. To write half a million takes as long as all
-else that a promotion does, so that a job of its own does it afterwards: what is visible is found a little later.
+The promotion of a run with few new products writes them itself. Writing half a million takes as long as the rest of a
+promotion, so a separate job does it afterwards: such products are visible at once, and searchable a little later.
 """
 
 import threading
@@ -21,16 +21,16 @@ from harvester.kernel.retry import RetryPolicy
 log = structlog.get_logger(__name__)
 
 MAKE_SEARCHABLE = "catalog.make_searchable"
-#: New products whose words a promotion writes itself.
+#: The most new products whose words a promotion writes itself.
 AT_ONCE = 20_000
-#: Products that the job looks at in one transaction.
+#: Products that the job processes in one transaction.
 SLICE = 10_000
 RETRY = RetryPolicy(base=5.0, factor=3.0, attempts=5)
 
 #: The first half of the lock's key; "word".
 _WORDS_LOCK = 0x776F7264
-# Between the reading of titles and the commit of their words, nobody may change titles. Whoever adds words shares the
-# lock with others who do. It is not the lock of the source, which a promotion has until it ends.
+# Titles must not change between reading them and committing their words. Sessions that add words share the lock. It is
+# not the lock of the source, which a promotion holds until it ends.
 _LOCK = f"SELECT pg_advisory_xact_lock({_WORDS_LOCK}, hashtext(%(source)s::text))"
 _LOCK_SHARED = _LOCK.replace("_lock(", "_lock_shared(")
 _ADD = """
@@ -41,8 +41,8 @@ WHERE p.source_id = %(source)s AND {which}
 """
 _UNLESS_THERE = "ON CONFLICT (source_id, product_id) DO NOTHING"
 _ADD_THESE = _ADD.format(which="p.id = ANY (%(products)s)", within="AND w.product_id = ANY (%(products)s)")
-# Of a source that is new the planner knows nothing yet: left to itself, it compares every row with every other. Nobody
-# waits for the disk: what a server loses when it dies, the job writes again, because it has not ended.
+# Without statistics of a new source, the planner would compare every row with every other. The commit need not wait for
+# the disk: after a crash of the server the job has not ended and writes the words again.
 _SESSION = "SET LOCAL enable_nestloop = off; SET LOCAL synchronous_commit = off"
 _ADD_SLICE = _ADD.format(
     which="p.id > %(after)s AND p.id <= %(upto)s",
@@ -63,39 +63,38 @@ def register() -> None:
 
 
 def come_later(new: int) -> bool:
-    """Whether of so many new products the words are left to the job."""
+    """Whether the job writes the words of so many new products."""
     return new > AT_ONCE
 
 
 def add_words(cursor: Any, source_id: UUID, product_ids: Sequence[int]) -> None:
-    """Make these products findable if they are not yet; the transaction is the caller's."""
+    """Make these products searchable, in the caller's transaction."""
     cursor.execute(_LOCK_SHARED, {"source": source_id})
     cursor.execute(_ADD_THESE + _UNLESS_THERE, {"source": source_id, "products": list(product_ids)})
 
 
 def lock_words(cursor: Any, source_id: UUID) -> None:
-    """Let nobody else write words of this source until the transaction ends, because titles change."""
+    """Lock out writers of words until the transaction ends, because titles change."""
     cursor.execute(_LOCK, {"source": source_id})
 
 
 def are_lacking(source_id: UUID) -> bool:
-    """Whether some offer of a source cannot be found by its words."""
+    """Whether some offers of a source are not searchable."""
     with connection.cursor() as cursor:
         cursor.execute(_LACKING, {"source": source_id})
         return bool(cursor.fetchone()[0])
 
 
 def ask_for_words(source_id: UUID) -> None:
-    """Have the products of a source made findable, soon.
+    """Enqueue the job that makes the products of a source searchable.
 
-    A job that is running may be past the products that this one is for, so that it is not enough that there is one;
-    the lane has them run one after the other.
+    A running job may have passed the new products already, so there may be several; the lane runs one after another.
     """
     enqueue(MAKE_SEARCHABLE, {"source_id": str(source_id)}, lane=f"words:{source_id}")
 
 
 class Slice(NamedTuple):
-    """Products of a source, by their numbers: behind one, up to another."""
+    """Products of a source with numbers above `after`, up to `upto`."""
 
     after: int
     upto: int
@@ -103,37 +102,41 @@ class Slice(NamedTuple):
 
 
 def make_searchable(job: RunningJob, source_id: str) -> dict[str, int]:
-    """Write the words of products that have none yet, some at a time and two at once."""
-    making = _Making(job, source_id)
-    with in_side_session(making.slices()) as other_half_is_done:
-        for _ in making.slices():
+    """Write the words of products that have none, in slices and in two sessions at once."""
+    writer = _Writer(job, source_id)
+    with in_side_session(writer.slices()) as wait_for_other_session:
+        for _ in writer.slices():
             pass
-        other_half_is_done()
-    log.info("PRODUCTS_SEARCHABLE", source_id=source_id, products=sum(making.looked_at), added=sum(making.added))
-    return {"products": sum(making.looked_at), "added": sum(making.added)}
+        wait_for_other_session()
+    log.info("PRODUCTS_SEARCHABLE", source_id=source_id, products=sum(writer.checked), added=sum(writer.added))
+    return {"products": sum(writer.checked), "added": sum(writer.added)}
 
 
-class _Making:
-    """The slices of a source, for whoever takes the next."""
+class _Writer:
+    """Writes the words of a source, slice by slice, for two sessions that take turns."""
 
     def __init__(self, job: RunningJob, source_id: str) -> None:
         self._job, self._source_id = job, source_id
-        self._after, self._taking = 0, threading.Lock()
-        self.looked_at: list[int] = []
+        self._after, self._lock = 0, threading.Lock()
+        self.checked: list[int] = []
         self.added: list[int] = []
 
     def slices(self) -> Iterator[Slice]:
-        """Write the words of one slice after the other, as long as there are any."""
+        """Write the words of one slice after another until none is left."""
         while part := self._next():
             self._job.check()
-            self._add(part)
-            self.looked_at.append(part.products)
-            self._job.progress(sum(self.looked_at), None, "products whose words were looked at")
+            try:
+                self._insert(_ADD_SLICE, part)
+            except IntegrityError:
+                # A promotion wrote some of them meanwhile. Checking for that each time would cost a tenth of the job.
+                self._insert(_ADD_SLICE + _UNLESS_THERE, part)
+            self.checked.append(part.products)
+            self._job.progress(sum(self.checked), None, "products checked for words")
             yield part
 
     def _next(self) -> Slice | None:
-        """To look for all slices beforehand would keep the other session waiting."""
-        with self._taking, connection.cursor() as cursor:
+        """Return the next slice. Finding all slices beforehand would keep the other session waiting."""
+        with self._lock, connection.cursor() as cursor:
             cursor.execute(_NEXT_SLICE, {"source": self._source_id, "after": self._after, "most": SLICE})
             upto, products = cursor.fetchone()
             if not products:
@@ -141,13 +144,6 @@ class _Making:
             part = Slice(self._after, upto, products)
             self._after = part.upto
             return part
-
-    def _add(self, part: Slice) -> None:
-        try:
-            self._insert(_ADD_SLICE, part)
-        except IntegrityError:
-            # A promotion wrote some of them meanwhile. To look for that each time costs a tenth of the job.
-            self._insert(_ADD_SLICE + _UNLESS_THERE, part)
 
     def _insert(self, statement: str, part: Slice) -> None:
         with self._job.transaction(), connection.cursor() as cursor:

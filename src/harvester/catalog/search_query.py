@@ -1,4 +1,4 @@
-"""What is looked for among offers, and in which order. A question that cannot be answered is refused at birth."""
+"""Queries of the search for offers. Their constructor rejects invalid ones."""
 
 import re
 from dataclasses import dataclass
@@ -10,28 +10,28 @@ from harvester.kernel.currencies import MINOR_UNITS
 from harvester.kernel.errors import InvalidInput
 
 LARGEST_PAGE = 100
-#: Offers that can be paged through by number; by place there is no end.
+#: Offers that can be paged through by page number; by place there is no limit.
 DEEPEST = 2_000
 LONGEST_TEXT = 200
 
 
 class Sort(StrEnum):
-    """In which order offers come."""
+    """The order of offers."""
 
     RELEVANCE = "relevance"  # best match of the text first
     PRICE = "price"  # cheapest first, within one currency
-    PRICE_DESCENDING = "-price"  # dearest first, within one currency
-    NEWEST = "newest"  # products that were listed last first
+    PRICE_DESCENDING = "-price"  # most expensive first, within one currency
+    NEWEST = "newest"  # products added last first
 
 
 @dataclass(frozen=True, kw_only=True)
 class Place:
-    """Where a page ended, in the order that it had.
+    """Where a page ended.
 
     Attributes:
         product_id: its last offer.
-        amount: the price of that offer, if prices are the order.
-        rank: how well it fitted, if that is the order.
+        amount: the price of that offer, if sorted by price.
+        rank: its relevance, if sorted by relevance.
     """
 
     product_id: int
@@ -41,7 +41,7 @@ class Place:
 
 @dataclass(frozen=True, kw_only=True)
 class Query:
-    """What is looked for. It refuses at birth what cannot be answered.
+    """A search for offers.
 
     Attributes:
         text: words of title and brand; quotes, OR and a minus work as on the web.
@@ -56,7 +56,7 @@ class Query:
         sort: by default relevance with a text, newest without.
         page: the first is 1.
         page_size: offers on a page.
-        after: go on behind this place, in the same order, instead of by the number of the page.
+        after: continue after this place, in the same order, instead of by page number.
     """
 
     text: str = ""
@@ -74,42 +74,35 @@ class Query:
     after: Place | None = None
 
     def __post_init__(self) -> None:
-        self._check_text()
-        self._check_money()
-        if not 1 <= self.page_size <= LARGEST_PAGE:
-            raise InvalidInput(f"page_size: allowed is 1 to {LARGEST_PAGE}.")
-        if self.page < 1 or self.page * self.page_size > DEEPEST:
-            raise InvalidInput(f"page: allowed is 1 to {DEEPEST // self.page_size}; narrow the search by a filter.")
-        self._check_after()
-
-    def _check_after(self) -> None:
-        if self.after is None:
-            return
-        needed = {Sort.RELEVANCE: "rank", Sort.PRICE: "amount", Sort.PRICE_DESCENDING: "amount"}.get(self.order)
-        if self.page != 1 or (needed and getattr(self.after, needed) is None):
-            raise InvalidInput("after: the place belongs to a search in another order.")
-
-    def _check_text(self) -> None:
         if len(self.text) > LONGEST_TEXT or "\x00" in self.text + self.category + self.brand:
             raise InvalidInput(f"text: at most {LONGEST_TEXT} printable characters are allowed.")
         if self.text.strip() and not re.search(r"\w", self.text):
-            raise InvalidInput("text: it has no word to look for.")
+            raise InvalidInput("text: must contain a word.")
         if self.sort is Sort.RELEVANCE and not self.text.strip():
-            raise InvalidInput("sort: relevance needs a text; without one sort by newest, or by price in a currency.")
+            raise InvalidInput("sort: relevance requires a text; otherwise sort by newest, or by price in a currency.")
+        self._check_money()
+        if not 1 <= self.page_size <= LARGEST_PAGE:
+            raise InvalidInput(f"page_size: use 1 to {LARGEST_PAGE}.")
+        if self.page < 1 or self.page * self.page_size > DEEPEST:
+            raise InvalidInput(f"page: use 1 to {DEEPEST // self.page_size}, or add a filter.")
+        if self.after is not None:
+            needed = {Sort.RELEVANCE: "rank", Sort.PRICE: "amount", Sort.PRICE_DESCENDING: "amount"}.get(self.order)
+            if self.page != 1 or (needed and getattr(self.after, needed) is None):
+                raise InvalidInput("after: the place belongs to a search in another order.")
 
     def _check_money(self) -> None:
         if self.currency and self.currency not in MINOR_UNITS:
-            raise InvalidInput(f"currency: {self.currency[:10]!r} is no ISO 4217 code such as USD.")
+            raise InvalidInput(f"currency: {self.currency[:10]!r} is not an ISO 4217 code such as USD.")
         if not self.currency and self.sort in {Sort.PRICE, Sort.PRICE_DESCENDING}:  # mutant: one-currency
-            raise InvalidInput("sort: prices of several currencies cannot be compared; give one currency.")
+            raise InvalidInput("sort: prices of several currencies cannot be compared; choose a currency.")
         for field in ("min_amount", "max_amount"):
             amount = getattr(self, field)
             if amount is None:
                 continue
             if not self.currency:
-                raise InvalidInput(f"{field}: an amount means nothing without a currency; give one.")
+                raise InvalidInput(f"{field}: an amount requires a currency; choose one.")
             if not amount.is_finite() or amount < 0:
-                raise InvalidInput(f"{field}: allowed is a number from 0 on.")
+                raise InvalidInput(f"{field}: must be a number from 0.")
 
     @property
     def order(self) -> Sort:

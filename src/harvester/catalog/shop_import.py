@@ -1,7 +1,7 @@
-"""Bringing in retailers and sources that exist already, from two CSV files.
+"""Import of existing retailers and sources from two CSV files.
 
-A source belongs to the retailer within whose domain its address lies; the narrowest domain wins. Sources without such
-a retailer are reported and not imported. What is known already stays as it is, so a file may be imported again.
+A source is assigned to the retailer whose domain contains its address; the longest domain wins. Sources without such a
+retailer are reported and not imported. Existing rows are not changed, so a file may be imported again.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -32,8 +32,8 @@ class Problem:
 
     Attributes:
         file: `retailers` or `sources`.
-        line: where its record begins; the header is line 1.
-        column: which value is wrong.
+        line: the first line of its record; the header is line 1.
+        column: the column of the invalid value.
         reason: why, and what is allowed.
     """
 
@@ -45,7 +45,7 @@ class Problem:
 
 @dataclass(kw_only=True)
 class Imported:
-    """What an import did, or with a dry run would have done."""
+    """The results of an import, or of a dry run."""
 
     retailers_created: list[str] = field(default_factory=list)
     retailers_known: int = 0
@@ -66,13 +66,21 @@ Step = Callable[[Actor, Row, Imported], Source | None]
 def import_rows(
     actor: Actor, retailer_rows: Iterable[Row], source_rows: Iterable[Row], *, dry_run: bool = False
 ) -> Imported:
-    """Import what can be imported, in one transaction; a dry run does the same and takes it all back."""
+    """Import all valid rows in one transaction. A dry run does the same and rolls it back."""
     done = Imported()
     with transaction.atomic():
         for row in retailer_rows:
             _try(_import_retailer, actor, row, done)
-        touched = [source for row in source_rows if (source := _try(_import_source, actor, row, done))]
-        _set_primaries(actor, touched, done)
+        imported = [source for row in source_rows if (source := _try(_import_source, actor, row, done))]
+        for retailer_id in dict.fromkeys(source.retailer_id for source in imported):
+            siblings = Source.objects.filter(retailer_id=retailer_id)
+            if siblings.filter(is_display_primary=True).exists():
+                continue
+            # The oldest direct source is most likely the shop's own; test sources and spares come later.
+            oldest = siblings.filter(kind=SourceKind.DIRECT).order_by("created_at", "id").first()
+            if oldest is not None:
+                set_display_primary(actor, oldest.pk)
+                done.primaries_set.append(oldest.name)
         transaction.set_rollback(dry_run)
     return done
 
@@ -107,49 +115,24 @@ def _import_source(actor: Actor, row: Row, done: Imported) -> Source | None:
     values["upc_trusted"] = truth("upc_trusted", values.get("upc_trusted", ""))
     checked = fields.checked(sources.CHECKS, {"name": values.pop("name", ""), **values})
     host = domain_of(row.values.get("url", ""), "url")
-    known = Source.objects.filter(name=checked["name"]).first()
-    if known is not None:
-        return _known(known, host, done)
-    retailer = _retailer_of(host)
+    existing = Source.objects.filter(name=checked["name"]).first()
+    if existing is not None:
+        if not existing.url or domain_of(existing.url, "url") != host:
+            raise InvalidInput(f"name: a source named {existing.name} exists at another address; use another name.")
+        done.sources_known += 1
+        return existing
+    domains = enclosing(host)
+    found = {retailer.domain: retailer for retailer in Retailer.objects.filter(domain__in=domains)}
+    retailer = next((found[domain] for domain in domains if domain in found), None)
     if retailer is None:
-        done.unmatched.append(_unmatched(row, host))
+        reason = f"no retailer has the domain {host} or a parent domain of it; add the retailer, then import again."
+        done.unmatched.append(Problem(file="sources", line=row.line, column="url", reason=reason))
         return None
     made = sources.create(actor, retailer.pk, **checked)
     if created_at is not None:
         Source.objects.filter(pk=made.pk).update(created_at=created_at)
     done.sources_created.append(made.name)
     return made
-
-
-def _known(known: Source, host: str, done: Imported) -> Source:
-    """The same source again; two sources of one name would be a mistake in the file."""
-    if not known.url or domain_of(known.url, "url") != host:
-        raise InvalidInput(f"name: there is a source named {known.name} with another address; choose another name.")
-    done.sources_known += 1
-    return known
-
-
-def _retailer_of(host: str) -> Retailer | None:
-    wide = enclosing(host)
-    found = {retailer.domain: retailer for retailer in Retailer.objects.filter(domain__in=wide)}
-    return next((found[domain] for domain in wide if domain in found), None)
-
-
-def _unmatched(row: Row, host: str) -> Problem:
-    reason = f"no retailer's website is on {host} or a domain above it; add the retailer, then import again."
-    return Problem(file="sources", line=row.line, column="url", reason=reason)
-
-
-def _set_primaries(actor: Actor, touched: Iterable[Source], done: Imported) -> None:
-    """The oldest direct source is the one most likely to be the shop's own; tests and spares come later."""
-    for retailer_id in dict.fromkeys(source.retailer_id for source in touched):
-        siblings = Source.objects.filter(retailer_id=retailer_id)
-        if siblings.filter(is_display_primary=True).exists():
-            continue
-        oldest = siblings.filter(kind=SourceKind.DIRECT).order_by("created_at", "id").first()
-        if oldest is not None:
-            set_display_primary(actor, oldest.pk)
-            done.primaries_set.append(oldest.name)
 
 
 def problems_in_order(done: Imported) -> Iterator[Problem]:

@@ -1,17 +1,18 @@
-"""The ways in which a retailer's offers arrive: made and changed by people, never deleted."""
+"""Sources of retailers' offers: created and changed by people, never deleted."""
 
 from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
 import structlog
-from django.db import IntegrityError, connection, transaction
+from django.db import IntegrityError, transaction
 from django.db.models import BooleanField, QuerySet
 from django.db.models.expressions import RawSQL
 
 from harvester.catalog import fields, offers
 from harvester.catalog.changes import change
 from harvester.catalog.models import Retailer, Source
+from harvester.catalog.named_rows import fetch
 from harvester.catalog.states import SourceKind, Visibility
 from harvester.kernel.actor import Actor
 from harvester.kernel.errors import Conflict, InvalidInput, NotFound
@@ -21,8 +22,9 @@ from harvester.ops import audit
 
 log = structlog.get_logger(__name__)
 
-#: The same bounds as the table's own check.
+#: The same limits as in the table's CHECK.
 EXPIRY_HOURS = fields.whole(1, 168)
+_SCRAPED_PRODUCTS = "SELECT DISTINCT source_product_id FROM prices WHERE source_id = %(source)s AND run_type = 'SCRAPE'"
 
 
 def _template(field: str, value: Any) -> str:
@@ -49,7 +51,7 @@ CHECKS: Mapping[str, fields.Check] = {
 
 
 def create(actor: Actor, retailer_id: UUID, *, name: str, kind: str = SourceKind.DIRECT, **more: Any) -> Source:
-    """Add a source to a retailer. It is not the display primary; `set_display_primary` makes it so."""
+    """Add a source to a retailer. Use `set_display_primary` to make it the display primary."""
     values = fields.checked(CHECKS, {"name": name, "kind": kind, **more})
     if not Retailer.objects.filter(pk=retailer_id).exists():
         raise NotFound(f"There is no retailer {retailer_id}; `harvester retailer list` shows them all.")
@@ -64,23 +66,24 @@ def create(actor: Actor, retailer_id: UUID, *, name: str, kind: str = SourceKind
 
 
 def update(actor: Actor, source_id: UUID, **changes: Any) -> Source:
-    """Change what a source is; its retailer stays."""
+    """Change the fields of a source, except its retailer."""
     values = fields.checked(CHECKS, changes)
     try:
         with transaction.atomic():
             source = locked(source_id)
             refuse_direct_with_a_feed(source, values.get("kind"))
-            _keep_the_clock(source, values)
+            _check_hold_hours(source, values.get("max_hold_hours", source.max_hold_hours))
             before = change(actor, source, values, "SOURCE_UPDATED")
             if "visibility" in before:
-                offers.recompute(source.pk, _scraped_products(source.pk))
+                scraped = fetch(_SCRAPED_PRODUCTS, {"source": source.pk})
+                offers.recompute(source.pk, [row["source_product_id"] for row in scraped])
     except IntegrityError:
         raise _name_taken(values["name"]) from None
     return source
 
 
 def set_expiry_hours(actor: Actor, source_id: UUID, hours: int) -> Source:
-    """Change after how many hours an offer that was not seen again is gone; holds at once, for what is there too."""
+    """Change after how many hours unseen offers expire. Takes effect at once, also for existing offers."""
     value = EXPIRY_HOURS("expiry_hours", hours)
     with transaction.atomic():
         source = locked(source_id)
@@ -99,7 +102,7 @@ def set_expiry_hours(actor: Actor, source_id: UUID, hours: int) -> Source:
 
 
 def find(reference: str) -> Source:
-    """The source with this id or name."""
+    """Return the source with this id or name."""
     try:
         found = Source.objects.select_related("retailer").filter(pk=UUID(reference)).first()
     except ValueError:
@@ -110,13 +113,13 @@ def find(reference: str) -> Source:
 
 
 def with_shown() -> QuerySet[Any]:
-    """Sources with `is_shown`: whether consumers see them, by the one rule."""
-    asked = "SELECT w.is_shown FROM source_windows w WHERE w.source_id = sources.id"
-    return Source.objects.select_related("retailer").annotate(is_shown=RawSQL(asked, [], BooleanField()))  # noqa: S611 - a constant
+    """Return sources with `is_shown`: whether consumers see them."""
+    is_shown = "SELECT w.is_shown FROM source_windows w WHERE w.source_id = sources.id"
+    return Source.objects.select_related("retailer").annotate(is_shown=RawSQL(is_shown, [], BooleanField()))  # noqa: S611 - a constant
 
 
 def locked(source_id: UUID) -> Source:
-    """The source with its row locked: whoever promotes, decides or recomputes waits."""
+    """Return the source with its row locked; promotions, decisions and recomputing wait."""
     source = Source.objects.select_for_update().filter(pk=source_id).first()
     if source is None:
         raise unknown(source_id)
@@ -124,7 +127,7 @@ def locked(source_id: UUID) -> Source:
 
 
 def locked_of(retailer_id: UUID) -> list[Source]:
-    """Every source of a retailer, locked in one order, so that two who do this cannot block each other."""
+    """Return all sources of a retailer, locked in one order, so that two callers cannot deadlock."""
     return list(Source.objects.select_for_update().filter(retailer_id=retailer_id).order_by("pk"))
 
 
@@ -133,7 +136,7 @@ def unknown(reference: object) -> NotFound:
 
 
 def refuse_direct_with_a_feed(source: Source, kind: str | None) -> None:
-    """A feed's offers are shown when its source is the display primary; as a direct source they would be at once."""
+    """Raise Conflict if a source with a feed would become direct: that would show its offers at once."""
     becomes_direct = kind == SourceKind.DIRECT and source.kind != SourceKind.DIRECT
     if becomes_direct and Source.objects.filter(pk=source.pk, feed__isnull=False).exists():
         raise Conflict(
@@ -142,17 +145,16 @@ def refuse_direct_with_a_feed(source: Source, kind: str | None) -> None:
         )
 
 
-def _keep_the_clock(source: Source, values: Mapping[str, Any]) -> None:
-    """The source's clock must not jump: what the hold has stopped so far stays as it is."""
-    hours = values.get("max_hold_hours", source.max_hold_hours)
+def _check_hold_hours(source: Source, hours: int) -> None:
+    """Raise Conflict if the source's clock would jump."""
     if hours == source.max_hold_hours:
         return
     if source.held_run_no is not None:
         raise _decide_first(source, "max_hold_hours")
     if source.frozen.total_seconds() > 3600 * min(hours, source.max_hold_hours):
         raise Conflict(
-            f"max_hold_hours: earlier holds have stopped the clock of {source} for longer than that; "
-            "change it after the next promotion. Nothing was changed."
+            f"max_hold_hours: earlier holds have stopped the clock of {source} for longer than that. Nothing was "
+            "changed; change it after the next promotion."
         )
 
 
@@ -163,12 +165,4 @@ def _decide_first(source: Source, field: str) -> Conflict:
 
 
 def _name_taken(name: str) -> Conflict:
-    return Conflict(f"name: there is a source named {name} already; choose another name.")
-
-
-def _scraped_products(source_id: UUID) -> list[int]:
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT DISTINCT source_product_id FROM prices WHERE source_id = %s AND run_type = 'SCRAPE'", [source_id]
-        )
-        return [row[0] for row in cursor.fetchall()]
+    return Conflict(f"name: a source named {name} exists already; choose another name.")

@@ -1,4 +1,4 @@
-"""Why consumers see an offer, or do not: the one visibility rule, told in words for some products at once."""
+"""Why consumers see an offer or not, for some products at once."""
 
 import datetime as dt
 from collections.abc import Iterable
@@ -8,7 +8,6 @@ from typing import Any
 from uuid import UUID
 
 from harvester.catalog.named_rows import fetch
-from harvester.kernel.effective_time import expires_at
 from harvester.kernel.errors import NotFound
 
 #: A product of a source: together they are the key of its offer.
@@ -16,27 +15,27 @@ Key = tuple[UUID, int]
 
 
 class State(StrEnum):
-    """Whether consumers see an offer; all but the first are reasons why not."""
+    """Whether consumers see an offer, or why not."""
 
     VISIBLE = "VISIBLE"
-    SOURCE_NOT_SHOWN = "SOURCE_NOT_SHOWN"  # of its retailer, another source is shown, or none
+    SOURCE_NOT_SHOWN = "SOURCE_NOT_SHOWN"  # consumers see another source of its retailer, or none
     EXPIRED = "EXPIRED"  # not seen for longer than its source allows
-    HIDDEN_BY_CORRECTION = "HIDDEN_BY_CORRECTION"  # no price is left that may be read
+    HIDDEN_BY_CORRECTION = "HIDDEN_BY_CORRECTION"  # no readable price is left
     RUN_IGNORED = "RUN_IGNORED"  # the run that priced it is ignored
-    SCRAPED_ONLY = "SCRAPED_ONLY"  # its source does not let scraped prices count
-    NEVER_PROMOTED = "NEVER_PROMOTED"  # no run that saw it was promoted
+    SCRAPED_ONLY = "SCRAPED_ONLY"  # scraped prices of its source do not count
+    NEVER_PROMOTED = "NEVER_PROMOTED"  # no run that contains it was promoted
 
 
 @dataclass(frozen=True, kw_only=True)
 class Why:
-    """One reason, in words.
+    """One reason.
 
     Attributes:
         state: the reason's name.
-        words: whole sentences for a person.
-        since: since when it holds, where that is known.
-        run_no: the run that it is about.
-        correction_id: the correction that it is about.
+        words: the reason in sentences.
+        since: since when, if known.
+        run_no: its run.
+        correction_id: its correction.
     """
 
     state: State
@@ -48,14 +47,14 @@ class Why:
 
 @dataclass(frozen=True, kw_only=True)
 class Standing:
-    """How an offer stands with consumers.
+    """The visibility of an offer.
 
     Attributes:
-        whys: the reasons why they do not see it; one that says so where they do.
-        has_offer: whether a price of it may be read.
-        last_seen_at: when a promoted run saw the product last; None without an offer.
-        is_missing: whether the last promoted run did not see it.
-        expires_at: when it disappears, or did; None where that never happens.
+        whys: the reasons why consumers do not see it, or one that says that they see it.
+        has_offer: whether it has a readable price.
+        last_seen_at: when a promoted run last contained the product; None without an offer.
+        is_missing: whether the last promoted run did not contain it.
+        expires_at: when it disappears or disappeared; None if never.
     """
 
     whys: tuple[Why, ...]
@@ -77,19 +76,21 @@ class Standing:
         return " ".join(why.words for why in self.whys)
 
 
-#: For a statement in which corrections are `c`, prices `n` and sources `s`: the correction is about the price.
+#: For statements with corrections as `c`, prices as `n` and sources as `s`: the correction applies to the price.
 CONCERNS = """
     (c.source_id = s.id OR c.retailer_id = s.retailer_id)
     AND correction_applies(c, s.retailer_id, s.id, n.source_product_id, n.run_no, n.observed_at, n.run_type, n.amount,
                            n.currency)
 """
-# Whether an offer is active and visible is asked of the views that everybody asks; the rest are the facts behind it.
+# Whether an offer is active and visible, and when it expires, comes from the same views and functions as everywhere.
 _STANDINGS = """
 SELECT p.source_id, p.id, o.product_id IS NOT NULL AS has_offer, w.is_shown, s.name AS source, r.name AS retailer,
        EXISTS (SELECT FROM active_offers a WHERE a.source_id = p.source_id AND a.product_id = p.id) AS is_active,
        EXISTS (SELECT FROM visible_offers v WHERE v.source_id = p.source_id AND v.product_id = p.id) AS is_visible,
        k.name AS display_primary, coalesce(o.seen_until, s.last_promoted_at) AS last_seen_at,
-       o.seen_until IS NOT NULL AS is_missing, s.expiry_hours, s.frozen, s.held_since, s.max_hold_hours
+       o.seen_until IS NOT NULL AS is_missing, s.expiry_hours,
+       expires_at(coalesce(o.seen_until, s.last_promoted_at), s.expiry_hours, s.frozen, s.held_since,
+                  s.max_hold_hours) AS expires_at
 FROM unnest(%(sources)s::uuid[], %(products)s::bigint[]) AS x (source_id, id)
 JOIN source_products p ON p.source_id = x.source_id AND p.id = x.id
 JOIN sources s ON s.id = p.source_id
@@ -98,8 +99,8 @@ JOIN source_windows w ON w.source_id = p.source_id
 LEFT JOIN sources k ON k.retailer_id = s.retailer_id AND k.is_display_primary
 LEFT JOIN offers o ON o.source_id = p.source_id AND o.product_id = p.id
 """
-# Of a product without an offer the newest price tells why no price of it may be read. Asked only where there are such
-# products: the partitions of prices make it dear to plan.
+# For products without an offer, the newest price shows why none is readable. Runs only if there are such products: the
+# partitions of prices make it expensive to plan.
 _WITHOUT_OFFER = f"""
 SELECT x.source_id, x.id, n.run_no, i.ignored_at, i.ignored_reason, c.id AS correction_id,
        c.created_at AS corrected_at, c.reason AS correction_reason
@@ -118,7 +119,7 @@ LEFT JOIN LATERAL (
 
 
 def standing(source_id: UUID, product_id: int) -> Standing:
-    """How the offer of one product stands, whether there is one or not."""
+    """Return the visibility of a product's offer, whether it has one or not."""
     found = standings([(source_id, product_id)])
     if not found:
         raise NotFound(f"The source {source_id} has no product {product_id}; `harvester offers search` finds offers.")
@@ -126,7 +127,7 @@ def standing(source_id: UUID, product_id: int) -> Standing:
 
 
 def standings(keys: Iterable[Key]) -> dict[Key, Standing]:
-    """How the offers of these products stand; products that do not exist are left out."""
+    """Return the visibility of these products' offers, without products that do not exist."""
     rows = _read(_STANDINGS, list(keys))
     without = [key for key, row in rows.items() if not row["has_offer"]]
     reasons = _read(_WITHOUT_OFFER, without) if without else {}
@@ -139,67 +140,37 @@ def _read(statement: str, keys: list[Key]) -> dict[Key, dict[str, Any]]:
 
 
 def _standing(row: dict[str, Any]) -> Standing:
-    expires = _expires_at(row) if row["has_offer"] else None
-    return Standing(
-        whys=_whys(row, expires),
-        has_offer=row["has_offer"],
-        last_seen_at=row["last_seen_at"] if row["has_offer"] else None,
-        is_missing=row["is_missing"],
-        expires_at=expires,
-    )
-
-
-def _expires_at(row: dict[str, Any]) -> dt.datetime | None:
-    if row["expiry_hours"] is None or row["last_seen_at"] is None:
-        return None
-    return expires_at(
-        row["last_seen_at"],
-        dt.timedelta(hours=row["expiry_hours"]),
-        frozen=row["frozen"],
-        held_since=row["held_since"],
-        max_hold=dt.timedelta(hours=row["max_hold_hours"]),
-    )
-
-
-def _whys(row: dict[str, Any], expires: dt.datetime | None) -> tuple[Why, ...]:
-    if row["is_visible"]:
-        return (Why(state=State.VISIBLE, words=_visible(row)),)
     if not row["has_offer"]:
-        return (_no_offer(row),)
+        why = _no_offer(row)
+        return Standing(whys=(why,), has_offer=False, last_seen_at=None, is_missing=row["is_missing"], expires_at=None)
     whys = []
-    if not row["is_shown"]:
-        whys.append(Why(state=State.SOURCE_NOT_SHOWN, words=_not_shown(row)))
+    if row["is_visible"]:
+        words = "Consumers see it."
+        if row["is_missing"]:
+            words = "Consumers see it until it expires, although it was missing from the last promoted run."
+        whys.append(Why(state=State.VISIBLE, words=words))
+    elif not row["is_shown"]:
+        words = f"{row['source']} is not the display primary of {row['retailer']}"
+        words += f"; {row['display_primary']} is." if row["display_primary"] else ". Make it primary."
+        whys.append(Why(state=State.SOURCE_NOT_SHOWN, words=words))
     if not row["is_active"]:
-        whys.append(Why(state=State.EXPIRED, words=_expired(row), since=expires))
-    return tuple(whys)
-
-
-def _visible(row: dict[str, Any]) -> str:
-    if row["is_missing"]:
-        return "Consumers see it, though the last promoted run did not: it stays until it expires."
-    return "Consumers see it."
-
-
-def _not_shown(row: dict[str, Any]) -> str:
-    if row["display_primary"]:
-        return f"Of {row['retailer']} consumers see {row['display_primary']}; {row['source']} is not the primary."
-    return (
-        f"{row['source']} is not the display primary of {row['retailer']}, which has none; without one only direct "
-        "sources are shown."
+        seen = "No run with it was promoted" if row["last_seen_at"] is None else "No promoted run has contained it"
+        words = f"{seen} for longer than the {row['expiry_hours']} h after which offers of {row['source']} expire."
+        whys.append(Why(state=State.EXPIRED, words=words, since=row["expires_at"]))
+    return Standing(
+        whys=tuple(whys),
+        has_offer=True,
+        last_seen_at=row["last_seen_at"],
+        is_missing=row["is_missing"],
+        expires_at=row["expires_at"],
     )
-
-
-def _expired(row: dict[str, Any]) -> str:
-    seen = "No run with it was promoted" if row["last_seen_at"] is None else "No promoted run has seen it"
-    return f"{seen} for longer than the {row['expiry_hours']} h after which offers of {row['source']} expire."
 
 
 def _no_offer(row: dict[str, Any]) -> Why:
     if row["run_no"] is None:
-        words = "No run that saw it was promoted, so it has no price yet."
-        return Why(state=State.NEVER_PROMOTED, words=words)
+        return Why(state=State.NEVER_PROMOTED, words="It has no price yet: no run that contains it was promoted.")
     if row["ignored_at"] is not None:
-        words = f"Run {row['run_no']}, which priced it last, is ignored: {_sentence(row['ignored_reason'])}"
+        words = f"Its last price is from run {row['run_no']}, which is ignored: {_sentence(row['ignored_reason'])}"
         return Why(state=State.RUN_IGNORED, words=words, since=row["ignored_at"], run_no=row["run_no"])
     if row["correction_id"] is not None:
         words = f"A correction hides its prices: {_sentence(row['correction_reason'])}"
@@ -209,10 +180,10 @@ def _no_offer(row: dict[str, Any]) -> Why:
             since=row["corrected_at"],
             correction_id=row["correction_id"],
         )
-    words = f"Only scraped prices of it are known, and {row['source']} does not let those count."
+    words = f"It has only scraped prices, and those of {row['source']} do not count."
     return Why(state=State.SCRAPED_ONLY, words=words, run_no=row["run_no"])
 
 
 def _sentence(reason: str | None) -> str:
-    """What a person wrote, as the end of a sentence."""
+    """Return the reason of a person as the end of a sentence."""
     return f"{(reason or '').rstrip('. ')}."
