@@ -16,7 +16,7 @@ def hammer():
     number = catalog.product(shop, run.no, title="Red hammer <b>bold</b>")
     catalog.price(shop, number, "25", run_no=run.no, observed_at=catalog.now() - hours(30))
     catalog.price(shop, number, "19.9", run_no=run.no)
-    catalog.offers_anew(shop, [number])
+    catalog.recompute_offers(shop, [number])
     return number
 
 

@@ -115,7 +115,7 @@ def catalog_pages() -> list[str]:
     run = catalog.run(source)
     product = catalog.product(source, run.no, title="A long title of a thing " * 20, brand="Brand" * 30, gtin="1" * 14)
     catalog.price(source, product, "1234567.89", run_no=run.no)
-    catalog.offers_anew(source, [product])
+    catalog.recompute_offers(source, [product])
     catalog.insert("product_links", source_id=source.pk, source_product_id=product, status="NEEDS_REVIEW")
     made = corrections.create(
         system("test"), scope="SOURCE", source_id=source.pk, action="MULTIPLIER", multiplier=2, reason="why " * 40
@@ -224,7 +224,7 @@ def test_everything_is_reached_by_keyboard(operator):
     job_id = job("failed")
     operator.go("/jobs/")
     operator.page.keyboard.press("Tab")
-    expect(operator.page.get_by_role("link", name="Skip to the content")).to_be_focused()
+    expect(operator.page.get_by_role("link", name="Skip to content")).to_be_focused()
     operator.page.locator("summary", has_text="State").focus()
     operator.page.keyboard.press("Enter")
     failed = operator.page.get_by_role("link", name="Failed", exact=True)

@@ -1,4 +1,4 @@
-"""A feed from nothing to its first offers, as an admin does it; and what others see of it."""
+"""A feed in a real browser, from its form to its first offers."""
 
 import asyncio
 import threading
@@ -50,24 +50,24 @@ def press(visit, name) -> None:
 
 
 def confirm(visit, name) -> None:
-    """Press a button, and then the one of the same name in the question that it asks."""
+    """Press a button, and then the button of the same name in its dialog."""
     press(visit, name)
     visit.page.get_by_role("dialog").get_by_role("button", name=name, exact=True).click()
 
 
 def fill_in(visit, server) -> None:
-    """First with a host that is none."""
+    """First with an invalid host."""
 
     def field(label):
         return visit.page.get_by_label(label, exact=True)
 
-    field("Name of the new source").fill("Acme by Impact")
-    field("Name of the new retailer").fill("Acme")
+    field("Source name").fill("Acme by Impact")
+    field("Retailer name").fill("Acme")
     field("Network").select_option("impact")
     field("Host").fill("not a host")
     field("Port").fill(str(server.port))
     field("Path").fill(PATH)
-    field("User name").fill(USERNAME)
+    field("Username").fill(USERNAME)
     field("Password").fill(PASSWORD)
     press(visit, "Save draft")
     expect(field("Host")).to_be_focused()
@@ -84,7 +84,7 @@ def test_a_feed_is_set_up_tested_enabled_and_run(admin, partner):
     admin.go("/feeds/")
     page.get_by_role("link", name="Add feed").click()
     fill_in(admin, partner)
-    expect(page.get_by_text("Acme by Impact is a draft now.")).to_be_visible()
+    expect(page.get_by_text("Acme by Impact was added as a draft.")).to_be_visible()
     expect(page.locator(".hv-next")).to_contain_text("Host key")
     with worker_thread(threads=1):
         press(admin, "Test connection")
@@ -117,7 +117,7 @@ def test_a_feed_is_set_up_tested_enabled_and_run(admin, partner):
     nothing_secret(admin)
 
 
-def test_a_wrong_password_is_told_and_mended(admin, partner):
+def test_a_wrong_password_is_reported_and_corrected(admin, partner):
     page = admin.page
     feed = World(partner).feed
     verbs.change_credentials(OLGA, feed.pk, password="another password")
@@ -126,7 +126,7 @@ def test_a_wrong_password_is_told_and_mended(admin, partner):
         press(admin, "Test connection")
         expect(page.get_by_text("AUTH_FAILED")).to_be_visible(timeout=SLOW)
         expect(page.get_by_text("enter the password or key again")).to_be_visible()
-        page.get_by_role("link", name="To the feed").click()
+        page.get_by_role("link", name="Back to feed").click()
         page.get_by_role("link", name="Edit", exact=True).click()
         expect(page.get_by_text("Leave blank to keep existing password")).to_be_visible()
         page.get_by_label("Password", exact=True).fill(PASSWORD)

@@ -68,7 +68,7 @@ def test_a_shrunken_file_is_looked_at_and_approved(world, held, operator):
     expect(page.locator(".hv-headline")).to_contain_text("Approved by otto")
     expect(page.get_by_text("is being approved")).to_have_count(0)
     expect(page.locator("#run-body")).not_to_have_attribute("hx-trigger", "every 2s")
-    assert page.evaluate("() => window.stayed"), "the page was never loaded anew"
+    assert page.evaluate("() => window.stayed"), "without a reload"
     assert world.shown()["S-100"][1] == 9.00
 
 

@@ -93,7 +93,7 @@ def test_a_price_that_a_multiplier_leaves_nothing_of_or_makes_too_large_is_not_s
 def test_an_original_price_that_becomes_too_large_is_left_out(feed):
     number = catalog.product(feed)
     catalog.price(feed, number, "10", original_amount="9999999999.99")
-    catalog.offers_anew(feed, [number])
+    catalog.recompute_offers(feed, [number])
     correct("MULTIPLIER", scope="SOURCE", source_id=feed.pk, multiplier=100)
     assert fetch("SELECT amount, original_amount FROM offers") == [(1000, None)]
 
@@ -197,7 +197,7 @@ def test_a_correction_of_nothing_that_is_known_is_refused(feed):
 
 def price(feed, product, amount, ago, run=None, **values):
     catalog.price(feed, product, amount, observed_at=catalog.now() - hours(ago), run_no=run.no if run else 0, **values)
-    catalog.offers_anew(feed, [product])
+    catalog.recompute_offers(feed, [product])
 
 
 def history(feed, product):

@@ -23,7 +23,7 @@ def shop():
         for run, ago in zip(runs, (30, 1), strict=True):
             amount = str(10 * (place + 1) + ago)
             catalog.price(source, number, amount, run_no=run.no, observed_at=catalog.now() - hours(ago))
-    catalog.offers_anew(source, numbers)
+    catalog.recompute_offers(source, numbers)
     corrections.create(
         TEST, scope="PRODUCT", source_id=source.pk, product_id=numbers[0], action="MULTIPLIER", multiplier=2, reason="x"
     )

@@ -115,7 +115,7 @@ def test_a_decision_can_be_taken_back_and_the_resolver_tries_again(source, unkno
 def test_canonical_products_are_found_by_number_and_by_what_is_sold_as_them(source, unknown):
     number = catalog.offer(source)
     fetch("UPDATE source_products SET title = 'Claw hammer', gtin = %s, created_run_no = 9 WHERE id = %s", GTIN, number)
-    catalog.offers_anew(source, [number])
+    catalog.recompute_offers(source, [number])
     resolve(source, 9)
     [[product]] = fetch("SELECT id FROM products")
     for text in ("claw", GTIN, f"0{GTIN}", str(product)):

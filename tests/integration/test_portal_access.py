@@ -296,7 +296,7 @@ def test_the_current_password_is_not_to_be_guessed_in_a_session_that_somebody_le
     assert verbs(verb="USER_PASSWORD_CHANGED") == []
 
 
-def test_a_page_that_refreshes_itself_is_told_to_reload_when_its_session_has_ended(client):
+def test_a_page_that_refreshes_itself_reloads_when_its_session_has_ended(client):
     answer = client.get("/jobs/", headers={"HX-Request": "true"})
     assert (answer.status_code, answer.headers["HX-Refresh"], answer.content) == (401, "true", b"")
 

@@ -1,4 +1,4 @@
-"""Feeds in the portal: the list, the tabs of a feed, and who is offered what."""
+"""Feeds in the portal: the list, the tabs of a feed, and the buttons for each role."""
 
 import json
 import re
@@ -44,7 +44,7 @@ def listed(answer) -> list[str]:
     return re.findall(r'class="hv-kind">([^<]+)<', answer.content.decode())
 
 
-def test_the_list_is_by_name_and_tells_what_matters(viewer):
+def test_the_list_is_sorted_by_name_and_shows_the_state_of_feeds(viewer):
     shown = feed("B", status="ENABLED", schedule_hours=6, is_display_primary=True, last_promoted_count=1234, **READY)
     feed("C", last_promoted_count=77)
     feed("A")
@@ -58,7 +58,7 @@ def test_the_list_is_by_name_and_tells_what_matters(viewer):
 
 
 @pytest.mark.parametrize("path", ["/feeds/?after=zz", "/offers/?after=1", f"/review/?after=2026-01-01~{UUID(int=1)}~1"])
-def test_a_page_whose_rows_are_gone_does_not_say_that_there_never_were_any(viewer, path):
+def test_a_page_after_the_last_row_does_not_say_that_the_list_is_empty(viewer, path):
     page = text(viewer.get(path))
     assert "No more results." in page
     assert "First" in page
@@ -83,7 +83,7 @@ def test_the_list_is_filtered_and_searched(viewer, query, wanted):
     assert listed(viewer.get(f"/feeds/?{query}")) == wanted
 
 
-def test_the_list_is_paged_by_name_whatever_stands_in_it(viewer):
+def test_the_list_is_paged_by_name_with_any_characters(viewer):
     names = [f"A~{number:03} 'x'" for number in range(120)]
     for name in names:
         feed(name)
@@ -147,19 +147,19 @@ def test_a_viewer_finds_no_form_and_no_dialog_on_any_page_of_a_feed(viewer):
         assert (actions, "<dialog" in page, "formaction" in page) == (set(), False, False), path
 
 
-def test_the_configuration_tells_what_is_set_what_lacks_and_which_key_waits(viewer):
+def test_the_configuration_shows_what_is_set_what_is_missing_and_the_key_to_approve(viewer):
     one = feed(
         seen_host_key=str(KEY), secret_fields=["private_key"], thresholds={"expiry_share": 0.4}, host="h.example"
     )
-    told = text(viewer.get(f"/feeds/{one.pk}/"))
+    page = text(viewer.get(f"/feeds/{one.pk}/"))
     for words in (
         *("path is missing", "Private key Set", "Password not set", "Not approved", KEY.fingerprint, "40 %"),
-        *("1 set for this feed", "500 MB", "Consumers will not see its offers"),
+        *("1 set for this feed", "500 MB", "Consumers will not see these offers"),
     ):
-        assert words in told, words
+        assert words in page, words
 
 
-def test_a_feed_that_runs_again_tells_why_it_stopped(viewer):
+def test_a_disabled_feed_shows_why_it_stopped(viewer):
     one = feed(status="DISABLED", **READY)
     run(one, "FAILED", error_code="AUTH_FAILED", error=f"The server refused {SCRIPT}")
     page = viewer.get(f"/feeds/{one.pk}/")
@@ -183,7 +183,7 @@ def test_a_feed_that_runs_again_tells_why_it_stopped(viewer):
         ("ENABLED", "delete", {}, "ENABLED", None),
     ],
 )
-def test_a_button_is_one_verb_and_tells_what_came_of_it(admin, *, before, action, sent, after, event):
+def test_a_button_calls_one_verb_and_shows_the_result(admin, *, before, action, sent, after, event):
     one = feed(status=before, **READY)
     answer = admin.post(f"/feeds/{one.pk}/{action}/", sent, follow=True)
     assert answer.status_code == 200
@@ -285,13 +285,13 @@ def test_a_test_shows_everything_that_it_found(viewer):
     assert "hx-trigger" not in page.content.decode()
 
 
-def test_a_test_that_met_an_unknown_key_asks_an_admin_for_it(admin):
+def test_a_test_that_met_an_unknown_key_asks_an_admin_to_approve_it(admin):
     one = feed(seen_host_key=str(KEY))
     test = job("succeeded", "feeds.test", args={"feed_id": str(one.pk)}, result=json.dumps(UNKNOWN))
     path = f"/feeds/{one.pk}/tests/{test}/"
-    told = text(admin.get(path))
-    assert "Its key is not approved yet" in told
-    assert "Approve and test again" in told
+    page = text(admin.get(path))
+    assert "Its key is not approved yet" in page
+    assert "Approve and test again" in page
     Feed.objects.filter(pk=one.pk).update(host_keys=str(KEY))
     assert "Approve and test again" not in text(admin.get(path)), "it is approved already"
 
@@ -305,7 +305,7 @@ def test_a_test_that_met_an_unknown_key_asks_an_admin_for_it(admin):
         ("succeeded", {}, "result was deleted", False),
     ],
 )
-def test_a_test_without_a_result_says_how_it_stands(viewer, state, more, words, live):
+def test_a_test_without_a_result_shows_its_state(viewer, state, more, words, live):
     one = feed()
     test = job(state, "feeds.test", args={"feed_id": str(one.pk)}, **more)
     page = viewer.get(f"/feeds/{one.pk}/tests/{test}/")
@@ -362,24 +362,24 @@ def test_the_documents_and_the_form_name_columns_networks_and_how_to_allow_a_loc
         assert known.label in form
         assert f"`{network}`" in guide
         assert f"`{network}`" in readme
-    for told in (form, guide, readme):
-        assert "HARVESTER_EGRESS_ALLOW" in told
-        assert all(word in told for word in ("title", "link", "price", "currency"))
+    for page in (form, guide, readme):
+        assert "HARVESTER_EGRESS_ALLOW" in page
+        assert all(word in page for word in ("title", "link", "price", "currency"))
 
 
-def test_what_a_run_made_of_the_catalog_is_told_without_a_reload(admin):
+def test_what_a_run_changed_in_the_catalog_is_shown_without_a_reload(admin):
     one = feed(status="ENABLED", **READY)
     ask = {"headers": {"HX-Request": "true"}}
     fresh = admin.get(f"/feeds/{one.pk}/?part=catalog", **ask).content.decode()
     assert f'href="/sources/{one.source_id}/primary/"' in fresh
     Source.objects.filter(pk=one.source_id).update(is_display_primary=True, last_promoted_at=timezone.now())
     fresh = text(admin.get(f"/feeds/{one.pk}/?part=catalog", **ask))
-    assert re.search(rf"Promoted {MOMENTS_AGO}", fresh)
+    assert re.search(rf"Last promoted {MOMENTS_AGO}", fresh)
     assert "Consumers do not see" not in fresh
     assert "Enabled" not in fresh, "only its own part"
 
 
-def test_a_changed_host_key_is_shown_beside_the_one_approved_before(admin):
+def test_a_changed_host_key_is_shown_next_to_the_approved_one(admin):
     other = UNKNOWN["seen_host_key"]["line"].replace("GKJl", "GKJm")
     one = feed(status="ENABLED", **READY, seen_host_key=other)
     [dialog] = re.findall(

@@ -1,4 +1,4 @@
-"""The forms in which feeds are made and changed: what was typed is kept, what was refused is pointed at."""
+"""The forms that add and change feeds: they keep what was typed and show errors at their fields."""
 
 import re
 from dataclasses import replace
@@ -43,7 +43,7 @@ def ftp(settings):
 
 
 def wrong(answer) -> dict[str, str]:
-    """Field -> what the form says is wrong with it."""
+    """Return the errors of the form by field."""
     fields = re.split(r'<div class="hv-field', answer.content.decode())[1:]
     found = {}
     for field in fields:
@@ -76,12 +76,12 @@ def test_a_source_that_has_no_feed_can_be_chosen(admin):
     feed("Taken")
     page = admin.get("/feeds/add/").content.decode()
     offered = re.search(r'<select[^>]* name="source".*?</select>', page, re.DOTALL)[0]
-    assert re.findall(r"<option[^>]*>([^<]+)", offered) == ["A new source", "Free (Acme &lt;b&gt;)"]
+    assert re.findall(r"<option[^>]*>([^<]+)", offered) == ["New source", "Free (Acme &lt;b&gt;)"]
     again = admin.post("/feeds/add/", {**NEW, "source": str(free.pk), "host": "two words"}).content.decode()
     assert f'<option value="{free.pk}" selected>' in again
     admin.post("/feeds/add/", {**NEW, "source": str(free.pk), "source_name": "ignored"})
     assert Feed.objects.get(source=free).host == "sftp.example.com"
-    assert Retailer.objects.count() == 2, "nobody made another"
+    assert Retailer.objects.count() == 2, "no other was created"
 
 
 def test_how_stock_and_links_are_read_can_be_set_and_is_shown(admin):
@@ -90,7 +90,7 @@ def test_how_stock_and_links_are_read_can_be_set_and_is_shown(admin):
     assert (made.unknown_stock, made.kept_parameters) == ("REJECT", ["ref", "source"])
     page = admin.get(f"/feeds/{made.pk}/edit/").content.decode()
     assert 'value="ref, source"' in page
-    assert re.search(r'<option value="REJECT" selected[^>]*>The row is rejected', page)
+    assert re.search(r'<option value="REJECT" selected[^>]*>Row rejected', page)
 
 
 BAD = {
@@ -103,8 +103,8 @@ BAD = {
     "default_currency": ({"default_currency": "XXQ"}, "ISO 4217"),
     "max_file_mb": ({"max_file_mb": "big"}, "whole number"),
     "threshold_reject_share": ({"threshold_reject_share": "7"}, "reject_share"),
-    "source_name": ({"source_name": ""}, "It must not be empty"),
-    "retailer_name": ({"retailer_name": ""}, "must not be empty"),
+    "source_name": ({"source_name": ""}, "Must not be empty"),
+    "retailer_name": ({"retailer_name": ""}, "Must not be empty"),
     "website": ({"website": "ftp://acme.example"}, "http"),
     "private_key": ({"private_key": "no key", "password": ""}, "cannot be used"),
     "passphrase": ({"passphrase": "open sesame", "password": ""}, "a passphrase is not enough"),
@@ -125,10 +125,10 @@ def test_a_refusal_points_at_its_field_keeps_what_was_typed_and_saves_nothing(ad
     assert (Feed.objects.count(), Source.objects.count(), Retailer.objects.count()) == (0, 0, 0)
 
 
-def test_what_is_wrong_is_told_together(admin):
+def test_all_errors_are_shown_together(admin):
     answer = admin.post("/feeds/add/", {**NEW, "retailer_name": "", "host": "two words", "port": "x"})
     assert list(wrong(answer)) == ["retailer_name", "host", "port"]
-    assert "Secrets have to be entered again" in answer.content.decode()
+    assert "Enter the credentials again" in answer.content.decode()
 
 
 def test_an_empty_form_points_at_everything_that_is_missing(admin):
@@ -136,7 +136,7 @@ def test_an_empty_form_points_at_everything_that_is_missing(admin):
     assert list(wrong(answer)) == ["source_name", "retailer_name", "network"]
 
 
-def test_a_name_that_is_taken_is_told(admin):
+def test_a_name_that_is_taken_is_refused_at_its_field(admin):
     Source.objects.create(retailer=Retailer.objects.create(name="X"), name="Acme by Impact", kind="DIRECT")
     assert list(wrong(admin.post("/feeds/add/", NEW))) == ["source_name"]
     assert not Retailer.objects.filter(name="Acme").exists(), "all or nothing"
@@ -197,10 +197,10 @@ def test_plain_ftp_is_not_offered_where_it_is_off(admin):
     assert list(wrong(admin.post("/feeds/add/", {**NEW, "transport": "FTP", "accept_insecure": "on"}))) == ["transport"]
 
 
-def test_plain_ftp_needs_its_box_ticked(admin, ftp):
-    assert "readable to anybody on the way" in admin.get("/feeds/add/").content.decode()
+def test_plain_ftp_needs_its_box_checked(admin, ftp):
+    assert "unencrypted" in admin.get("/feeds/add/").content.decode()
     refused = wrong(admin.post("/feeds/add/", {**NEW, "transport": "FTP"}))
-    assert refused == {"accept_insecure": "Tick this box if plain FTP is really meant, or choose SFTP."}
+    assert refused == {"accept_insecure": "Check this box to use plain FTP, or choose SFTP."}
     admin.post("/feeds/add/", {**NEW, "transport": "FTP", "accept_insecure": "on"})
     assert Feed.objects.get().transport == "FTP"
     assert "INSECURE_TRANSPORT_SELECTED" in verbs()

@@ -108,7 +108,7 @@ def offer(of: Source, amount: str = "10.00", *, run_no: int = 0, **presence: Any
     return number
 
 
-def offers_anew(of: Source, numbers: list[int]) -> None:
+def recompute_offers(of: Source, numbers: list[int]) -> None:
     """Offers and their words as the prices and contents say; their presence is forgotten."""
     from harvester.catalog import offers
 

@@ -152,7 +152,7 @@ class SourceAdmin(PortalAdmin):
     def exposure(self, source: Source) -> SafeString:
         return exposure(source)
 
-    @display(description="Last promoted")
+    @display(description="Promoted")
     def promoted(self, source: Source) -> SafeString:
         return when(source.last_promoted_at)
 

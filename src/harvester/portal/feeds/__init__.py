@@ -1,4 +1,4 @@
-"""Affiliate feeds in the portal: the list, the pages of one feed, its forms and what may be done to it.
+"""Affiliate feeds in the portal: the list, the pages of one feed, its forms and its buttons.
 
-Nothing is decided here: every write is a verb of `harvester.feeds.verbs`.
+No rules are here: every write is a verb of `harvester.feeds.verbs`.
 """

@@ -1,12 +1,14 @@
-"""The form of a feed: what is asked, in which order, and in which words. Verbs check what was typed."""
+"""The form of a feed: its fields, their order and their HTML. The verbs check the values."""
 
 from collections.abc import Iterable, Iterator
+from html import escape
 from typing import Any, Final, NamedTuple
 
 from django import forms
 from django.conf import settings
 from django.db.models import TextField
 from django.db.models.functions import Cast
+from django.forms import BoundField
 from django.utils.choices import BaseChoiceIterator
 from django.utils.safestring import SafeString
 
@@ -19,15 +21,13 @@ from harvester.feeds.reader import ParseLimits
 from harvester.feeds.settings import THRESHOLDS
 from harvester.feeds.states import SCHEDULES, Compression, FeedStatus, Transport
 from harvester.feeds.verbs.configuration import DEFAULT_EXPIRY_HOURS
-from harvester.portal.feeds.facts import MEGABYTE, THRESHOLD_WORDS, UNKNOWN_STOCK_WORDS
-from harvester.portal.feeds.form_layout import drawn
+from harvester.portal.feeds.labels import MEGABYTE, THRESHOLD_LABELS, UNKNOWN_STOCK
 from harvester.portal.forms import Choice, Password, SecretText, Text, Tick
 
 THRESHOLD: Final = "threshold_"
-KEPT: Final = "Leave blank to keep existing password."
-MASK: Final = "••••••••"
+#: The choice of a new source or retailer.
 NEW: Final = ""
-#: Settings that the form has under their own names.
+#: Settings whose field has the same name.
 PLAIN: Final = (
     *("network", "transport", "host", "port", "path", "username", "schedule_hours", "expiry_hours"),
     *("compression", "encoding", "default_currency", "decimal_style", "unknown_stock", "use_manifest"),
@@ -42,14 +42,28 @@ _ENCODINGS: Final = (
     ("utf-16-le", "UTF-16 LE"),
     ("utf-16-be", "UTF-16 BE"),
 )
-
-
-#: As text from the database: there may be thousands of options.
+#: Cast in the database: there may be thousands of options.
 _KEY: Final = Cast("pk", TextField())
+#: Fields that take the whole width.
+_WIDE: Final = frozenset({"private_key", "path", "accept_insecure", "replace"})
+#: Fields that conditions.js shows only while other fields have these values.
+_CONDITIONS: Final = {
+    "source_name": "source=",
+    "retailer": "source=",
+    "retailer_name": "source= retailer=",
+    "website": "source= retailer=",
+    "accept_insecure": "transport=FTP",
+    "private_key": "transport=SFTP",
+    "passphrase": "transport=SFTP",
+}
+_WARNINGS: Final = {
+    "accept_insecure": "Insecure: plain FTP sends the password and the file unencrypted. Use SFTP if the partner "
+    "offers it.",
+}
 
 
-class _Known(BaseChoiceIterator):
-    """Choices that are pairs already; Django would look at each of thousands whether it is a group."""
+class _Pairs(BaseChoiceIterator):
+    """Choices without groups. Django checks each of thousands for being a group."""
 
     def __init__(self, pairs: list[tuple[str, str]]) -> None:
         self._pairs = pairs
@@ -63,9 +77,9 @@ class Section(NamedTuple):
 
     Attributes:
         title: its heading.
-        about: a sentence.
-        names: of its fields.
-        is_folded: most people leave it as it is.
+        about: a sentence below the heading.
+        names: names of its fields.
+        is_folded: whether it is closed at first, because most feeds use its defaults.
     """
 
     title: str
@@ -74,29 +88,29 @@ class Section(NamedTuple):
     is_folded: bool = False
 
 
-WHOSE: Final = Section(
+OWNER: Final = Section(
     "Retailer",
-    "Offers belong to a retailer and arrive through a source. A feed fills one source.",
+    "Offers belong to a retailer and come from a source. Each feed has its own source.",
     ("source", "source_name", "retailer", "retailer_name", "website"),
 )
 COMMON: Final = (
     Section(
         "File location",
-        f"Networks: {', '.join(network.label for network in networks().values())}. The file is CSV with a header line; "
-        "it needs a title, a link and a price (or sale price), and a currency: in its own column, with the price, or "
-        "as the default below. A server on this machine or in a private network has to be allowed with "
+        f"Networks: {', '.join(network.label for network in networks().values())}. The file is CSV with a header line. "
+        "Required columns: a title, a link and a price (or sale price). The currency has its own column, is part of "
+        "the price, or is the default below. A server on this machine or in a private network has to be allowed with "
         "HARVESTER_EGRESS_ALLOW.",
         ("network", "transport", "accept_insecure", "host", "port", "path"),
     ),
     Section(
         "Credentials",
-        "Sealed when they are saved, opened by workers only, and never shown again.",
+        "Stored encrypted, decrypted only by workers, and never shown again.",
         ("username", "password", "private_key", "passphrase", "replace"),
     ),
     Section("Schedule", "", ("schedule_hours", "expiry_hours", "unchanged_means_seen")),
     Section(
-        "How the file is read",
-        "Detected from the file where nothing is set.",
+        "File format",
+        "Empty fields are detected from the file.",
         (
             *("compression", "encoding", "default_currency", "decimal_style", "unknown_stock", "kept_parameters"),
             "use_manifest",
@@ -104,12 +118,12 @@ COMMON: Final = (
         is_folded=True,
     ),
     Section(
-        "Limits and checks",
-        "A file beyond a limit fails. A run beyond a threshold is held until someone decides. Shares are fractions: "
-        "0.3 means 30 %.",
+        "Limits and hold rules",
+        "A file over a limit fails. A run is held until someone decides if a share is exceeded and the minimum is "
+        "reached, or if a maximum is exceeded. Shares are fractions: 0.3 means 30 %.",
         (
             *("max_file_mb", "max_rows", "max_products", "accepts_url_identity"),
-            *(f"{THRESHOLD}{name}" for name in THRESHOLD_WORDS),
+            *(f"{THRESHOLD}{name}" for name in THRESHOLD_LABELS),
         ),
         is_folded=True,
     ),
@@ -142,138 +156,142 @@ class FeedForm(forms.Form):
     transport = _choice("Transport", ())
     accept_insecure = _tick("I understand that plain FTP is insecure")
     host = _text("Host", "sftp.example.com")
-    port = _number("Port", "22, or 21 for FTP", "Only if it is not the standard port.")
+    port = _number("Port", "22, or 21 for FTP", "Leave empty for the standard port.")
     path = _text("Path", "/feeds/catalog.csv.gz", "The full path of one file.")
-    username = _text("User name")
+    username = _text("Username")
     password = forms.CharField(label="Password", required=False, strip=False, widget=Password("new-password"))
     private_key = forms.CharField(
         label="Private key",
         required=False,
         strip=False,
         widget=SecretText({"rows": 4, "placeholder": "-----BEGIN OPENSSH PRIVATE KEY-----"}),
-        help_text="The text of the key file, if the partner uses keys. SFTP only.",
+        help_text="The text of the key file, if the partner uses keys.",
     )
-    passphrase = forms.CharField(
-        label="Passphrase of the private key", required=False, strip=False, widget=Password("new-password")
-    )
-    replace = _tick("Delete stored secrets that are not entered now")
-    schedule_hours = _choice("Runs", (("", "Manual"), *((str(hours), f"Every {hours} h") for hours in SCHEDULES)))
+    passphrase = forms.CharField(label="Passphrase", required=False, strip=False, widget=Password("new-password"))
+    replace = _tick("Delete stored credentials that are not entered here")
+    schedule_hours = _choice("Schedule", (("", "Manual"), *((str(hours), f"Every {hours} h") for hours in SCHEDULES)))
     expiry_hours = _number(
         "Offers expire after (hours)",
         str(DEFAULT_EXPIRY_HOURS),
-        "1 to 168. Products that no run has seen for this long disappear.",
+        "1 to 168. Products not seen for this long disappear.",
     )
     unchanged_means_seen = _tick(
-        "An unchanged file counts as seen", "Otherwise its products expire although the partner has nothing new."
+        "Unchanged file counts as seen", "Otherwise offers expire although the partner has nothing new."
     )
     compression = _choice(
-        "Compression", [(word.value, word.value.capitalize()) for word in Compression], "Its first bytes decide."
+        "Compression",
+        [(word.value, word.value.capitalize()) for word in Compression],
+        "Detected from the file if it differs.",
     )
     encoding = _choice("Encoding", _ENCODINGS)
-    default_currency = _text("Default currency", "USD", "For files whose rows name none.", maxlength=3)
+    default_currency = _text("Default currency", "USD", "For rows without a currency.", maxlength=3)
     decimal_style = _choice(
         "Decimal separator",
-        (("", "Detect from the file"), (".", "A point: 12.50"), (",", "A comma: 12,50")),
+        (("", "Detect from the file"), (".", "Point: 12.50"), (",", "Comma: 12,50")),
     )
     unknown_stock = _choice(
-        "A stock text that is empty or not understood means",
-        [(word, words.capitalize()) for word, words in UNKNOWN_STOCK_WORDS.items()],
-        "Each such row is counted as UNKNOWN_STOCK, and the run lists the texts if there are many.",
+        "Unknown stock text",
+        [(name, label.capitalize()) for name, label in UNKNOWN_STOCK.items()],
+        "Meaning of an empty or unknown text. Such rows count as UNKNOWN_STOCK, and the run lists frequent texts.",
     )
     kept_parameters = _text(
-        "Link parameters to keep",
+        "Kept link parameters",
         "ref, source",
-        "Names with commas between them. In this shop they select the product; in most shops they only say where a "
-        "visitor came from.",
+        "Comma-separated names. Only for shops where they select the product; in most shops they only track visitors.",
     )
     use_manifest = forms.BooleanField(
-        label="Compare with the network's manifest",
+        label="Use manifest",
         required=False,
         initial=True,
         widget=Tick(),
         help_text="If the network has one, a file with a different number of rows is not imported.",
     )
-    max_file_mb = _number("Largest file (MB)", f"{MAX_FILE_BYTES // MEGABYTE:,}")
-    max_rows = _number("Most rows", f"{ParseLimits().rows:,}")
-    max_products = _number("Most products", f"{ParseLimits().products:,}")
+    max_file_mb = _number("Maximum file size (MB)", f"{MAX_FILE_BYTES // MEGABYTE:,}")
+    max_rows = _number("Maximum rows", f"{ParseLimits().rows:,}")
+    max_products = _number("Maximum products", f"{ParseLimits().products:,}")
     accepts_url_identity = _tick(
-        "Accept products without ID or SKU",
-        "They are matched by their URL. For partners whose files have neither IDs nor SKUs.",
+        "Accept products without ID",
+        "Products without ID and SKU are matched by their URL.",
     )
 
     def __init__(self, *args: Any, feed: Feed | None = None, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        for name, label in THRESHOLD_WORDS.items():
+        for name, label in THRESHOLD_LABELS.items():
             self.fields[THRESHOLD + name] = _number(label, f"{THRESHOLDS[name]:g}")
         known = [(name, network.label) for name, network in networks().items()]
         self._choices("network", known if feed else [("", "Choose a network"), *known])
-        self._choices("transport", _transports(feed))
+        # Plain FTP only if the operator allows it, or if the feed already uses it.
+        has_ftp = settings.CONFIG.allow_plain_ftp or (feed is not None and feed.transport == Transport.FTP)
+        transports = [(Transport.SFTP.value, "SFTP"), (Transport.FTP.value, "FTP, insecure")]
+        self._choices("transport", transports if has_ftp else transports[:1])
         if feed is None:
             del self.fields["replace"]
-        else:
-            self._tell_what_is_stored(feed)
+            return
+        if feed.status == FeedStatus.ENABLED:
+            self.fields["host"].help_text = "Pause the feed before you change the server: it has a different host key."
+        for name in feed.secret_fields:
+            field = self.fields[name]
+            field.widget.attrs["placeholder"] = "••••••••"
+            kept = f"Leave blank to keep existing {name.replace('_', ' ')}."
+            field.help_text = f"{field.help_text} {kept}".strip()
 
     def _choices(self, name: str, choices: list[tuple[str, str]]) -> None:
         field = self.fields[name]
         assert isinstance(field, forms.ChoiceField)  # noqa: S101 - says so above
-        field.choices = _Known(choices)
-
-    def _tell_what_is_stored(self, feed: Feed) -> None:
-        if feed.status == FeedStatus.ENABLED:
-            self.fields["host"].help_text = "To change the server, pause the feed first: it has a different host key."
-        for name in feed.secret_fields:
-            field = self.fields[name]
-            field.widget.attrs["placeholder"] = MASK
-            kept = KEPT if name == "password" else f"Leave blank to keep the existing {name.replace('_', ' ')}."
-            field.help_text = f"{field.help_text} {kept}".strip()
+        field.choices = _Pairs(choices)
 
     def shown(self) -> Iterator[tuple[Section, SafeString]]:
-        """The sections with their fields, drawn; one with an error in it is not folded."""
+        """Return the sections with the HTML of their fields. A section with an error is not folded."""
         for section in self.sections:
             fields = [self[name] for name in section.names if name in self.fields]
             is_folded = section.is_folded and not any(field.errors for field in fields)
-            yield section._replace(is_folded=is_folded), drawn(fields)
+            yield section._replace(is_folded=is_folded), SafeString("".join(_field_html(field) for field in fields))
 
 
-def _transports(feed: Feed | None) -> list[tuple[str, str]]:
-    """Plain FTP only where the operator allows it, or where a feed has it already."""
-    has_ftp = feed is not None and feed.transport == Transport.FTP
-    offered = [word for word in Transport if word is not Transport.FTP or has_ftp or settings.CONFIG.allow_plain_ftp]
-    words = {Transport.SFTP: "SFTP", Transport.FTP: "FTP, insecure"}
-    return [(word.value, words[word]) for word in offered]
+def _field_html(field: BoundField) -> str:
+    """Return a field. A form has some forty of them, and a template for each takes three times as long."""
+    name, label, text = field.name, escape(str(field.label)), escape(str(field.help_text))
+    classes = f"hv-field{' hv-wrong' if field.errors else ''}{' hv-broad' if name in _WIDE else ''}"
+    condition = f' data-when="{_CONDITIONS[name]}"' if name in _CONDITIONS else ""
+    parts = [f'<div class="{classes}"{condition}>']
+    if name in _WARNINGS:
+        parts.append(f'<p class="hv-message hv-warning">{_WARNINGS[name]}</p>')
+    if isinstance(field.field.widget, Tick):
+        parts.append(f'<label class="hv-check" for="{field.id_for_label}">{field} {label}</label>')
+    else:
+        parts.append(f'<label for="{field.id_for_label}">{label}</label>{field}')
+    if text:
+        parts.append(f'<p class="hv-help" id="{field.auto_id}_helptext">{text}</p>')
+    for number, error in enumerate(field.errors):
+        # The widget's aria-describedby names the first of them.
+        identified = "" if number else f' id="{field.auto_id}_error"'
+        parts.append(f'<p class="hv-field-error" role="alert"{identified}>{escape(str(error))}</p>')
+    return "".join([*parts, "</div>"])
 
 
 class NewFeedForm(FeedForm):
-    """The same, and before it whose catalog it is."""
+    """The form of a new feed, which also chooses or creates its source and retailer."""
 
-    sections = (WHOSE, *COMMON)
+    sections = (OWNER, *COMMON)
 
-    source = _choice("Source", (), "Sources for affiliate feeds that have no feed yet.")
-    source_name = _text("Name of the new source", "Acme by Impact", "The feed goes by this name.")
+    source = _choice("Source", (), "Existing sources without a feed.")
+    source_name = _text("Source name", "Acme by Impact", "Also the name of the feed.")
     retailer = _choice("Retailer", ())
-    retailer_name = _text("Name of the new retailer", "Acme")
-    website = _text("Website of the new retailer", "https://acme.example")
+    retailer_name = _text("Retailer name", "Acme")
+    website = _text("Website", "https://acme.example")
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._choices("source", [(NEW, "A new source"), *_free_sources()])
-        self._choices("retailer", [(NEW, "A new retailer"), *_known_retailers()])
-
-
-def _free_sources() -> Iterator[tuple[str, str]]:
-    free = Source.objects.filter(kind=SourceKind.AFFILIATE_FEED, feed__isnull=True).order_by("name")
-    for key, name, retailer in free.annotate(key=_KEY).values_list("key", "name", "retailer__name"):
-        yield key, f"{name} ({retailer})"
-
-
-def _known_retailers() -> Iterator[tuple[str, str]]:
-    known = Retailer.objects.order_by("name", "pk").annotate(key=_KEY)
-    for key, name, domain in known.values_list("key", "name", "domain"):
-        yield key, f"{name} ({domain})" if domain else name
+        free = Source.objects.filter(kind=SourceKind.AFFILIATE_FEED, feed__isnull=True).order_by("name")
+        sources = free.annotate(key=_KEY).values_list("key", "name", "retailer__name")
+        self._choices("source", [(NEW, "New source"), *((key, f"{name} ({owner})") for key, name, owner in sources)])
+        retailers = Retailer.objects.order_by("name", "pk").annotate(key=_KEY).values_list("key", "name", "domain")
+        known = ((key, f"{name} ({domain})" if domain else name) for key, name, domain in retailers)
+        self._choices("retailer", [(NEW, "New retailer"), *known])
 
 
 def initial_of(feed: Feed) -> dict[str, Any]:
-    """The settings as they would be typed. Secrets are not among them: nobody here can open them."""
+    """Return the settings as text for the form, without credentials, which the portal cannot decrypt."""
     plain = {name: getattr(feed, name) for name in PLAIN if name != "expiry_hours"}
     typed = {
         name: value if isinstance(value, bool) else "" if value is None else str(value) for name, value in plain.items()

@@ -1,4 +1,4 @@
-"""The list of feeds, and the addresses of everything about them."""
+"""The list of feeds, and the addresses of all pages and buttons of a feed."""
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache, partial
@@ -7,11 +7,11 @@ from typing import Any
 
 from django.contrib.admin import display
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponseBase
+from django.http import HttpRequest
 from django.urls import URLPattern, reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_POST, require_safe
 
 from harvester.catalog.exposure import exposures
 from harvester.feeds.latest_runs import latest_runs
@@ -20,26 +20,25 @@ from harvester.feeds.networks import networks
 from harvester.feeds.states import FeedStatus
 from harvester.ops.models import Role
 from harvester.portal.display import NOTHING, badge, number, when
-from harvester.portal.feeds import actions, figures, form_pages, labels, page, runs, test_page
-from harvester.portal.feeds.buttons import NAMED
+from harvester.portal.feeds import actions, form_pages, labels, page
 from harvester.portal.filters import ChoicePill
 from harvester.portal.links import link
 from harvester.portal.listing import KeysetChangeList
 from harvester.portal.model_admin import PortalAdmin
-from harvester.portal.requests import may
+from harvester.portal.requests import form_view, may
 
-#: Columns of a feed that a row shows.
-SHOWN = (
+#: Columns of the database that a row shows.
+_COLUMNS = (
     *("network", "status", "schedule_hours", "next_run_at", "manual_run_requested_at"),
     *("source__id", "source__name"),
 )
-#: The buttons of a row: those that can be taken back, or do no harm.
-ROW_ACTIONS = tuple(NAMED[name] for name in ("run", "resume", "pause"))
+#: The buttons of a row: those that can be undone or do no harm.
+ROW_ACTIONS = tuple(actions.BY_NAME[name] for name in ("run", "resume", "pause"))
 
 
 @cache
 def _list_address() -> str:
-    """To reverse an address takes longer than to write down all the rest of its cell."""
+    """Return the address of the list. To reverse one for each row takes longer than the rest of its cell."""
     return reverse("admin:feeds_feed_changelist")
 
 
@@ -60,7 +59,7 @@ class NetworkPill(ChoicePill):
 
 
 class FeedChangeList(KeysetChangeList):
-    """A page of feeds with what is asked of other tables once for all its rows."""
+    """A page of feeds with data of other tables, which one query reads for all rows."""
 
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
@@ -73,15 +72,11 @@ class FeedChangeList(KeysetChangeList):
 
 
 class FeedAdmin(PortalAdmin):
-    """All feeds, by name."""
-
     mount = "feeds"
     title = "Affiliate feeds"
     page_keys = ("source__name",)
-    empty = (
-        "No feeds yet. A feed reads a partner's catalog and shows its offers once they passed the checks. "
-        "An admin begins with Add feed, or with `harvester feed add`."
-    )
+    empty = "No feeds yet. A feed imports a partner's catalog. Admins add feeds here or with `harvester feed add`."
+    add_label = "Add feed"
     live_seconds = 5
     list_per_page = 25
     list_display = ("name", "of_network", "status_badge", "last", "plan", "next", "offers", "buttons")
@@ -100,27 +95,22 @@ class FeedAdmin(PortalAdmin):
         return FeedChangeList
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Feed]:
-        """With the columns that a row shows, and no others."""
-        return super().get_queryset(request).filter(retired_at=None).select_related("source").only(*SHOWN)
-
-    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponseBase:
-        add = reverse("admin:feeds_feed_add") if may(request, Role.ADMIN) else None
-        return super().changelist_view(request, {"add_url": add, "add_words": "Add feed", **(extra_context or {})})
+        """Return feeds with only the columns that a row shows."""
+        return super().get_queryset(request).filter(retired_at=None).select_related("source").only(*_COLUMNS)
 
     def page_urls(self) -> list[URLPattern]:
-        return [self._form("add/", form_pages.add, "add"), *self._pages(), *self._buttons()]
+        def bound(view: Callable[..., Any]) -> Callable[..., Any]:
+            return partial(view, self.admin_site)
 
-    def _pages(self) -> list[URLPattern]:
-        return [
-            self._page("<uuid:feed_id>/", page.show, "change"),
-            self._page("<uuid:feed_id>/runs/", runs.show, "runs"),
-            self._page("<uuid:feed_id>/metrics/", figures.show, "metrics"),
-            self._form("<uuid:feed_id>/edit/", form_pages.edit, "edit"),
-            self._page("<uuid:feed_id>/tests/<row:test_id>/", test_page.show, "test_result"),
+        pages = [
+            self.url("add/", form_view(bound(form_pages.add)), "add"),
+            self.url("<uuid:feed_id>/", require_safe(bound(page.show)), "change"),
+            self.url("<uuid:feed_id>/runs/", require_safe(bound(page.show_runs)), "runs"),
+            self.url("<uuid:feed_id>/metrics/", require_safe(bound(page.show_metrics)), "metrics"),
+            self.url("<uuid:feed_id>/edit/", form_view(bound(form_pages.edit)), "edit"),
+            self.url("<uuid:feed_id>/tests/<row:test_id>/", require_safe(bound(page.show_test)), "test_result"),
         ]
-
-    def _buttons(self) -> list[URLPattern]:
-        views = {
+        buttons = {
             "run": actions.run,
             "force": actions.force,
             "test": actions.test,
@@ -132,14 +122,10 @@ class FeedAdmin(PortalAdmin):
             "retire": actions.retire,
             "host-key": actions.approve_host_key,
         }
-        return [self.url(f"<uuid:feed_id>/{name}/", require_POST(view), name) for name, view in views.items()]
-
-    def _page(self, route: str, view: Callable[..., Any], name: str) -> URLPattern:
-        return self.url(route, require_safe(partial(view, self.admin_site)), name)
-
-    def _form(self, route: str, view: Callable[..., Any], name: str) -> URLPattern:
-        allowed = require_http_methods(["GET", "HEAD", "POST"])
-        return self.url(route, allowed(partial(view, self.admin_site)), name)
+        return [
+            *pages,
+            *(self.url(f"<uuid:feed_id>/{name}/", require_POST(view), name) for name, view in buttons.items()),
+        ]
 
     @display(description="Feed")
     def name(self, feed: Any) -> SafeString:
@@ -179,16 +165,16 @@ class FeedAdmin(PortalAdmin):
 
     @display(description="Visible offers")
     def offers(self, feed: Any) -> SafeString:
-        is_told = feed.exposure.visible or feed.exposure.not_visible_because
-        return number(feed.exposure.visible) if is_told else NOTHING
+        is_known = feed.exposure.visible or feed.exposure.not_visible_because
+        return number(feed.exposure.visible) if is_known else NOTHING
 
     @display(description="Actions")
     def buttons(self, feed: Feed) -> SafeString:
-        """They belong to the one form of the page, which has the token."""
+        """Return buttons of the page's one form, which has the CSRF token."""
         where, name = escape(f"{_list_address()}{feed.pk}"), escape(str(feed))
         parts = " ".join(
             f'<button type="submit" class="hv-button hv-small" form="row-action" formaction="{where}/{action.name}/" '
-            f'aria-label="{escape(action.words)}: {name}">{escape(action.words)}</button>'
+            f'aria-label="{escape(action.label)}: {name}">{escape(action.label)}</button>'
             for action in ROW_ACTIONS
             if feed.status in action.states
         )

@@ -14,7 +14,7 @@ function options(whole) {
     maintainAspectRatio: false,
     interaction: { mode: "index", intersect: false },
     scales: {
-      // The number of the run; hovering tells its time too.
+      // The number of the run; its time is on hover.
       x: { grid: { display: false }, border: { color: line }, ticks: { color: text, maxRotation: 0, autoSkipPadding: 12, callback(at) { return this.getLabelForValue(at).split(",")[0]; } } },
       y: { beginAtZero: true, border: { display: false }, grid: { color: line }, ticks: { color: text, maxTicksLimit: 4, precision: whole ? 0 : undefined } },
     },
@@ -36,5 +36,5 @@ function drawAll() {
 }
 
 document.addEventListener("DOMContentLoaded", drawAll);
-// Colours of a canvas do not follow the page's by themselves.
+// A canvas does not change its colors with the page.
 new MutationObserver(drawAll).observe(document.documentElement, { attributes: true, attributeFilter: ["class"] });

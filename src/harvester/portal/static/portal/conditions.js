@@ -1,5 +1,5 @@
-// Fields that matter only with a certain choice elsewhere: data-when="transport=FTP", several conditions with spaces.
-// Without this script they are simply always there; the server decides either way.
+// Shows fields only while other fields have certain values: data-when="transport=FTP", several separated by spaces.
+// Without this script they are always shown; the server checks them either way.
 
 function holds(form, condition) {
   const [name, wanted] = condition.split("=");

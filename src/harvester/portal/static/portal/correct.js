@@ -1,4 +1,4 @@
-// Of the form for corrections only the fields that the chosen scope and action need are shown.
+// Shows only the fields of the correction form that the chosen scope and action need.
 (() => {
   const NEEDED = { RETAILER: ["retailer"], SOURCE: ["source"], PRODUCT: ["source", "product"], RUN: ["source", "run"] };
   const OPTIONAL = ["retailer", "source", "product", "run"];
@@ -22,7 +22,7 @@
   document.addEventListener("change", (event) => {
     if (event.target.matches("#id_scope, #id_action, #id_extent")) arrange();
   });
-  // What was looked at is what is confirmed: a changed form has to be looked at again.
+  // A changed form needs a new preview.
   document.addEventListener("input", (event) => {
     if (event.target.closest("#correction-form")) document.getElementById("preview")?.remove();
   });

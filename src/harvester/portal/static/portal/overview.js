@@ -1,17 +1,17 @@
-// The four small charts of the dashboard: the last 30 days.
+// The four small charts of the dashboard.
 
 (() => {
   const charts = new Map();
 
   const tone = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
-  function bars(label, data, colourName) {
-    return { label, data, backgroundColor: tone(colourName), borderRadius: 1, maxBarThickness: 9, stack: "day" };
+  function bars(label, data, colorName) {
+    return { label, data, backgroundColor: tone(colorName), borderRadius: 1, maxBarThickness: 9, stack: "day" };
   }
 
   function line(label, data) {
-    const colour = tone("--hv-running");
-    return { type: "line", label, data, borderColor: colour, borderWidth: 2, pointRadius: 0, pointHitRadius: 8, tension: 0.25, fill: false };
+    const color = tone("--hv-running");
+    return { type: "line", label, data, borderColor: color, borderWidth: 2, pointRadius: 0, pointHitRadius: 8, tension: 0.25, fill: false };
   }
 
   const series = {
@@ -60,7 +60,7 @@
 
   document.addEventListener("DOMContentLoaded", draw);
   document.addEventListener("htmx:afterSettle", draw);
-  // Colours of a canvas do not follow the page's by themselves.
+  // A canvas does not change its colors with the page.
   new MutationObserver(() => {
     for (const chart of charts.values()) chart.destroy();
     charts.clear();

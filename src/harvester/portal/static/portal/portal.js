@@ -1,8 +1,8 @@
-// The portal's own behaviour: small things on top of Unfold, Alpine and htmx.
+// The portal's own behavior on top of Unfold, Alpine and htmx.
 
-// Alpine's build for a strict content security policy finds functions by registration, not by global name.
+// Alpine's build for a strict content security policy needs functions to be registered.
 document.addEventListener("alpine:init", () => {
-  // Set by theme.js before the first paint. Alpine only ever removes what it added itself, so it has to add it anew.
+  // Set by theme.js before the first paint. Alpine removes only classes that it added itself, so it has to add it again.
   document.documentElement.classList.remove("dark");
   Alpine.data("theme", theme);
   Alpine.data("shell", () => ({
@@ -16,7 +16,7 @@ document.addEventListener("alpine:init", () => {
   }));
 });
 
-// How far the browser's clock is from the server's; taken from the page, and later from each fragment's Date header.
+// Milliseconds between the clocks of browser and server, from the page and later from each fragment's Date header.
 let clockOffset = 0;
 
 function relativeTime(seconds) {
@@ -30,12 +30,12 @@ function relativeTime(seconds) {
 function refreshTimes() {
   const now = Date.now() + clockOffset;
   for (const time of document.querySelectorAll("time[data-relative]")) {
-    const words = relativeTime((Date.parse(time.dateTime) - now) / 1000);
-    if (time.textContent !== words) time.textContent = words;
+    const text = relativeTime((Date.parse(time.dateTime) - now) / 1000);
+    if (time.textContent !== text) time.textContent = text;
   }
 }
 
-// Popovers are <details>: they work without this; with it they close when the eye moves on.
+// Popovers are <details>, which work without this script. It closes them at a click elsewhere.
 function closePopovers(except) {
   for (const open of document.querySelectorAll("details[data-popover][open]")) {
     if (open !== except) open.open = false;
@@ -70,7 +70,7 @@ document.addEventListener("keydown", (event) => {
   }
 });
 
-// A form that was sent is not sent again by an impatient click.
+// A second click does not send a form again.
 document.addEventListener("submit", (event) => {
   if (event.target.method !== "post") return;
   if (event.target.dataset.sent) event.preventDefault();
@@ -80,9 +80,9 @@ window.addEventListener("pageshow", () => {
   for (const form of document.querySelectorAll("form[data-sent]")) delete form.dataset.sent;
 });
 
-// Pieces of a page that refresh themselves.
+// Parts of a page that refresh themselves.
 function isBusy(target) {
-  // What a person is asked must not change, or vanish, under their eyes.
+  // An open dialog must not change or disappear.
   if (target.querySelector("dialog[open]")) return true;
   const selection = getSelection();
   return Boolean(selection && !selection.isCollapsed && target.contains(selection.anchorNode));
@@ -106,7 +106,7 @@ document.addEventListener("htmx:afterRequest", (event) => {
   }
 });
 
-// A message about something in progress goes when that has ended.
+// A message about something in progress disappears when that has ended.
 let moving = false;
 
 function dropEndedMessages() {
@@ -126,17 +126,17 @@ document.addEventListener("htmx:afterSettle", () => {
 // The chart of the last day.
 let chart = null;
 
-function colour(name) {
+function color(name) {
   return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 }
 
-function chartColours() {
-  return { succeeded: colour("--hv-succeeded"), failed: colour("--hv-failed"), cancelled: colour("--hv-cancelled") };
+function chartColors() {
+  return { succeeded: color("--hv-succeeded"), failed: color("--hv-failed"), cancelled: color("--hv-cancelled") };
 }
 
 function chartOptions() {
-  const text = colour("--hv-text-quiet");
-  const line = colour("--hv-line");
+  const text = color("--hv-text-quiet");
+  const line = color("--hv-line");
   return {
     animation: false,
     maintainAspectRatio: false,
@@ -154,11 +154,11 @@ function drawChart() {
   const source = document.getElementById("chart-data");
   if (!canvas || !source || typeof Chart === "undefined") return;
   const data = JSON.parse(source.textContent);
-  const colours = chartColours();
+  const colors = chartColors();
   const datasets = ["succeeded", "failed", "cancelled"].map((name) => ({
     label: name[0].toUpperCase() + name.slice(1),
     data: data[name],
-    backgroundColor: colours[name],
+    backgroundColor: colors[name],
     borderRadius: 2,
     maxBarThickness: 22,
   }));
@@ -174,7 +174,7 @@ function drawChart() {
   chart.update("none");
 }
 
-// Colours of the canvas do not follow the page's by themselves.
+// A canvas does not change its colors with the page.
 new MutationObserver(() => {
   chart?.destroy();
   chart = null;

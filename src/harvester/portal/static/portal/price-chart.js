@@ -1,9 +1,9 @@
-// How the price of an offer went: a step for each price that was observed, a line for each currency.
+// The price history of an offer: a step for each observed price, a line for each currency.
 (() => {
-  const COLOURS = ["--hv-running", "--hv-retryable", "--hv-succeeded", "--hv-failed"];
+  const COLORS = ["--hv-running", "--hv-retryable", "--hv-succeeded", "--hv-failed"];
   const MANY = 60;
   const MINUTE = 60_000, HOUR = 60 * MINUTE, DAY = 24 * HOUR;
-  // Between two marks of the axis: so that each of them has a name of its own, and there are few.
+  // Distance of two marks of the axis, so that there are few and each has a label of its own.
   const STEPS = [MINUTE, 5 * MINUTE, 15 * MINUTE, HOUR, 3 * HOUR, 6 * HOUR, 12 * HOUR, DAY, 2 * DAY, 7 * DAY, 14 * DAY,
     30 * DAY, 90 * DAY, 180 * DAY, 365 * DAY];
   const MOST_STEPS = 7;
@@ -23,14 +23,14 @@
 
   const name = (moment, step) => (step < DAY ? new Date(moment).toISOString().slice(5, 16).replace("T", " ") : day(moment));
 
-  // The last price holds until now; that point is no observation and is not marked.
+  // The last price is drawn until now; this point is not an observation and not marked.
   function upToNow(points, until) {
     const last = points[points.length - 1];
     return until && last.x < until ? [...points, { x: until, y: last.y, made: true }] : points;
   }
 
   function dataset(line, place, until) {
-    const tone = colour(COLOURS[place % COLOURS.length]);
+    const tone = color(COLORS[place % COLORS.length]);
     const points = place === 0 ? upToNow(line.points, until) : line.points;
     return {
       label: line.label,
@@ -39,7 +39,7 @@
       borderWidth: 2,
       stepped: "before",
       pointRadius: points.map((point) => (point.made || points.length > MANY ? 0 : 3)),
-      pointBackgroundColor: points.map((point) => (point.out ? colour("--hv-card") : tone)),
+      pointBackgroundColor: points.map((point) => (point.out ? color("--hv-card") : tone)),
       pointBorderColor: tone,
     };
   }
@@ -76,7 +76,7 @@
     drawn = new Chart(canvas, { type: "line", data: { datasets }, options: options(data) });
   }
 
-  // Colours of the canvas do not follow the page's by themselves.
+  // A canvas does not change its colors with the page.
   new MutationObserver(draw).observe(document.documentElement, { attributes: true, attributeFilter: ["class"] });
   document.addEventListener("DOMContentLoaded", draw);
 })();

@@ -1,10 +1,10 @@
-// Runs before anything is painted, so that a dark page never flashes white. Alpine takes over afterwards.
+// Runs before the first paint, so that a dark page does not flash white. Then Alpine takes over.
 (function () {
   let chosen = "auto";
   try {
     chosen = JSON.parse(localStorage.getItem("adminTheme")) || "auto";
   } catch {
-    // Storage may be forbidden or hold something else; the system's choice is as good.
+    // Storage may be blocked or contain something else. Then the system's setting applies.
   }
   const dark = chosen === "dark" || (chosen === "auto" && matchMedia("(prefers-color-scheme: dark)").matches);
   document.documentElement.classList.toggle("dark", dark);
