@@ -353,6 +353,25 @@ def test_an_admin_ignores_a_promoted_run_and_undoes_it(world, admin):
     assert "is not ignored" in decide(admin, run, "undo-ignore")
 
 
+def test_the_dialog_promises_the_state_from_before_only_where_it_is_kept(world, admin):
+    """Of two runs that are ignored one after the other, titles and presence return for the newer one alone."""
+    world.put(*range(100, 140))
+    world.run()
+    for name in ("Monday", "Tuesday"):
+        world.put(row(100, Name=name, Price="77.00"), *range(101, 140))
+        run = world.run()
+    older = Run.objects.get(no=run.no - 1)
+    promise = "titles, links and presence return to their state before this run"
+    assert promise in text(page_of(admin, run))
+    decisions.ignore(OLGA, run.id, "wrong")
+    assert world.look().last_promoted_run_no == older.no
+    shown = text(page_of(admin, older))
+    assert promise not in shown
+    assert "titles, links and presence stay as they are" in shown
+    decisions.ignore(OLGA, older.id, "wrong too")
+    assert world.shown()["S-100"] == ("Monday", 1.00, True)
+
+
 def test_the_file_of_a_run_is_handed_out_whole_and_written_down(world, operator):
     world.put(*range(100, 140))
     run = world.run()

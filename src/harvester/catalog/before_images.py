@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 from uuid import UUID
 
+from django.db import connection
+
 from harvester.catalog.search_index import lock_words
 
 CONTENT_COLUMNS: Final = (
@@ -138,6 +140,16 @@ SELECT h.source_id, h.product_id, %(run)s, h.seen_until, h.absence_accepted, tru
 FROM hidden_offers h JOIN restored USING (product_id) WHERE h.source_id = %(source)s
 ON CONFLICT (source_id, product_id) DO NOTHING
 """
+
+
+def are_kept(source_id: UUID | None, run_no: int) -> bool:
+    """Return whether there are before-images of a run: only of the last one that was promoted, ignored or not."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT FROM replaced_promotions WHERE source_id = %s AND run_no = %s",
+            [source_id, run_no],
+        )
+        return bool(cursor.rowcount)
 
 
 def swap(cursor: Any, source_id: UUID, run_no: int) -> bool:

@@ -8,6 +8,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils import timezone
 
+from harvester.catalog import before_images
 from harvester.catalog.exposure import exposure_of, missed_by
 from harvester.catalog.holds import choices, hold_of
 from harvester.catalog.ignored_runs import PROMOTED
@@ -135,11 +136,13 @@ def _shown_is_ignored(run: Run) -> bool:
 def _buttons(request: HttpRequest, seen: Seen) -> dict[str, Any]:
     run, operator, admin = seen.run, may(request, Role.OPERATOR), may(request, Role.ADMIN)
     is_feeds = seen.figures is not None
+    may_ignore = admin and is_feeds and run.outcome in PROMOTED and run.ignored_at is None
     return {
         "operator": operator,
         "longest_reason": LONGEST_REASON,
         "may_decide": operator and is_feeds and seen.waits,
-        "may_ignore": admin and is_feeds and run.outcome in PROMOTED and run.ignored_at is None,
+        "may_ignore": may_ignore,
+        "ignoring_restores": may_ignore and before_images.are_kept(run.source_id, run.no),
         "may_repair": is_feeds and run.status == RunStatus.FAILED,
         "may_run": operator and seen.figures is not None and seen.figures.feed.status == FeedStatus.ENABLED,
         "may_edit": admin,
