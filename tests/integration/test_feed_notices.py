@@ -44,7 +44,7 @@ def test_a_step_replaces_its_own_notices_and_leaves_others():
     other = {"code": "OF_ANOTHER_STEP", "message": "Kept.", "count": None, "examples": []}
     made = run(feed(), figures={"notices": [other, NOTICE.as_json()]})
     with transaction.atomic():
-        notices.keep(made, [], judged=[UPGRADES])
+        notices.store(made, [], checked=[UPGRADES])
     assert FeedRun.objects.get(pk=made.pk).notices == [other]
 
 

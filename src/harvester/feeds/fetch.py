@@ -111,7 +111,7 @@ def _download(work: Work, remote: RemoteFiles, first: RemoteStat, expected: Expe
             download_bytes=downloaded.size, remote_mtime=stat.mtime, remote_size=stat.size,
             manifest_rows=expected.rows, fetched_hash=artifact.sha256,
         )  # fmt: skip
-        notices.keep(work.run, expected.notices(), judged=[NoticeCode.MANIFEST_UNUSABLE])
+        notices.store(work.run, expected.notices(), checked=[NoticeCode.MANIFEST_UNUSABLE])
     if ignored_runs.refuses(feed.source_id, artifact.sha256):  # mutant: ignored-file
         work.log.info("DOWNLOAD_SKIPPED_UNCHANGED", reason=SkipReason.UNCHANGED_IGNORED.value, hash=artifact.sha256)
         return SkipReason.UNCHANGED_IGNORED

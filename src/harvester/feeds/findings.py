@@ -63,7 +63,7 @@ def keep_findings(work: Work, report: ParseReport, *, more: Sequence[MoreSample]
         warnings={code.value: counts[code] for code in WarningCode if counts[code]},
         dialect={**dialect_of(report), **_binding_of(report)},
     )
-    notices.keep(work.run, notices.of_report(report), judged=notices.OF_REPORT)
+    notices.store(work.run, notices.of_report(report), checked=notices.OF_REPORT)
     FeedRunSample.objects.filter(run_id=work.run.pk).delete()
     FeedRunSample.objects.bulk_create(_samples(work, report, more))
 

@@ -159,7 +159,7 @@ def _read(
         work.run.save(update_fields=["artifact_hash"])
         if kept.end:
             work.note(file_end=end.end_of(report).value)
-            notices.keep(work.run, end.notices(report), judged=file_end.NOTICES)
+            notices.store(work.run, end.notices(report), checked=file_end.NOTICES)
     return report, written
 
 
@@ -260,7 +260,7 @@ def _judge(work: Work, slot: Slot, spool: Spool, report: ParseReport) -> Judged 
         with work.job.transaction():
             work.note(**_figures(judged))
             keep_findings(work, report, more=samples + _url_samples(slot, spool, found))
-            notices.keep(work.run, noticed, judged=[NoticeCode.IDENTITY_UPGRADES, NoticeCode.TENFOLD_PRICES])
+            notices.store(work.run, noticed, checked=[NoticeCode.IDENTITY_UPGRADES, NoticeCode.TENFOLD_PRICES])
         tell_matched(work, found, upgrades)
         tell_judged(work, found, verdict)
     return judged

@@ -4,7 +4,7 @@ A notice never rejects a row and never holds a run. Those that need attention ra
 ends with the first promoted or held run without that notice.
 
 To add one: a code and its line in `RULES`, and a `Notice` where it is found. Runs and feed tests share `of_report`; the
-steps of a run call `keep` with the codes that they check.
+steps of a run call `store` with the codes that they check.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -231,10 +231,10 @@ def _amount(amount: Decimal, currency: str) -> str:
     return f"{amount:,.{MINOR_UNITS.get(currency, 2)}f}"
 
 
-def keep(run: Run, found: Iterable[Notice], *, judged: Collection[NoticeCode]) -> None:
+def store(run: Run, found: Iterable[Notice], *, checked: Collection[NoticeCode]) -> None:
     """Store a run's notices of the checked codes in place of earlier ones, in the caller's transaction."""
     figures = FeedRun.objects.select_for_update().only("notices").get(pk=run.pk)
-    others = [notice for notice in figures.notices if notice["code"] not in judged]
+    others = [notice for notice in figures.notices if notice["code"] not in checked]
     figures.notices = [*others, *(notice.as_json() for notice in found)]
     figures.save(update_fields=["notices"])
 

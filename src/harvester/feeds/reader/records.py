@@ -62,7 +62,7 @@ def read_record(data: bytes, start: int, delimiter: bytes) -> Record | Trouble:
         if not data.startswith((b"\n", b"\r\n"), stop):
             return Trouble.BROKEN
         if not is_quoted:
-            # The carriage return in front of the line feed belongs to the end of the line.
+            # The carriage return before the line feed belongs to the end of the line.
             fields[-1] = fields[-1].removesuffix(b"\r")
         return Record(stop if data.startswith(b"\n", stop) else stop + 1, tuple(fields), tuple(quoted))
 
@@ -75,7 +75,7 @@ def _unquoted_pattern(delimiter: bytes) -> re.Pattern[bytes]:
 def torn_places(record: Record) -> set[int]:
     """Return the places of fields that may be the torn rest of a quoted field, because a delimiter is missing.
 
-    Without the delimiter in front of its quote, `Pan,"red, blue"` becomes the fields `Pan"red` and ` blue"`: the same
+    Without the delimiter before its quote, `Pan,"red, blue"` becomes the fields `Pan"red` and ` blue"`: the same
     number. So a quote inside an unquoted field may open text that a later field ends with a quote, if all quotes in
     between are doubled. A quote at the end of a field opens nothing, because `5",7"` are two sizes.
     """

@@ -198,12 +198,19 @@ class RowReader:
 
     def _read_plain(self, block: Block) -> pl.DataFrame:
         cells = self._links.unwrap(self._columns.read(block, self._cells))
+        too_long = []
+        # Most blocks have no record of so many bytes.
+        if np.diff(block.ends, prepend=0).max() > LONGEST_FIELD:
+            texts = [name for name, dtype in cells.schema.items() if dtype == pl.String and not name.endswith("_spare")]
+            longest = cells.select(pl.max_horizontal(trimmed(pl.col(texts)).str.len_chars())).to_series()
+            fault = (longest > LONGEST_FIELD).cast(FAULT_TYPE) * NUMBER[Fault.TEXT_TOO_LONG]
+            too_long.append(fault.alias("text_fault"))
         ready = cells.with_columns(
             pl.Series("line", block.lines),
             *self._links.read_plain(cells["link"]),
             *self._gtins.check(cells),
             *self._sale_prices(cells),
-            *_too_long(cells, block),
+            *too_long,
         ).with_row_index("place")
         rows = self._prices.read_plain(ready.lazy(), ready[CURRENCY_COLUMN])
         return collect(self._gtins.choose(rows.with_columns(*_stock(cells, self._unknown_stock))))
@@ -227,7 +234,16 @@ class RowReader:
 
     def _read_odd(self, rows: pl.DataFrame) -> pl.DataFrame:
         """Return the rows with the results of the kernel for everything that is not plain."""
-        columns = [*self._odd_links(rows), *self._odd_prices(rows)]
+        columns: list[pl.Series] = []
+        if not (is_plain := rows["link_is_plain"]).all():
+            places = (~is_plain).arg_true()
+            odd = self._links.read_odd(rows["address"].gather(places).to_list())
+            columns += [replace_at(rows[name], places, odd[name]) for name in ("url", "identity", "link_identity")]
+            columns.append(replace_at(no_faults(rows.height), places, odd["fault"]).alias("link_fault"))
+        if not (is_plain := rows["price_is_plain"]).all():
+            cells = [cell.value for cell in self._prices.bound]
+            odd = self._prices.read_odd(rows.filter(~is_plain).select("place", CURRENCY_COLUMN, *cells))
+            columns += [replace_at(rows[name], odd["place"], odd[name]) for name in RESULT.names()[1:]]
         for name in (field.value for field in _IDENTIFIERS):
             if name in rows.columns and rows[f"{name}_is_odd"].any():
                 values, faults = read_odd_identifiers(rows[name], no_faults(rows.height), rows[f"{name}_is_odd"])
@@ -239,25 +255,6 @@ class RowReader:
             columns += [images.zip_with(is_web, pl.Series([""])), (~is_web & (images != "")).alias("bad_image")]
         rows = rows.with_columns(columns) if columns else rows
         return rows.with_columns(*_tracked_urls(rows, self._rules), *_spare_identifiers(rows))
-
-    def _odd_links(self, rows: pl.DataFrame) -> Iterator[pl.Series]:
-        is_plain = rows["link_is_plain"]
-        if is_plain.all():
-            return
-        places = (~is_plain).arg_true()
-        odd = self._links.read_odd(rows["address"].gather(places).to_list())
-        for name in ("url", "identity", "link_identity"):
-            yield replace_at(rows[name], places, odd[name])
-        yield replace_at(no_faults(rows.height), places, odd["fault"]).alias("link_fault")
-
-    def _odd_prices(self, rows: pl.DataFrame) -> Iterator[pl.Series]:
-        is_plain = rows["price_is_plain"]
-        if is_plain.all():
-            return
-        cells = [cell.value for cell in self._prices.bound]
-        odd = self._prices.read_odd(rows.filter(~is_plain).select("place", CURRENCY_COLUMN, *cells))
-        for name in RESULT.names()[1:]:
-            yield replace_at(rows[name], odd["place"], odd[name])
 
 
 def _stock(cells: pl.DataFrame, meaning: UnknownStock) -> Iterator[pl.Expr]:
@@ -273,14 +270,6 @@ def _stock(cells: pl.DataFrame, meaning: UnknownStock) -> Iterator[pl.Expr]:
         yield cell.is_in(unknown).alias("unknown_stock")
     if unknown and meaning is UnknownStock.REJECT:
         yield (cell.is_in(unknown).cast(FAULT_TYPE) * NUMBER[Fault.STOCK_UNREADABLE]).alias("stock_fault")
-
-
-def _too_long(cells: pl.DataFrame, block: Block) -> Iterator[pl.Series]:
-    """Yield faults where a field has too many characters; most blocks have no record of so many bytes."""
-    if np.diff(block.ends, prepend=0).max() > LONGEST_FIELD:
-        texts = [name for name, dtype in cells.schema.items() if dtype == pl.String and not name.endswith("_spare")]
-        longest = cells.select(pl.max_horizontal(trimmed(pl.col(texts)).str.len_chars())).to_series()
-        yield ((longest > LONGEST_FIELD).cast(FAULT_TYPE) * NUMBER[Fault.TEXT_TOO_LONG]).alias("text_fault")
 
 
 def _spare_identifiers(rows: pl.DataFrame) -> Iterator[pl.Series]:

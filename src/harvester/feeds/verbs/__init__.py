@@ -3,8 +3,14 @@
 A verb that locks both locks the feed before its source, like a run does.
 """
 
-from harvester.feeds.verbs.access import approve_host_key, change_credentials
-from harvester.feeds.verbs.configuration import create, delete_draft, set_expiry_hours, update
+from harvester.feeds.verbs.configuration import (
+    approve_host_key,
+    change_credentials,
+    create,
+    delete_draft,
+    set_expiry_hours,
+    update,
+)
 from harvester.feeds.verbs.lifecycle import enable, pause, re_enable, resume, retire
 from harvester.feeds.verbs.locked_feed import feed_named
 from harvester.feeds.verbs.run_requests import run_now, test_run
