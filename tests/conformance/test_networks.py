@@ -145,7 +145,7 @@ def test_a_currency_column_counts_before_the_default_of_the_feed(network, name):
 
 
 @every_network
-def test_a_price_that_contradicts_its_currency_column_is_refused(network):
+def test_a_price_that_contradicts_its_currency_column_is_rejected(network):
     data = priced(network, "currency", ("12.99 USD", "EUR"), ("$12.99", "EUR"), ("12.99", "EUR"))
     frames, report = parsed(data, network, default_currency="USD")
     assert [row["currency"] for frame in frames for row in frame.to_dicts()] == ["EUR"]
@@ -153,7 +153,7 @@ def test_a_price_that_contradicts_its_currency_column_is_refused(network):
 
 
 @every_network
-def test_two_currency_columns_that_contradict_each_other_refuse_the_row(network):
+def test_a_row_with_two_contradictory_currencies_is_rejected(network):
     rows = [("12.99", "EUR\tUSD"), ("12.99", "EUR\tEUR"), ("12.99", "\tUSD"), ("12.99", "USD\t$")]
     frames, report = parsed(priced(network, "currency\tprice_currency", *rows), network)
     assert [row["currency"] for frame in frames for row in frame.to_dicts()] == ["EUR", "USD", "USD"]
@@ -208,7 +208,7 @@ def test_a_sign_counts_where_no_code_is_given_and_before_the_default_of_the_feed
         ),
     ],
 )
-def test_a_name_that_looks_like_something_that_matters_is_noticed(network, name, looks_like):
+def test_a_name_that_looks_like_an_important_field_gives_a_notice(network, name, looks_like):
     assert bind([name], network).doubtful == (((name, looks_like),) if looks_like else ())
 
 
@@ -243,7 +243,7 @@ def test_fixtures_give_no_notice_of_columns(network):
 
 @every_network
 @pytest.mark.parametrize("name", ["Commission", "commission_rate", "Default Payout", "Earnings per click", "PAYOUT"])
-def test_what_a_click_pays_is_never_read(network, name):
+def test_commissions_are_never_read(network, name):
     assert bind([name], network).columns == {}
 
 
@@ -294,7 +294,7 @@ def test_every_delimiter_and_every_order_of_columns_gives_the_same_row(network, 
 
 
 @every_network
-def test_tracking_parameters_do_not_change_what_a_product_is(network):
+def test_tracking_parameters_do_not_change_an_identity(network):
     plain = "https://shop.example/p?sku=1"
     for name in network.links.tracking_names:
         assert identity_url(f"{plain}&{name}=x", network.links) == identity_url(plain, network.links)

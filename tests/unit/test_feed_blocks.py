@@ -26,7 +26,7 @@ def cut(data, *, columns=2, quoted=True, chunk=None, most_rows=10**9):
 
 
 @given(STRUCTURE)
-def test_a_survey_that_calls_data_regular_has_found_its_records(data):
+def test_a_survey_of_regular_data_finds_its_records(data):
     found = survey(data, b",", quoted=True)
     expected = []
     position = 0
@@ -38,14 +38,14 @@ def test_a_survey_that_calls_data_regular_has_found_its_records(data):
 
 
 @given(STRUCTURE)
-def test_regular_is_what_has_quotes_only_around_fields(data):
+def test_data_is_regular_if_quotes_only_enclose_fields(data):
     fields = data.replace(b'"', b"").replace(b"\r", b"").split(b"\n")
     quoted = b"".join(b",".join(b'"' + field + b'"' for field in line.split(b",")) + b"\r\n" for line in fields)
     assert survey(quoted, b",", quoted=True).is_regular
 
 
 @given(STRUCTURE)
-def test_a_line_that_stands_alone_is_a_record(data):
+def test_a_line_by_itself_is_a_record(data):
     feeds, troubled = lines_alone(data, b",")
     starts = [0, *(feeds[:-1] + 1)] if len(feeds) else []
     for number, start in enumerate(starts):
@@ -54,7 +54,7 @@ def test_a_line_that_stands_alone_is_a_record(data):
 
 
 @given(STRUCTURE)
-def test_the_reader_of_records_agrees_with_the_slow_one(data):
+def test_the_fast_record_reader_agrees_with_the_slow_one(data):
     record = read_record(data + b"\n", 0, b",")
     try:
         fields, behind = slow_record(data + b"\n", 0, b",")
@@ -77,7 +77,7 @@ def slow_good(data, *, quoted):
 
 
 @given(STRUCTURE, st.integers(1, 60), st.booleans())
-def test_cutting_anywhere_gives_the_records_of_the_whole(data, chunk, quoted):
+def test_cutting_chunks_anywhere_gives_the_same_records(data, chunk, quoted):
     data += b"\n"
     expected = slow_good(data, quoted=quoted)
     if expected is None:
@@ -92,7 +92,7 @@ def test_cutting_anywhere_gives_the_records_of_the_whole(data, chunk, quoted):
         assert reread == fields
 
 
-def test_blocks_know_where_their_records_stand():
+def test_blocks_have_the_lines_of_their_records():
     (block,) = cut(b'1,"a\nb"\n\n2\n3,c\n')
     assert block.lines.tolist() == [2, 6]
     assert (block.record(0), block.record(1)) == (b'1,"a\nb"\n', b"3,c\n")
@@ -135,14 +135,14 @@ def test_blank_lines_take_no_more_memory_than_ordinary_rows(begin, quoted, blank
     assert peak_of(begin + blank * (BLOCK_BYTES // len(blank)), quoted=quoted) < ordinary * 1.2
 
 
-def test_a_row_too_many_and_a_row_too_few_are_not_taken_for_two_good_rows():
+def test_a_long_and_a_short_row_are_not_taken_for_two_good_rows():
     data = feed(row(101), [*row(102), "more"], row(103)[:-1], row(104))
     frame, report = parse(data)
     assert cents(frame) == {"S-101": 101, "S-104": 104}
     assert lines(report) == {"RAGGED_ROW": [3, 4]}
 
 
-def test_a_quoted_field_that_does_not_end_where_it_should_costs_its_line():
+def test_a_quoted_field_that_does_not_end_where_it_should_loses_its_line():
     rows = quoted_feed(row(101), row(102), row(103)).splitlines(keepends=True)
     rows[2] = rows[2].replace('Thing 102"', "Thing 102")
     frame, report = parse("".join(rows))
@@ -158,7 +158,7 @@ def test_a_quote_inside_an_unquoted_field_is_text():
 
 
 @pytest.mark.parametrize(("bad", "code"), [(10_000, "FIELD_TOO_LONG"), (59_000, "RAGGED_ROW"), (59_998, "RAGGED_ROW")])
-def test_a_quote_that_is_never_closed_costs_its_line_and_not_the_rest_of_the_file(bad, code):
+def test_a_quote_that_is_never_closed_loses_its_line_and_not_the_rest_of_the_file(bad, code):
     count = 60_000
     rows = [row(number) for number in range(1, count + 1)]
     rows[bad][1] = '"Never closed'
@@ -170,7 +170,7 @@ def test_a_quote_that_is_never_closed_costs_its_line_and_not_the_rest_of_the_fil
     assert frame.height == count - 1
 
 
-def test_a_quote_that_is_open_at_the_end_of_the_file_means_that_it_is_not_whole():
+def test_a_quote_that_is_open_at_the_end_of_the_file_means_that_the_file_is_incomplete():
     whole = quoted_feed(row(101), row(102, Name="a\nb\nc"))
     for length in range(whole.index("a\nb"), whole.rindex(",")):
         with pytest.raises(TruncatedFile, match="line 3"):
@@ -178,7 +178,7 @@ def test_a_quote_that_is_open_at_the_end_of_the_file_means_that_it_is_not_whole(
 
 
 @pytest.mark.parametrize("write", [feed, quoted_feed])
-def test_a_file_that_ends_inside_its_last_record_is_not_whole(write):
+def test_a_file_that_ends_inside_its_last_record_is_incomplete(write):
     whole = write(*(row(number) for number in range(101, 110)))
     last = whole.rindex("\n", 0, -1) + 1
     for length in range(last + 1, whole.rindex("USD")):
@@ -194,7 +194,7 @@ def test_the_last_line_feed_may_be_missing_or_doubled(write, end):
     assert not counts(report)
 
 
-def test_as_many_rows_as_may_be_are_read_and_one_more_ends_the_file():
+def test_rows_up_to_the_limit_are_read_and_one_more_fails():
     data = b"1,2\n" * 10 + b"\n\n" + b"ragged\n" * 2
     assert sum(block.rows_read for block in cut(data, most_rows=12)) == 12
     for chunk in (1, 7, 1000):
@@ -204,7 +204,7 @@ def test_as_many_rows_as_may_be_are_read_and_one_more_ends_the_file():
 
 @pytest.mark.parametrize("quoted", [True, False])
 @pytest.mark.parametrize("chunk", [100_000, 3_000_000])
-def test_a_row_as_long_as_may_be_is_read_and_a_longer_one_is_refused(quoted, chunk):
+def test_a_row_of_the_maximum_length_is_read_and_a_longer_one_is_rejected(quoted, chunk):
     def long_row(length):
         filling = length - len(b"1,") - 2 * quoted
         return b"1," + (b'"' * quoted) + b"x" * filling + (b'"' * quoted) + b"\n"

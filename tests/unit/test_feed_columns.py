@@ -35,12 +35,12 @@ IMPACT = network_named("impact")
 
 
 @pytest.mark.parametrize(("name", "field"), NAMES)
-def test_a_column_means_what_the_table_says(name, field):
+def test_a_column_is_bound_as_in_the_table(name, field):
     assert bind([name], IMPACT).columns == {field: (0,)}
 
 
 @pytest.mark.parametrize(("better", "worse", "field"), RANKED)
-def test_of_two_columns_the_one_that_the_table_names_first_counts(better, worse, field):
+def test_the_column_that_is_first_in_the_table_counts(better, worse, field):
     assert bind([worse, better], IMPACT).columns[field][0] == 1
 
 
@@ -69,7 +69,7 @@ PRICES = {
 
 
 @pytest.mark.parametrize(("cells", "now", "before"), PRICES.values(), ids=PRICES)
-def test_what_a_customer_pays_and_what_it_cost_before(cells, now, before):
+def test_the_current_price_and_the_original_price(cells, now, before):
     rows, found = only(cells)
     if now is None:
         assert (rows, found) == ([], {"MISSING_PRICE": 1})
@@ -93,12 +93,12 @@ TRADE_NUMBERS = [
 
 @pytest.mark.parametrize("name", ["Gtin", "UPC", "EAN", "ISBN"])
 @pytest.mark.parametrize(("written", "kept", "is_bad"), TRADE_NUMBERS)
-def test_a_trade_number_is_its_digits_with_the_zeros_in_front(name, written, kept, is_bad):
+def test_a_trade_number_keeps_its_leading_zeros(name, written, kept, is_bad):
     [row], found = only({"Price": "18.99", name: written})
     assert (row["gtin"], found) == (kept, {"BAD_GTIN": 1} if is_bad else {})
 
 
-def test_a_good_trade_number_counts_before_a_bad_one():
+def test_a_valid_trade_number_is_preferred_to_an_invalid_one():
     [row], found = only({"Price": "18.99", "Gtin": "020892215513", "EAN": "4006381333931"})
     assert (row["gtin"], found) == ("4006381333931", {})
 
@@ -107,7 +107,7 @@ def test_a_good_trade_number_counts_before_a_bad_one():
     ("column", "default", "currency"),
     [("CAD", "EUR", "CAD"), (None, "EUR", "EUR"), ("", "EUR", "EUR"), (None, None, None)],
 )
-def test_the_currency_is_that_of_the_row_or_the_feeds_and_never_guessed(column, default, currency):
+def test_the_currency_comes_from_the_row_or_the_feed_and_is_never_guessed(column, default, currency):
     settings = ParseSettings(moment=MOMENT, default_currency=default)
     rows, found = only({"Price": "18.99", "Currency": column}, settings=settings)
     assert [row["currency"] for row in rows] == ([currency] if currency else [])

@@ -1,4 +1,4 @@
-"""How a file is written is read off its header and its first rows."""
+"""The header and the first rows decide how a file is written."""
 
 import pytest
 from tests.support.feeds import HEADER, cents, counts, feed, lines, parse, quoted_feed, row
@@ -32,7 +32,7 @@ def test_a_header_of_few_known_names_beats_a_delimiter_that_is_frequent_in_one_n
     assert dialect(data).delimiter == "\t"
 
 
-def test_names_are_found_behind_a_mark_blank_lines_and_spaces():
+def test_the_header_is_found_after_a_mark_blank_lines_and_spaces():
     data = "\n\r\n" + feed(*ROWS, header=[f" {name} " for name in HEADER])
     frame, report = parse(data.encode("utf-8-sig"))
     assert frame["line"].to_list() == list(range(4, 14))
@@ -57,7 +57,7 @@ QUOTING = [
 
 
 @pytest.mark.parametrize(("data", "quoted"), [case[1:] for case in QUOTING], ids=[case[0] for case in QUOTING])
-def test_whether_quotes_mean_anything_is_read_off_the_first_rows(data, quoted):
+def test_the_first_rows_decide_whether_quotes_enclose_cells(data, quoted):
     assert dialect(data).quoted == quoted
 
 
@@ -82,14 +82,14 @@ def test_quoted_fields_keep_delimiters_quotes_and_line_feeds():
         "<HTML>\nSKU\tName",
     ],
 )
-def test_a_web_page_is_known_for_one(page):
+def test_a_web_page_is_recognized(page):
     with pytest.raises(HtmlInsteadOfCsv) as refused:
         parse(page)
     assert repr(page.encode()[:20].decode())[1:-1] in str(refused.value)
 
 
 @pytest.mark.parametrize("nothing", ["", "\n\n", "  \r\n\t\n", "\ufeff"])
-def test_an_empty_file_is_said_to_be_empty(nothing):
+def test_an_empty_file_is_reported_as_empty(nothing):
     with pytest.raises(EmptyFile):
         parse(nothing)
 
@@ -100,7 +100,7 @@ def test_a_header_alone_is_a_file_without_rows(header):
     assert (frame.height, report.rows_read, report.duplicates.products) == (0, 0, 0)
 
 
-def test_a_header_without_what_is_needed_says_what_was_expected_and_found():
+def test_an_error_about_missing_columns_says_what_was_expected_and_found():
     with pytest.raises(HeaderUnreadable) as refused:
         parse("sku;colour;password=hunter2\n1;red;x\n")
     message = str(refused.value)
@@ -115,27 +115,27 @@ def test_a_header_without_what_is_needed_says_what_was_expected_and_found():
 @pytest.mark.parametrize(
     "data", ["\x1f\x8b\x08\x00binary\n", '{"error": "no such file"}', "PK\x03\x04\n", "%PDF-1.4\n"]
 )
-def test_anything_else_is_no_header(data):
+def test_anything_else_is_not_a_header(data):
     with pytest.raises(HeaderUnreadable, match="begins with"):
         parse(data)
 
 
-def test_a_first_line_without_end_is_no_header():
+def test_a_first_line_without_end_is_not_a_header():
     with pytest.raises(HeaderUnreadable):
         parse(b"x" * 3_000_000, chunk=100_000)
 
 
-def test_two_columns_of_a_name_that_matters_are_refused():
+def test_two_columns_with_one_important_name_are_refused():
     with pytest.raises(HeaderUnreadable, match="list_price: 'Price', 'price'"):
         parse(feed(header=[*HEADER, "price"]))
 
 
-def test_of_two_columns_of_another_name_the_first_that_is_filled_counts():
+def test_of_two_columns_with_another_name_the_first_filled_one_counts():
     frame, _ = parse(feed([*row(101), "", "b"], [*row(102), "a", "b"], header=[*HEADER, "Description", "description"]))
     assert frame["description"].to_list() == ["b", "a"]
 
 
-def test_too_many_columns_are_refused_and_as_many_as_may_be_are_read():
+def test_too_many_columns_are_refused_and_the_maximum_is_read():
     header = [*HEADER, *(f"extra {number}" for number in range(MOST_COLUMNS - len(HEADER)))]
     frame, _ = parse(feed([*row(101), *[""] * (MOST_COLUMNS - len(HEADER))], header=header))
     assert cents(frame) == {"S-101": 101}
@@ -143,7 +143,7 @@ def test_too_many_columns_are_refused_and_as_many_as_may_be_are_read():
         parse(feed(header=[*header, "one more"]))
 
 
-def test_a_test_run_reads_a_hundred_rows_of_whatever_is_there():
+def test_a_feed_test_reads_a_hundred_rows():
     many = [row(number) for number in range(101, 401)]
     many[3] = many[3][:-1]
     frame, report = parse(feed(*many)[:-5], first_rows=TEST_ROWS)
@@ -152,7 +152,7 @@ def test_a_test_run_reads_a_hundred_rows_of_whatever_is_there():
     assert report.duplicates is None
 
 
-def test_a_test_run_of_a_file_that_was_cut_leaves_the_last_row_out():
+def test_a_feed_test_of_a_cut_file_leaves_the_last_row_out():
     frame, report = parse(feed(row(101), row(102))[:-12], first_rows=TEST_ROWS)
     assert cents(frame) == {"S-101": 101}
     assert not counts(report)

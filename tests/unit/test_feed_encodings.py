@@ -43,7 +43,7 @@ def test_characters_beyond_the_basic_plane_survive_utf16():
     assert read(("\ufeff" + TEXT + "\U0001f600").encode("utf-16-le"), 3)[0] == (TEXT + "\U0001f600").encode()
 
 
-def test_the_encoding_is_decided_where_the_first_letter_beyond_ascii_stands():
+def test_the_first_letter_beyond_ascii_decides_the_encoding():
     late = feed(*(row(number) for number in range(101, 2000)), row(2000, Name="Caf\u00e9"))
     for encoding in ("utf-8", "cp1252"):
         frame, report = parse(late.encode(encoding), chunk=500)
@@ -51,7 +51,7 @@ def test_the_encoding_is_decided_where_the_first_letter_beyond_ascii_stands():
         assert frame["title"][-1] == "Caf\u00e9"
 
 
-def test_one_bad_byte_among_good_utf8_costs_its_row():
+def test_one_bad_byte_among_good_utf8_loses_its_row():
     bad = TEXT.encode().replace("Caf\u00e9 105".encode(), b"Caf\xe9 105")
     frame, report = parse(bad)
     assert report.encoding == "utf-8"
@@ -77,13 +77,13 @@ def test_replacement_characters_alone_are_utf8_and_windows_letters_among_them_st
     assert parse(mixed)[1].encoding == "cp1252"
 
 
-def test_a_byte_that_windows_does_not_know_costs_its_row():
+def test_a_byte_that_windows_1252_does_not_have_loses_its_row():
     bad = TEXT.encode("cp1252").replace(b"Caf\xe9 105", b"Caf\x81 105")
     frame, report = parse(bad)
     assert (report.encoding, lines(report), frame.height) == ("cp1252", {"BAD_ENCODING": [6]}, 38)
 
 
-def test_half_a_surrogate_pair_costs_its_row():
+def test_half_a_surrogate_pair_loses_its_row():
     bad = TEXT.replace("Caf\u00e9 105", "Caf\ud800 105").encode("utf-16-le", "surrogatepass")
     frame, report = parse(codecs.BOM_UTF16_LE + bad)
     assert (report.encoding, lines(report), frame.height) == ("utf-16-le", {"BAD_ENCODING": [6]}, 38)
@@ -96,7 +96,7 @@ def test_a_file_of_two_encodings_is_refused_and_not_garbled():
         parse(b"".join([first, b"\n" * 2000, second]), chunk=1500)
 
 
-def test_a_person_may_say_the_encoding():
+def test_a_person_can_set_the_encoding():
     garbled = parse(TEXT, encoding="cp1252")[0]
     assert garbled["title"][0] == "Caf\u00c3\u00a9 101"
 
@@ -106,6 +106,6 @@ def test_utf32_is_refused():
         parse(codecs.BOM_UTF32_LE + TEXT.encode("utf-32-le"))
 
 
-def test_utf16_that_ends_inside_a_character_is_not_whole():
+def test_utf16_that_ends_inside_a_character_is_incomplete():
     with pytest.raises(TruncatedFile):
         parse(codecs.BOM_UTF16_LE + TEXT.encode("utf-16-le")[:-1])

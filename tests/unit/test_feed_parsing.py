@@ -1,4 +1,4 @@
-"""The door to parsing: one iterator, one report."""
+"""Parsing: one iterator, one report."""
 
 import os
 import subprocess
@@ -70,14 +70,14 @@ def test_a_moment_needs_its_offset():
 
 
 @pytest.mark.parametrize("room", [1, 100, 1000])
-def test_products_are_known_again_however_many_there_are(monkeypatch, room):
+def test_products_are_recognized_however_many_there_are(monkeypatch, room):
     monkeypatch.setattr("harvester.feeds.reader.duplicates.FIRST_ROWS", room)
     _, report = parse(feed(*many(500), *many(300)), block_bytes=300)
     assert report.duplicates.products == 500
     assert report.duplicates.superseded.to_list() == list(range(2, 302))
 
 
-def test_a_tracker_without_rows_knows_no_products():
+def test_a_tracker_without_rows_has_no_products():
     duplicates = ProductTracker(10).finish()
     assert (duplicates.products, duplicates.count, duplicates.samples) == (0, 0, [])
 
@@ -93,7 +93,7 @@ def test_a_tracker_without_rows_knows_no_products():
         ({"Price": "18.99", "Original Price": "0.00", "MSRP": "20.00"}, 1899, 2000),
     ],
 )
-def test_a_price_of_zero_gives_way_to_the_next_column(cells, cents_now, cents_before):
+def test_after_a_price_of_zero_the_next_column_counts(cells, cents_now, cents_before):
     header = ["SKU", "Name", "Url", "Currency", *cells]
     frame, report = parse(feed(["S-1", "x", "https://shop.example/p", "USD", *cells.values()], header=header))
     before = [original and int(original * 100) for original in frame["original_amount"]]
@@ -125,14 +125,14 @@ STOCKED = feed(
         (UnknownStock.REJECT, [True, False], {"UNREADABLE_STOCK": 4}),
     ],
 )
-def test_a_stock_text_that_cannot_be_read_means_what_the_feed_says(meaning, in_stock, found):
+def test_the_feed_decides_the_meaning_of_an_unknown_stock_text(meaning, in_stock, found):
     frame, report = parse(STOCKED, settings=ParseSettings(moment=MOMENT, unknown_stock=meaning))
     assert (frame["in_stock"].to_list(), counts(report)) == (in_stock, found)
     assert report.findings.unknown_stock == {"ask us": 2, "12.05.2024": 1}
     assert (report.findings.unknown_stock_cells, report.stock_cells) == (3, 5), "the empty cell says nothing"
 
 
-def test_stock_of_rows_that_are_refused_for_another_reason_is_not_counted():
+def test_stock_of_rows_that_are_rejected_for_another_reason_is_not_counted():
     _, report = parse(feed(row(1, Availability="perhaps", Name=""), row(2, Availability="perhaps")))
     assert (report.findings.unknown_stock, report.stock_cells) == ({"perhaps": 1}, 1)
 
@@ -144,7 +144,7 @@ def linked(*queries, **more):
     return frame, report.duplicates
 
 
-def test_links_that_differ_in_a_parameter_that_does_not_count_are_noticed():
+def test_links_that_differ_in_an_ignored_parameter_give_a_notice():
     frame, found = linked(
         "a?ref=1", "a?ref=2", "a", "b?ref=1", "b?ref=1&gclid=7", "c?gclid=1", "c?gclid=2", "d", "d?aff=1"
     )
@@ -161,7 +161,7 @@ def test_a_parameter_that_the_feed_keeps_separates_products():
     assert (found.products, found.collapsed) == (3, 0)
 
 
-def test_products_with_a_number_of_their_own_may_have_any_links():
+def test_products_with_an_identifier_can_have_any_links():
     rows = [row(1, Url=f"https://shop.example/p?ref={number}") for number in range(3)]
     assert parse(feed(*rows))[1].duplicates.collapsed == 0
 
@@ -172,7 +172,7 @@ def test_links_are_counted_beyond_those_that_are_kept_as_text(monkeypatch):
     assert (found.collapsed, found.collapsed_links) == (2, (("shop.example/a?ref=1", "shop.example/a?ref=2"),))
 
 
-def test_an_identifier_of_another_column_is_kept_and_identifies_nothing():
+def test_an_identifier_of_another_column_is_stored_but_does_not_identify_products():
     header = ["SKU", "Unique Merchant SKU", "Id", *HEADER[1:]]
     given = [("A-1", "M-1", ""), ("", "M-2", "7"), ("n/a", "", "8"), ("", "", ""), ("", "x" * 256, "")]
     rows = [[*skus, *row(number)[1:]] for number, skus in enumerate(given, 1)]
@@ -183,7 +183,7 @@ def test_an_identifier_of_another_column_is_kept_and_identifies_nothing():
     assert report.binding.unbound == []
 
 
-def test_a_row_with_a_better_identity_has_no_gap():
+def test_a_row_with_a_stronger_identity_is_not_counted_as_a_gap():
     header = ["Catalog Item Id", "SKU", "Unique Merchant SKU", *HEADER[1:]]
     rows = [["I-1", "", "M-1", *row(1)[1:]], ["", "", "M-2", *row(2)[1:]]]
     frame, report = parse(feed(*rows, header=header))
@@ -244,7 +244,7 @@ NOTICED = {
 
 
 @pytest.mark.parametrize("code", NOTICED)
-def test_a_warning_is_counted_and_refuses_nothing(code):
+def test_a_warning_is_counted_and_rejects_nothing(code):
     more = {"Gtin": "4006381333931", "Image URL": "https://shop.example/1.png", "Original Price": "2.00"}
     cells = dict(zip(HEADER, row(100), strict=True)) | more | NOTICED[code]
     frame, report = parse(feed(list(cells.values()), header=list(cells)))

@@ -1,4 +1,4 @@
-"""What is computed in columns equals what the kernel says about each row."""
+"""Results of columns equal those of the kernel for each row."""
 
 import itertools
 import json
@@ -72,7 +72,7 @@ def dirty_feed(seed):
 
 
 @pytest.mark.parametrize("seed", [*range(12), *(pytest.param(seed, marks=pytest.mark.slow) for seed in seeds(12, 12))])
-def test_dirty_feeds_come_to_what_the_kernel_says_row_by_row(seed):
+def test_dirty_feeds_give_the_results_of_the_kernel_row_by_row(seed):
     network, data, said, block = dirty_feed(seed)
     parsing = Parsing([data], network, said, encoding="utf-8", block_bytes=block)
     fast = pl.concat([pl.DataFrame(schema=SCHEMA), *parsing]).to_dicts()

@@ -1,4 +1,4 @@
-"""Quotes that show up late mean what they mean elsewhere."""
+"""Quotes that occur late in a file mean the same as elsewhere."""
 
 import pytest
 from tests.support.feeds import counts, feed, lines, parse, row
@@ -35,7 +35,7 @@ def test_a_cell_that_is_quoted_late_is_read_without_its_quotes(chunk):
 
 
 @pytest.mark.parametrize("place", range(0, 70, 5))
-def test_the_row_in_which_the_first_sample_ends_is_read_like_those_behind_it(place):
+def test_the_row_in_which_the_first_sample_ends_is_read_like_those_after_it(place):
     header, rows = feed(), feed(*EARLY, header=[])[1:]
     early = rows[: rows.rindex("\n", 0, SAMPLE_BYTES - 140) + 1]
     padding = row(8000, Name="x" * (SAMPLE_BYTES - len(early) - len(feed(row(8000, Name=""), header=[])) + 1 - place))
@@ -89,7 +89,7 @@ def test_a_title_in_quotes_does_not_get_later_rows_refused_or_joined(block):
     assert [title.strip('"') for title in found["title"].to_list()[::10]] == [title.strip('"') for title in BOOKS]
 
 
-def test_where_quotes_were_needed_once_they_count_to_the_end():
+def test_once_quotes_were_needed_they_count_to_the_end():
     odd = [quoted(row(9000, Name="two\nlines")), *(row(9000 + place) for place in range(1, 200)), quoted(row(9300))]
     broken = row(9301, Name='"A" broken')
     frame, report = parse(late(*odd, broken, quoted(row(9302))), block_bytes=4000)
@@ -98,7 +98,7 @@ def test_where_quotes_were_needed_once_they_count_to_the_end():
 
 
 @pytest.mark.parametrize("length", range(6, 15))
-def test_a_cell_of_several_lines_is_known_wherever_the_file_is_cut_for_reading(length):
+def test_a_cell_of_several_lines_is_recognized_wherever_the_file_is_cut_for_reading(length):
     cut = b'S-1\t"two\n\n\nlines"\tx\n'[:length]
     expected = Quotes.NEEDED if b"\n" in cut else Quotes.UNKNOWN
     assert late_quotes(cut, b"\t", 3) is expected

@@ -1,4 +1,4 @@
-"""What a manifest says about a file: paths are normalized, numbers are bounded, and nothing is skipped in silence."""
+"""What a manifest says about a file: paths are normalized, numbers are bounded, and nothing is skipped silently."""
 
 import pytest
 
@@ -26,12 +26,12 @@ def test_an_entry_is_found_however_its_path_is_written(location):
     assert (said.rows, said.size, said.problem) == (4, 100, "")
 
 
-def test_the_same_letter_case_counts_more_than_another():
+def test_the_same_letter_case_is_preferred():
     assert read(("/SHOP/a.csv", 9, 9), ("/Shop/a.csv", 4, 100)).rows == 4
 
 
 @pytest.mark.parametrize("number", ["9" * 20, "9" * 5000, "-1", "4.0", "4,000", "many"])
-def test_a_number_that_is_none_is_reported_and_the_other_one_counts(number):
+def test_an_invalid_number_is_reported_and_the_other_one_counts(number):
     said = read((PATH, number, 100))
     assert (said.rows, said.size) == (None, 100)
     assert f"numRecords {number[:40]!r}" in said.problem
@@ -44,6 +44,6 @@ def test_entries_that_contradict_each_other_are_reported():
     assert "different numbers of records" in said.problem
 
 
-def test_entries_that_agree_and_values_that_are_missing_are_no_problem():
+def test_equal_entries_and_missing_values_are_not_reported():
     assert read((PATH, 4, ""), (PATH, 4, "")).problem == ""
     assert read(("/Other/a.csv", "many", "")).problem == ""

@@ -1,4 +1,4 @@
-"""A row without the delimiter in front of a quoted field is refused, though it has as many fields as the others."""
+"""A row without the delimiter before a quoted field is rejected, although it has as many fields as the others."""
 
 import pytest
 from hypothesis import example, given, settings
@@ -37,7 +37,7 @@ GOOD = [row(number, Name=f"Thing, {number}") for number in range(101, 111)]
     ["Red, blue", 'Nail, 5"', 'A "best", pan', 'Sizes 5",7"', '"Best", pan', "Red, blue ", "Red,", 'Rod 5"",'],
 )
 @pytest.mark.parametrize("line_end", ["\n", "\r\n"])
-def test_a_missing_delimiter_in_front_of_a_quoted_field_gets_the_row_refused(title, line_end):
+def test_a_row_without_the_delimiter_before_a_quoted_field_is_rejected(title, line_end):
     data = damaged(comma_feed(*GOOD, row(205, Name=title), row(206, Name="Last, one")), "S-205")
     frame, report = parse(data.replace("\n", line_end))
     assert frame["sku"].to_list() == [f"S-{number}" for number in [*range(101, 111), 206]]
@@ -76,7 +76,7 @@ def test_the_reason_names_the_delimiter():
     assert sample.row.startswith('S-205"Red, blue",https://')
 
 
-def test_two_missing_delimiters_get_the_row_refused_too():
+def test_a_row_without_two_delimiters_is_rejected_too():
     data = comma_feed(*GOOD, row(205, Name="Red, blue", Url="https://shop.example/a,b"))
     torn = damaged(data, "S-205").replace('blue",', 'blue"')
     assert torn.endswith('\nS-205"Red, blue""https://shop.example/a,b",2.05,USD,in stock\n')
@@ -88,7 +88,7 @@ def test_two_missing_delimiters_get_the_row_refused_too():
     ("title", "stock"),
     [('5" nail', "in stock"), ('27" x 14" screen', "in stock"), ('5"', 'in stock, 7"'), ('A "best" pan', "in stock")],
 )
-def test_a_quote_that_is_no_end_of_a_text_stays_text(title, stock):
+def test_a_quote_that_does_not_end_a_text_stays_text(title, stock):
     plain = row(205, Name=title, Availability="in stock")
     data = comma_feed(*GOOD, row(206, Availability=stock)) + ",".join(plain) + "\n"
     frame, report = parse(data)
@@ -108,7 +108,7 @@ def test_signs_for_inches_in_two_columns_stay_text_where_the_second_is_never_quo
 
 
 @pytest.mark.parametrize("chunk", [None, 100_000, 64 * 1024, 4096])
-def test_what_is_refused_does_not_depend_on_how_the_file_is_cut_for_reading(chunk):
+def test_rejected_rows_do_not_depend_on_how_the_file_is_cut_for_reading(chunk):
     """The only quoted row is the last of the first rows, so a sample that is a little shorter does not have it."""
     header = len(comma_feed())
     early = comma_feed(*(row(number) for number in range(1000, 1000 + SAMPLE_BYTES // 50)))
@@ -125,7 +125,7 @@ def test_what_is_refused_does_not_depend_on_how_the_file_is_cut_for_reading(chun
         assert lines(report) == {"RAGGED_ROW": [data.count("\n") - 1]}
 
 
-def test_a_file_that_is_cut_inside_such_a_row_is_not_whole():
+def test_a_file_that_is_cut_inside_such_a_row_is_incomplete():
     data = damaged(comma_feed(*GOOD, row(205, Name="Red, blue")), "S-205")
     for length in range(data.index(' blue"'), data.rindex(",")):
         with pytest.raises(TruncatedFile, match="line 12"):
@@ -147,7 +147,7 @@ def test_torn_fields_are_those_of_the_slow_reader(data):
 
 
 @pytest.mark.parametrize("cell", [b'a"', b'a"b', b'a""b', b'a"b""', b'""', b'"x"'])
-def test_a_row_as_long_as_may_be_takes_no_longer_for_its_quotes_than_for_its_length(cell):
+def test_quotes_in_a_row_of_the_maximum_length_do_not_slow_it_down(cell):
     """Every field is looked at once: if each looked through all behind it, this would take hours."""
     data = b'a"b,' + b",".join([cell] * (LONGEST_RECORD_BYTES // (len(cell) + 1) - 4)) + b',z"\n'
     record = read_record(data, 0, b",")

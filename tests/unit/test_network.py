@@ -1,4 +1,4 @@
-"""A network that cannot work is refused where it is written."""
+"""A network that cannot work is refused when it is created."""
 
 from dataclasses import replace
 
@@ -37,7 +37,7 @@ NETWORK = Network(
         ({"aliases": {**NETWORK.aliases, Field.LIST_PRICE: ("Payout Price",)}}, "never read"),
     ],
 )
-def test_what_cannot_work_is_refused(wrong, why):
+def test_a_network_that_cannot_work_is_refused(wrong, why):
     with pytest.raises(ValueError, match=why):
         replace(NETWORK, **wrong)
 
@@ -60,7 +60,7 @@ def test_the_first_matching_family_counts(header, family):
     assert NETWORK.family_of(header) == family
 
 
-def test_a_header_is_bound_by_name_and_says_what_is_left():
+def test_a_header_is_bound_by_name_and_reports_unread_columns():
     binding = bind(["Other", "TITLE", "name", "number", "sku", "price"], NETWORK)
     assert binding.columns == {Field.SKU: (4,), Field.TITLE: (2, 1), Field.LIST_PRICE: (5,)}
     assert binding.names == {"sku": ["sku"], "title": ["name", "TITLE"], "list_price": ["price"]}

@@ -1,4 +1,4 @@
-"""A last record that no line feed ends may be cut in the middle of a value, and is not taken for what it looks like."""
+"""A last record that no line feed ends may be cut in the middle of a value, so its values are not trusted."""
 
 import pytest
 from tests.support.feeds import feed, parse, quoted_feed, row
@@ -60,7 +60,7 @@ def test_a_suspicious_file_is_refused_wherever_it_is_cut(order):
     assert parse(data, open_end=OpenEnd.REFUSE)[0].height == len(ROWS)
 
 
-def test_the_product_of_a_record_that_is_left_out_is_known_even_if_its_price_is_cut_off():
+def test_a_record_that_is_left_out_has_an_identity_even_if_its_price_is_cut_off():
     data = ordered(feed, ORDERS[1])
     _, report = parse(data[: data.rindex(b"1299.99")], open_end=OpenEnd.LEAVE_OUT)
     assert (report.left_out, report.left_out_identity) == (5, (NUMBERS[IdentityType.SKU], "S-1009"))
@@ -72,7 +72,7 @@ def test_a_file_that_is_known_to_be_whole_may_end_without_a_line_feed():
     assert (frame.height, report.is_open_ended, report.left_out) == (len(ROWS), True, None)
 
 
-def test_a_quote_that_an_earlier_row_never_closes_does_not_have_a_cut_last_record_taken():
+def test_a_quote_that_an_earlier_row_never_closes_does_not_let_a_cut_last_record_through():
     order = ORDERS[1]
 
     def line(number, name):

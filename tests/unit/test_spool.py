@@ -1,4 +1,4 @@
-"""Rows on the disk are found again by their lines."""
+"""Rows on disk are found by their lines."""
 
 import numpy as np
 import polars as pl
@@ -30,7 +30,7 @@ def spool(tmp_path):
         ([1, 2, 3, 4, 5, 9], [2, 3, 4, 9]),
     ],
 )
-def test_rows_are_those_of_the_lines_that_are_asked_for(spool, wanted, found):
+def test_rows_of_the_requested_lines_are_returned(spool, wanted, found):
     lines = np.array(wanted, np.int64)
     rows = [row for block in spool.rows(lines, ["title"]) for row in block.select("line", "title", "place").iter_rows()]
     assert rows == [(line, f"Thing {line}", wanted.index(line)) for line in found]

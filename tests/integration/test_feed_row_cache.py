@@ -1,4 +1,4 @@
-"""Runs that know the rows of the file before: faster, and never anything else."""
+"""Runs with a row cache are faster and have the same results."""
 
 import pytest
 from django.db import connections
@@ -21,7 +21,7 @@ NUMBERS = range(1000, 1040)
 
 @pytest.fixture
 def disturbed(database, settings, tmp_path):
-    """A feed with whose catalog somebody plays."""
+    """A feed whose catalog is changed by the test."""
     allow_loopback(settings)
     with SftpServer(tmp_path) as server:
         yield World(server)
@@ -33,7 +33,7 @@ def kept(world):
 
 
 def run(world):
-    """One run: how many rows were known whenever the file was read, and the events about it."""
+    """Run once; return the run, how many rows were cached at each read, and the events about the cache."""
     with logged() as lines:
         ended = world.run()
         events = lines()
@@ -42,7 +42,7 @@ def run(world):
 
 
 def change(statement):
-    """Something about the catalog changes that no run did; only the owner of the tables can."""
+    """Change the catalog without a run, as the owner of the tables."""
     with connections["owner"].cursor() as cursor:
         cursor.execute("SET session_replication_role = replica")
         cursor.execute(statement)
@@ -50,7 +50,7 @@ def change(statement):
 
 
 def edition(chance, number):
-    """Rows of all sorts: some constant, some with new prices or names, rejected, with warnings, by address, doubled."""
+    """Return rows of all sorts: constant, with new prices or names, rejected, with warnings, by address, doubled."""
     made = []
     for item in range(2000, 2060):
         kind = chance.random()
