@@ -19,52 +19,52 @@ $(BIN)/python:
 	@$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.runtime: requirements/runtime.lock pyproject.toml | $(BIN)/python
-	@echo "Installing what Harvester needs into $(VENV) ..."
+	@echo "Installing Harvester's dependencies into $(VENV) ..."
 	@$(PIP) install --require-hashes -r requirements/runtime.lock
 	@$(PIP) install --no-deps --no-build-isolation -e .
 	@touch $@
 
 $(VENV)/.dev: requirements/dev.lock $(VENV)/.runtime
-	@echo "Installing what the tests need into $(VENV) ..."
+	@echo "Installing the test dependencies into $(VENV) ..."
 	@$(PIP) install --require-hashes -r requirements/dev.lock
 	@touch $@
 
 $(VENV)/.peers: requirements/peers.lock $(VENV)/.dev
-	@echo "Installing the peers that the benchmark measures into $(VENV) ..."
+	@echo "Installing the libraries that the benchmarks compare with into $(VENV) ..."
 	@$(PIP) install --require-hashes -r requirements/peers.lock
 	@touch $@
 
-demo: $(VENV)/.runtime ## Show Harvester at work (ARGS=--once ends after the summary)
+demo: $(VENV)/.runtime ## Show Harvester with sample data (ARGS=--once stops after the summary)
 	@$(BIN)/harvester demo $(ARGS)
 
 up: $(VENV)/.runtime ## Run portal, worker and scheduler until Ctrl-C
 	@$(BIN)/harvester up $(ARGS)
 
-parts: $(VENV)/.dev ## Make sure that the tests have a browser and a Redis server
+parts: $(VENV)/.dev ## Install a browser and a Redis server for the tests, if possible
 	@$(BIN)/python tools/test_parts.py
 
 lint: $(VENV)/.dev ## Check style, types and layers
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
-	@HARVESTER_HOME=$(CURDIR)/build/lint $(BIN)/mypy  # its Django plugin reads the settings, which make a key
+	@HARVESTER_HOME=$(CURDIR)/build/lint $(BIN)/mypy  # its Django plugin loads the settings, which create a key
 	@$(BIN)/lint-imports
 
-format: $(VENV)/.dev ## Put the code in the house's form
+format: $(VENV)/.dev ## Format the code
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
-test: $(VENV)/.dev parts ## Everything that must pass: lint and all tests
+test: $(VENV)/.dev parts ## Run lint and all tests
 	@$(MAKE) --no-print-directory -j 2 lint compiled
-	@$(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder $(ARGS)  # much of the time they wait; tests/conftest.py orders them
+	@$(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder $(ARGS)  # they often wait, so more processes than cores; tests/conftest.py orders them
 
-# Each of the processes would compile every test by itself, all at the same time.
+# Otherwise each process would compile all tests at the same time.
 compiled: $(VENV)/.dev
 	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --collect-only -q > $(VENV)/collected.txt || { tail -30 $(VENV)/collected.txt; exit 1; }
 
-test-fast: $(VENV)/.dev ## The tests without the slow ones and the browser
+test-fast: $(VENV)/.dev ## All tests except slow ones and those in a browser
 	@$(BIN)/python -m pytest -m "not slow and not browser" $(ARGS)
 
-api-reference: $(VENV)/.runtime ## Make docs/api-reference.md anew from what the API says of itself
+api-reference: $(VENV)/.runtime ## Write docs/api-reference.md from the API's schema
 	@mkdir -p build
 	@HARVESTER_HOME=$(CURDIR)/build/lint $(BIN)/python tools/api_reference.py > build/api-reference.md
 	@mv build/api-reference.md docs/api-reference.md
@@ -78,10 +78,10 @@ release-dump: $(VENV)/.dev ## Write the dump of a version that tests upgrade fro
 chaos: $(VENV)/.dev ## Three minutes of killed workers and database restarts (ARGS="--seed N")
 	@$(BIN)/python -m tests.chaos $(ARGS)
 
-mutants: $(VENV)/.dev ## Break every rule of feeds once; its tests must notice (ARGS="7 22" for two rules)
+mutants: $(VENV)/.dev ## Break each rule of feeds once; a test must fail each time (ARGS="7 22" for two rules)
 	@$(BIN)/python -m tests.mutants $(ARGS)
 
-nightly: $(VENV)/.dev parts ## What takes hours: ten times the generated tests, all mutants, chaos
+nightly: $(VENV)/.dev parts ## Tests that take hours: ten times the generated ones, all mutants, chaos
 	@failed=; \
 	GENERATED_TIMES=10 $(BIN)/python -m pytest -n 2 --timeout 3600 -m generated || failed="$$failed generated"; \
 	$(MAKE) --no-print-directory mutants || failed="$$failed mutants"; \
@@ -90,22 +90,22 @@ nightly: $(VENV)/.dev parts ## What takes hours: ten times the generated tests, 
 
 bench: bench-engine bench-ingest bench-search bench-pages ## Every benchmark
 
-bench-engine: $(VENV)/.peers ## Jobs per second beside a bare loop, procrastinate and pgqueuer
+bench-engine: $(VENV)/.peers ## Jobs per second, compared with a plain loop, procrastinate and pgqueuer
 	@$(BIN)/python -m tests.bench.engine $(ARGS)
 
-bench-ingest: $(VENV)/.peers ## Catalogs of half a million rows beside bare COPY, dlt and chunked upserts
+bench-ingest: $(VENV)/.peers ## Catalogs of half a million rows, compared with plain COPY, dlt and chunked upserts
 	@$(BIN)/python -m tests.bench.ingest $(ARGS)
 
-bench-search: $(VENV)/.dev ## Searches over the API beside the bare SQL of the same pages (ARGS="--offers N")
+bench-search: $(VENV)/.dev ## Searches over the API, compared with the plain SQL of the same pages (ARGS="--offers N")
 	@$(BIN)/python -m tests.bench.api $(ARGS)
 
-bench-pages: $(VENV)/.dev ## How fast each page is with a million offers (ARGS="--home DIR" keeps them)
+bench-pages: $(VENV)/.dev ## Response time of each page with a million offers (ARGS="--home DIR" keeps them)
 	@$(BIN)/python -m tests.bench.pages $(ARGS)
 
-pictures: $(VENV)/.dev ## Take the README's pictures of the demo anew
+pictures: $(VENV)/.dev ## Update the README's screenshots of the demo
 	@$(BIN)/python -m tests.browser.pictures docs/images
 
-lock: $(VENV)/.dev ## Resolve the pinned versions anew
+lock: $(VENV)/.dev ## Update the pinned versions
 	@$(COMPILE) --upgrade --extra build -o requirements/runtime.lock
 	@$(COMPILE) --upgrade --extra build --extra dev -c requirements/runtime.lock -o requirements/dev.lock
 	@$(COMPILE) --upgrade --extra build --extra dev --extra peers -c requirements/dev.lock -o requirements/peers.lock

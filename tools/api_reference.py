@@ -1,4 +1,4 @@
-"""Prints docs/api-reference.md. `make api-reference` writes it."""
+"""Print docs/api-reference.md. `make api-reference` writes the file."""
 
 import os
 

@@ -1,13 +1,13 @@
-"""`python tools/architecture_figures.py`: the shape of the code in figures, to compare before and after.
+"""`python tools/architecture_figures.py`: measure the shape of the code, to compare versions.
 
-Run it from the root of the project with its own environment. Definitions:
+Run it in the root of the project with the project's environment. Definitions:
 
-- **one-caller helper**: a function whose name begins with one underscore and occurs twice in its module: where it is
-  defined and where it is used. The share is of all functions.
+- **one-caller helper**: a function whose name begins with one underscore and occurs twice in its module: its definition
+  and one use. The share is of all functions.
 - **one-importer module**: a module that exactly one other module of the package imports.
-- **files one row passes**: modules of which at least one function ran while a catalog of one row was fetched from an
-  SFTP server, parsed, judged and promoted by a worker, and then found by a search over the API. Modules that only
-  define names are not counted.
+- **files one row passes**: modules of which at least one function runs while a worker fetches a catalog of one row from
+  an SFTP server, parses, judges and promotes it, and the API then finds it in a search. Modules that only define names
+  are not counted.
 - **files that name a setting, a gate**: modules that contain the name of the newest plain setting of a feed
   (`kept_parameters`) and of the newest gate (`repeats_ignored`), in any case.
 - **lines**: of Python files, blank lines and comments included; migrations and their SQL are not counted anywhere.
@@ -27,7 +27,7 @@ from types import FrameType
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "harvester"
-#: Counted apart: they are the first cuts of capabilities that come later.
+#: Counted separately: they are first versions of later capabilities.
 SLICES = ("scraping", "evidence")
 ONCE_DEFINED_ONCE_USED = 2
 SETTING, GATE = "kept_parameters", "repeats_ignored"
@@ -58,7 +58,7 @@ def main() -> None:
     for what, name in (("a setting", SETTING), ("a gate", GATE)):
         print(f"files that name {what} ({name}): {sum(name in text.lower() for text in modules.values())}")
     print(f"lines of src: {sum(lines.values()) - slices:,}, and {slices:,} of {' and '.join(SLICES)}", flush=True)
-    # A process of its own: it sets up Django and a database server, and its log is of no interest here.
+    # In a separate process, which sets up Django and a database server, and whose log is not printed.
     row = subprocess.run([sys.executable, __file__, "--row"], capture_output=True, text=True, cwd=ROOT, check=False)
     print(row.stdout.splitlines()[-1] if row.returncode == 0 else row.stderr)
 
@@ -102,7 +102,7 @@ def count_files_of_a_row() -> None:
         sys.setprofile(None)
         threading.setprofile(None)  # type: ignore[arg-type]
     if len(found["items"]) != 1:
-        sys.exit(f"the row did not arrive: {found}")
+        sys.exit(f"the search did not find the row: {found}")
     files = {Path(name) for name in ran if name.startswith(str(SOURCE))}
     print(f"files one row passes: {len(files)}")
 

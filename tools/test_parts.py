@@ -1,7 +1,7 @@
-"""Make sure that the parts that only tests need are there: a browser and a Redis server.
+"""Install the programs that only tests need: a browser and a Redis server.
 
-On Debian and Ubuntu, as root, missing ones are installed. Elsewhere it is said plainly what the tests will skip;
-with CI=true that is a failure. Nothing is started: the tests start their own.
+On Debian and Ubuntu, as root, missing ones are installed. Elsewhere the script prints which tests will be skipped, and
+fails if CI=true. It starts no service: the tests start their own.
 """
 
 import os
@@ -10,17 +10,17 @@ import subprocess
 import sys
 from pathlib import Path
 
-#: Programs, any of which will do, and the Debian packages that bring one.
+#: Name -> programs, one of which is enough, and the Debian packages that contain one.
 PARTS = {
     "a browser": (("chromium", "chromium-browser"), ("chromium", "fonts-dejavu-core")),
     "a Redis server": (("redis-server",), ("redis-server",)),
     "a browser without a desktop": (("chromium-headless-shell",), ("chromium-headless-shell",)),
     "network namespaces": (("ip",), ("iproute2",)),
 }
-#: With the one the tests are faster; of the other, the one test that needs it says when it is skipped.
+#: The first makes tests faster; the only test that needs the second is reported as skipped without it.
 OPTIONAL = {"a browser without a desktop", "network namespaces"}
 SKIPPED = {"a browser": "the browser tests", "a Redis server": "the tests that need Redis"}
-#: What Debian asks before it starts a service: 101 forbids it.
+#: Debian runs it before it starts a service: exit code 101 forbids the start.
 POLICY = Path("/usr/sbin/policy-rc.d")
 FORBID = "#!/bin/sh\nexit 101\n"
 
@@ -60,7 +60,7 @@ def install(packages: list[str]) -> None:
 
 
 def apt(*arguments: str) -> bool:
-    """Quiet unless it fails; a failure is told and leaves the part missing."""
+    """Run apt-get and return whether it succeeded; only a failure is printed."""
     env = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
     program = shutil.which("apt-get") or "apt-get"
     done = subprocess.run([program, "-q", *arguments], env=env, check=False, capture_output=True, text=True)

@@ -1,4 +1,4 @@
-"""How far a job is, in words."""
+"""The progress of a job as text."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from harvester.cli.job_views import progress_text
 
 
 @pytest.mark.parametrize(
-    ("said", "told"),
+    ("progress", "text"),
     [
         ({"done": 24_626_770, "total": 24_626_770, "note": "downloading"}, "24,626,770 of 24,626,770 downloading"),
         ({"done": 0.5, "total": 2.0}, "0.50 of 2"),
@@ -15,5 +15,5 @@ from harvester.cli.job_views import progress_text
         (None, ""),
     ],
 )
-def test_numbers_are_written_as_people_write_them(said, told):
-    assert progress_text(said) == told
+def test_numbers_are_written_as_people_write_them(progress, text):
+    assert progress_text(progress) == text

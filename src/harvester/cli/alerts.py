@@ -14,7 +14,7 @@ from harvester.cli.output import OUT, cell, pairs, stacked, table, when
 from harvester.cli.session import session
 from harvester.kernel.errors import NotFound
 
-app = group("alerts", "Open and past alerts.", ("harvester alerts list", "harvester alerts show 17"))
+app = group("alerts", "List and show alerts.", ("harvester alerts list", "harvester alerts show 17"))
 
 _SHOWN = (
     "id", "kind", "key", "severity", "title", "body", "detail", "opened_at", "last_seen_at", "times", "resolved_at",

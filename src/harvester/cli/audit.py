@@ -13,7 +13,7 @@ from harvester.cli.output import OUT, pairs, table, when
 from harvester.cli.session import session
 from harvester.kernel.errors import NotFound
 
-app = group("audit", "The audit trail.", ("harvester audit list --actor ann", "harvester audit show 17"))
+app = group("audit", "Show who did what, and when.", ("harvester audit list --actor ann", "harvester audit show 17"))
 
 _SHOWN = ("id", "at", "actor_kind", "actor_id", "actor_name", "verb", "object_type", "object_id", "changed", "detail")
 

@@ -1,14 +1,18 @@
 """`harvester corrections ...`: corrections of wrong prices."""
 
+from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Any
 
 import typer
+from rich.console import RenderableType
+from rich.text import Text
 
+from harvester.catalog.states import CorrectionExtent
 from harvester.cli.actor import operator
 from harvester.cli.commands import command, group
 from harvester.cli.options import LARGEST_NUMBER, as_typed, moment
-from harvester.cli.output import OUT
+from harvester.cli.output import OUT, amount_text, stacked, table, when
 from harvester.cli.session import session
 from harvester.kernel.errors import InvalidInput
 
@@ -33,6 +37,13 @@ _OPTIONS = {
 }
 
 
+_FACTS = (
+    "id", "scope", "retailer_id", "source_id", "product_id", "run_no", "observed_from", "observed_to", "action",
+    "multiplier", "set_amount", "set_currency", "extent", "reason", "created_by", "created_at", "revoked_by",
+    "revoked_at",
+)  # fmt: skip
+
+
 class Force(StrEnum):
     """Values of --state."""
 
@@ -50,14 +61,14 @@ def list_corrections(
     """List corrections, newest first."""
     with session():
         from harvester.catalog.models import PriceCorrection
-        from harvester.cli import correction_views
+        from harvester.cli.job_views import database_now
 
         found = PriceCorrection.objects.select_related("source", "retailer").order_by("-created_at", "-pk")
         if state is not Force.all:
             found = found.filter(revoked_at__isnull=state is Force.in_force)
-        made = list(found[:limit])
-        data = {"corrections": [correction_views.public(correction) for correction in made]}
-        OUT.show(data, lambda: correction_views.list_table(made))
+        made, now = list(found[:limit]), database_now()
+        data = {"corrections": [_public(correction) for correction in made]}
+        OUT.show(data, lambda: _table(made, now))
 
 
 @command(
@@ -114,7 +125,6 @@ def add(
     }
     with session(), as_typed(**_OPTIONS):
         from harvester.catalog import correction_previews, corrections, retailers, sources
-        from harvester.cli import correction_views
 
         given |= {
             "retailer_id": retailers.find(retailer).pk if retailer else None,
@@ -125,12 +135,12 @@ def add(
         preview = correction_previews.preview(**given)
         if dry_run:
             data = {**vars(preview), "samples": [vars(change) for change in preview.samples]}
-            OUT.show(data, lambda: correction_views.preview_view(preview))
+            OUT.show(data, lambda: _preview_view(preview))
             return
         made = corrections.create(operator(), expected=preview.state, **given)
         count = f"{'more than ' if preview.is_more else ''}{preview.offers}"
         message = f"The correction {made.pk} is in force; offers changed: {count}."
-        OUT.show(correction_views.public(made), lambda: message)
+        OUT.show(_public(made), lambda: message)
 
 
 @command(app, "revoke", ("harvester corrections revoke 01980000-0000-7000-8000-000000000000",), data=True)
@@ -140,10 +150,9 @@ def revoke(
     """End a correction. The observed prices apply again."""
     with session():
         from harvester.catalog import corrections
-        from harvester.cli import correction_views
 
         ended = corrections.revoke(operator(), corrections.parse_id(correction))
-        OUT.show(correction_views.public(ended), lambda: f"The correction {ended.pk} is revoked.")
+        OUT.show(_public(ended), lambda: f"The correction {ended.pk} is revoked.")
 
 
 def _scope(retailer: str, source: str, product: int | None, run: int | None) -> str:
@@ -155,3 +164,55 @@ def _scope(retailer: str, source: str, product: int | None, run: int | None) -> 
     if run is not None:
         return "RUN"
     return "RETAILER" if retailer else "SOURCE"
+
+
+def _table(found: list[Any], now: datetime) -> RenderableType:
+    if not found:
+        return Text("There are no such corrections.")
+    rows = []
+    for correction in found:
+        numbers = {"product": correction.product_id, "run": correction.run_no}
+        scope = [f"{name} {number}" for name, number in numbers.items() if number is not None]
+        effect = "ignored" if correction.multiplier is None else f"x {correction.multiplier.normalize():f}"
+        if correction.set_amount is not None:
+            effect = f"set to {amount_text(correction.set_amount)} {correction.set_currency}"
+        end = f"{correction.observed_to:%Y-%m-%d %H:%M}" if correction.observed_to else "revoked"
+        if correction.extent == CorrectionExtent.OBSERVED:
+            end = "next different price"
+        rows.append(
+            (
+                correction.pk,
+                ", ".join([*scope, str(correction.source or correction.retailer)]),
+                effect,
+                end,
+                correction.reason,
+                when(correction.created_at, now),
+                "revoked" if correction.revoked_at else "in force",
+            )
+        )
+    return table(("id", "scope", "prices", "until", "reason", "created", "state"), rows)
+
+
+def _public(correction: Any) -> dict[str, Any]:
+    return {name: getattr(correction, name) for name in _FACTS}
+
+
+def _preview_view(preview: Any) -> RenderableType:
+    count = f"{'More than ' if preview.is_more else ''}{preview.offers}"
+    prices = f"{'more than ' if preview.prices_are_more else ''}{preview.prices}"
+    since = f" since {preview.since:%Y-%m-%d}" if preview.since else ""
+    text = Text(
+        f"{count} offers show an affected price. Nothing was changed.\n"
+        f"Recorded prices that change, history included: {prices}{since}. {preview.future}"
+    )
+    rows = [
+        (
+            change.product_id,
+            change.title[:60],
+            f"{amount_text(change.before)} {change.currency}",
+            "no offer" if change.after is None else f"{amount_text(change.after)} {change.after_currency}",
+        )
+        for change in preview.samples
+    ]
+    columns = ("product", "title", "now", "then")
+    return stacked(text, table(columns, rows, right=("product", "now", "then")) if rows else None)

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import Field, fields
+from dataclasses import fields
 from typing import Annotated, Any
 
 import typer
@@ -150,21 +150,19 @@ def settings_page() -> str:
 
 def _settings_of(config: Config) -> list[dict[str, Any]]:
     """Return the settings of this process and their sources. Secrets are hidden."""
-    return [
-        {
-            "variable": declared.metadata["variable"],
-            "value": _shown(declared, getattr(config, declared.name)),
-            "source": "environment" if os.environ.get(declared.metadata["variable"], "").strip() else "default",
-            "meaning": declared.metadata["help"],
-        }
-        for declared in fields(Config)
-    ]
-
-
-def _shown(declared: "Field[Any]", value: Any) -> str:
-    if declared.metadata.get("secret"):
-        return "(hidden)" if value else ""
-    return redact_text(_text(value))
+    found = []
+    for declared in fields(Config):
+        variable, value = declared.metadata["variable"], getattr(config, declared.name)
+        hidden = "(hidden)" if value else ""
+        found.append(
+            {
+                "variable": variable,
+                "value": hidden if declared.metadata.get("secret") else redact_text(_text(value)),
+                "source": "environment" if os.environ.get(variable, "").strip() else "default",
+                "meaning": declared.metadata["help"],
+            }
+        )
+    return found
 
 
 def _text(value: Any) -> str:

@@ -80,8 +80,10 @@ def failure_of(error: BaseException) -> Failure:
         exit_code = next(code for kind, code in _BY_KIND if isinstance(error, kind))
         return Failure(exit_code=exit_code, code=error.code, message=one_line(error))
     message = one_line(error)
+    modules = [sys.modules[name] for name in ("django.db.utils", "psycopg") if name in sys.modules]
     for names, text, exit_code, code, template in _DATABASE:
-        if isinstance(error, _database_errors(names)) and text in str(error):
+        classes = tuple(getattr(module, name) for module in modules for name in names)
+        if isinstance(error, classes) and text in str(error):
             return Failure(exit_code=exit_code, code=code, message=template.format(error=message.rstrip(".")))
     return Failure(
         exit_code=Exit.UNEXPECTED, code="UNEXPECTED", message=f"{type(error).__name__}: {message}", unexpected=True
@@ -102,12 +104,6 @@ _DATABASE: tuple[tuple[tuple[str, ...], str, Exit, str, str], ...] = (
     (("ProgrammingError", "OperationalError"), "permission denied", Exit.CONFIG, "NOT_ALLOWED", _NOT_ALLOWED),
     (("OperationalError", "InterfaceError"), "", Exit.FAILED, "DATABASE_UNREACHABLE", _NO_ANSWER),
 )
-
-
-def _database_errors(names: tuple[str, ...]) -> tuple[type[BaseException], ...]:
-    """Return the driver's and Django's classes of these names; none if neither has been imported."""
-    modules = [sys.modules.get(name) for name in ("django.db.utils", "psycopg")]
-    return tuple(getattr(module, name) for module in modules if module for name in names)
 
 
 def one_line(error: BaseException) -> str:

@@ -180,13 +180,19 @@ def detail_view(job: dict[str, Any]) -> RenderableType:
         for event in job["events"]
     ]
     columns = ("attempt", "outcome", "took", "worker", "note")
+    error = hint = None
+    if job["error"]:
+        error = Text.assemble((f"{job['error_type']}: ", "bold red"), cell(job["error"]))
+        hint = Text(f"Run it again: harvester jobs retry {job['id']}") if job["state"] == JobState.FAILED else None
     return stacked(
         heading,
         pairs(_facts(job, now)),
         table(columns, attempts, title="Attempts", right=("attempt", "took")) if attempts else None,
         table(("at", "", "state", "note"), events, title="History") if events else None,
         Text(""),
-        _error_view(job) if job["error"] else None,
+        error,
+        cell(job["traceback"]) if job["error"] and job["traceback"] else None,
+        hint,
     )
 
 
@@ -215,12 +221,6 @@ def _facts(job: dict[str, Any], now: datetime) -> list[tuple[str, Any]]:
 def _shortened(text: str | None) -> str:
     words = " ".join((text or "").split())
     return words if len(words) <= ERROR_IN_LIST else f"{words[: ERROR_IN_LIST - 4]} ..."
-
-
-def _error_view(job: dict[str, Any]) -> RenderableType:
-    error = Text.assemble((f"{job['error_type']}: ", "bold red"), cell(job["error"]))
-    hint = Text(f"Run it again: harvester jobs retry {job['id']}") if job["state"] == JobState.FAILED else None
-    return stacked(error, cell(job["traceback"]) if job["traceback"] else None, hint)
 
 
 # -- figures ----------------------------------------------------------------------------------------------------

@@ -12,7 +12,9 @@ from harvester.cli.output import OUT, stacked, table
 from harvester.cli.session import session
 from harvester.kernel.config import KEY_VARIABLE
 
-app = group("keys", "The keys that encrypt credentials.", ("harvester keys list", "harvester keys rotate"))
+app = group(
+    "keys", "List and rotate the keys that encrypt credentials.", ("harvester keys list", "harvester keys rotate")
+)
 
 
 @command(
@@ -54,7 +56,9 @@ def list_keys() -> None:
         ]
         source = KEY_VARIABLE if config.encryption_keys else str(config.home / KEY_FILE_NAME)
         columns = ("id", "use", "credentials")
-        rows = [(key["id"], _use(key), key["sealed"]) for key in keys]
+        uses = dict.fromkeys(ring.key_ids, "decrypts") | {ring.writing_id: "encrypts and decrypts"}
+        uses |= dict.fromkeys(missing, "MISSING: its credentials cannot be decrypted")
+        rows = [(key["id"], uses[str(key["id"])], key["sealed"]) for key in keys]
         OUT.show(
             {"source": source, "keys": keys},
             lambda: stacked(f"The keys come from {source}.", table(columns, rows, right=columns[2:])),
@@ -89,9 +93,3 @@ def rotate() -> None:
         OUT.show(data, lambda: stacked(*lines))
         if progress.left:
             raise typer.Exit(Exit.FAILED)
-
-
-def _use(key: dict[str, Any]) -> str:
-    if not key["known"]:
-        return "MISSING: its credentials cannot be decrypted"
-    return "encrypts and decrypts" if key["writes"] else "decrypts"

@@ -13,7 +13,7 @@ from harvester.cli.session import session
 
 app = group(
     "review",
-    "Products that could not be matched: link, create or skip them.",
+    "Link, create or skip products that could not be matched.",
     ("harvester review list", "harvester review skip Shop 42"),
 )
 

@@ -18,7 +18,7 @@ from harvester.kernel.errors import InvalidInput
 
 app = group(
     "source",
-    "Where a retailer's offers come from.",
+    "Add, show and change the sources of a retailer's offers.",
     ("harvester source add 'Shop by Impact' --retailer shop.example --kind AFFILIATE_FEED", "harvester source list"),
 )
 

@@ -15,7 +15,7 @@ from harvester.cli.output import OUT, table, when
 from harvester.cli.session import session
 from harvester.kernel.errors import InvalidInput
 
-app = group("user", "Users and their roles.", ("harvester user add ann --role admin",))
+app = group("user", "Add users and change their roles.", ("harvester user add ann --role admin",))
 
 
 class RoleName(StrEnum):
