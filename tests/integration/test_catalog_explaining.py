@@ -5,12 +5,12 @@ import datetime as dt
 import pytest
 from tests.support import catalog
 from tests.support.catalog import fetch, hours
+from tests.support.effective_time import effective_now, expires_at
 
 from harvester.catalog import corrections, history, ignored_runs, offers, product_details, sources, visibility_reasons
 from harvester.catalog.product_details import Sight
 from harvester.catalog.visibility_reasons import State
 from harvester.kernel.actor import system
-from harvester.kernel.effective_time import effective_now, expires_at
 from harvester.kernel.errors import NotFound
 
 pytestmark = pytest.mark.usefixtures("database")

@@ -10,11 +10,11 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from tests.support import catalog
 from tests.support.catalog import fetch, hours
+from tests.support.effective_time import effective_now, expires_at
 from tests.support.generated import examples
 
 from harvester.catalog import corrections, ignored_runs, offers, sources
 from harvester.kernel.actor import system
-from harvester.kernel.effective_time import effective_now, expires_at
 
 pytestmark = pytest.mark.usefixtures("database")
 TEST = system("test")

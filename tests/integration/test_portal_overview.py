@@ -306,7 +306,7 @@ def test_past_days_are_stored_and_recent_days_are_computed_again():
     old, young = make_run(feed, days=20), make_run(feed, days=2)
     figures(old, prices_written=1)
     figures(young, prices_written=2)
-    assert daily_figures.keep_days() == daily_figures.KEPT_DAYS
+    assert daily_figures.keep_days() == daily_figures.HISTORY_DAYS
     figures(old, prices_written=100)
     figures(young, prices_written=200)
     assert daily_figures.keep_days() == daily_figures.CHANGING_DAYS

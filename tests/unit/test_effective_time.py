@@ -6,8 +6,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from harvester.kernel.effective_time import MAX_HOLD, effective_now, frozen_with_hold
+from tests.support.effective_time import MAX_HOLD, effective_now, frozen_with_hold
 
 T = dt.datetime(2026, 3, 1, tzinfo=dt.UTC)
 ZERO = dt.timedelta()

@@ -115,7 +115,9 @@ def reject_run(request: HttpRequest, run_id: RunId, body: Rejection) -> HttpResp
     },
 )
 def get_run_file(request: HttpRequest, run_id: RunId) -> HttpResponseBase:
-    """The file of a run as the partner wrote it, of a failed run too. Files are kept for 30 days; audited.
+    """The file of a run as the partner wrote it, of a failed run too. Audited.
+
+    Files are deleted with their runs, after HARVESTER_KEEP_RUNS_DAYS days (30 by default).
 
     404 if the run has downloaded none (NO_FILE), or if it is not kept any more (ARTIFACT_MISSING).
     """

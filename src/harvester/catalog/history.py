@@ -71,7 +71,7 @@ class HiddenPrice:
         amount: the price before corrections.
         run_no: the run that observed it.
         ignored_reason: why that run is ignored; None if it is not.
-        is_scraped: it was scraped, and scraped prices of its source do not count.
+        is_scraped: it is hidden only because scraped prices of its source do not count.
     """
 
     observed_at: datetime
@@ -82,11 +82,12 @@ class HiddenPrice:
     is_scraped: bool
 
 
+# A price hidden neither by an ignored run nor by a correction is a scraped one: readable_prices has no other rule.
 _HIDDEN = """
 SELECT p.observed_at, p.currency, trim_scale(p.amount), p.run_no, i.ignored_reason,
-       p.run_type = 'SCRAPE' AND s.visibility <> 'ELIGIBLE'
+       i.no IS NULL AND read_price(p.source_id, p.source_product_id, p.run_no, p.observed_at, p.run_type, p.amount,
+                                   p.currency, p.original_amount) IS NOT NULL
 FROM prices p
-JOIN sources s ON s.id = p.source_id
 LEFT JOIN runs i ON i.no = p.run_no AND i.ignored_at IS NOT NULL
 WHERE p.source_id = %(source)s AND p.source_product_id = %(product)s AND NOT EXISTS (
     SELECT FROM readable_prices r WHERE r.source_id = p.source_id AND r.product_id = p.source_product_id

@@ -6,7 +6,6 @@ from uuid import UUID
 
 from harvester.catalog.models import Source
 from harvester.catalog.named_rows import fetch
-from harvester.kernel.effective_time import expires_at
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,7 +25,7 @@ class Hold:
 
 
 def hold_of(source: Source) -> Hold | None:
-    """The hold of a source, reckoned as `effective_now` does: holds stop the clock for `max_hold_hours` in all."""
+    """Return the hold of a source. Its holds stop the clock for at most `max_hold_hours` together."""
     if source.held_since is None:
         return None
     most = timedelta(hours=source.max_hold_hours)
@@ -35,16 +34,10 @@ def hold_of(source: Source) -> Hold | None:
 
 
 def offers_expire_at(source: Source) -> datetime | None:
-    """Return what the view `source_windows` says: when the offers of the last promoted run disappear, if ever."""
-    if source.last_promoted_at is None or source.expiry_hours is None:
-        return None
-    return expires_at(
-        source.last_promoted_at,
-        timedelta(hours=source.expiry_hours),
-        frozen=source.frozen,
-        held_since=source.held_since,
-        max_hold=timedelta(hours=source.max_hold_hours),
-    )
+    """Return when the offers of the last promoted run disappear; None if never, or if no run was promoted."""
+    [row] = fetch("SELECT offers_expire_at FROM source_windows WHERE source_id = %(source)s", {"source": source.pk})
+    moment: datetime | None = row["offers_expire_at"]
+    return moment
 
 
 @dataclass(frozen=True, kw_only=True)

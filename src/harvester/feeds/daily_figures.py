@@ -12,11 +12,10 @@ from django.db import connection
 
 from harvester.catalog.exposure import SHOWS_OFFERS, VISIBLE_COUNT
 from harvester.engine.job import RunningJob
+from harvester.feeds.latest_runs import HISTORY_DAYS
 
 #: An offer expires at most a week after it was last seen, so older promotions do not matter for a day.
 _LONGEST_EXPIRY = timedelta(days=8)
-#: Days that are stored: as long as the runs that they are computed from.
-KEPT_DAYS = 30
 #: Past days that may still change, because a run that was held then may be decided.
 CHANGING_DAYS = 8
 
@@ -93,7 +92,7 @@ def note_days(job: RunningJob) -> dict[str, int]:
 
 def keep_days() -> int:
     """Store past days that are missing or may have changed; return how many."""
-    wanted = _days_before_today(KEPT_DAYS)
+    wanted = _days_before_today(HISTORY_DAYS)
     kept = _kept(wanted[0])
     missing = [day for day in wanted if day not in kept]
     first = min([*missing, wanted[-CHANGING_DAYS]])

@@ -12,7 +12,7 @@ from harvester.feeds.models import Feed, FeedRun
 from harvester.feeds.verbs.locked_feed import database_now
 from harvester.ops.models import AuditEvent
 
-#: Runs are kept for as long.
+#: Days of figures that pages and commands show. How long runs are kept is the setting `keep_runs_days`.
 HISTORY_DAYS: Final = 30
 
 _LATEST = """

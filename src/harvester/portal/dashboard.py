@@ -19,6 +19,7 @@ from harvester.engine.models import Job
 from harvester.engine.states import JobState
 from harvester.feeds import attention, daily_figures
 from harvester.feeds.attention import AtWork, Need, NeedKind, Needs
+from harvester.feeds.latest_runs import HISTORY_DAYS
 from harvester.ops import job_figures
 from harvester.ops.models import Alert
 from harvester.portal.display import badge, duration, when
@@ -26,8 +27,6 @@ from harvester.portal.links import address
 from harvester.portal.requests import is_fragment
 
 Found = TypeVar("Found")
-#: Days of the charts, today included.
-DAYS = 30
 #: Named rows of each part; its list page has the rest.
 ALERTS = 5
 RUNS = 10
@@ -149,7 +148,7 @@ def read_feeds() -> FeedFigures:
         days=read_cached(
             "portal.dashboard.days",
             DAYS_FRESH_SECONDS,
-            lambda: [*daily_figures.past_days(DAYS - 1), daily_figures.today()],
+            lambda: [*daily_figures.past_days(HISTORY_DAYS - 1), daily_figures.today()],
         ),
     )
 
@@ -256,9 +255,9 @@ def _days_context(days: list[daily_figures.Day]) -> dict[str, Any]:
     return {
         "sums": [
             {"name": "visible", "title": "Visible offers", "count": days[-1].visible, "note": "now"},
-            {"name": "prices", "title": "Prices written", "count": total("prices"), "note": f"{DAYS} days"},
+            {"name": "prices", "title": "Prices written", "count": total("prices"), "note": f"{HISTORY_DAYS} days"},
             {"name": "runs", "title": "Runs", "count": runs, "note": f"{failed:,} failed"},
-            {"name": "rejects", "title": "Rows rejected", "count": total("rejects"), "note": f"{DAYS} days"},
+            {"name": "rejects", "title": "Rows rejected", "count": total("rejects"), "note": f"{HISTORY_DAYS} days"},
         ],
         # Drawn by overview.js.
         "days": {

@@ -25,8 +25,8 @@ RETURNS timestamptz LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
 $$;
 
 -- When something that was last seen at a moment disappears, if nothing is promoted or decided: the inverse of
--- effective_now, and the same function as kernel/effective_time.expires_at. What expires before a hold begins is gone;
--- the hold stops the clock of everything else until its time is used up. Null: it never expires, or was never seen.
+-- effective_now; tests compare both with tests/support/effective_time.py. What expires before a hold begins is gone; the
+-- hold stops the clock of everything else until its time is used up. Null: it never expires, or was never seen.
 CREATE OR REPLACE FUNCTION expires_at(last_seen timestamptz, expiry_hours smallint, frozen interval,
                                       held_since timestamptz, max_hold_hours smallint)
 RETURNS timestamptz LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$

@@ -1,4 +1,6 @@
-"""The clock by which offers expire: it stops while a run is held.
+"""A model of the clock by which offers expire, to compare with the functions of the database.
+
+The clock stops while a run is held:
 
 effective now = now - least(frozen + time held so far, max_hold)
 
