@@ -53,7 +53,7 @@ class Holder:
     def answer(self):
         return self.process.stdout.readline().strip()
 
-    def tell(self, word):
+    def send(self, word):
         self.process.stdin.write(f"{word}\n")
         self.process.stdin.flush()
         return self.answer

@@ -119,9 +119,9 @@ def test_eight_starts_at_once_give_one_server_to_which_all_connect(fresh, holder
     assert answers == {f"held {started_at(fresh)}"}
     pids = processes(fresh)
     for holder in eight[:7]:
-        assert holder.tell("release") == "released"
+        assert holder.send("release") == "released"
     assert living(pids) >= {postmaster(fresh)}
-    assert eight[7].tell("release") == "released"
+    assert eight[7].send("release") == "released"
     assert not living(pids)
 
 
@@ -222,9 +222,9 @@ def test_a_pid_file_whose_number_another_process_has_now_does_not_block_the_star
 def test_a_forked_child_that_ends_does_not_stop_the_server(cluster, holders):
     parent = holders(cluster)
     answer = parent.answer
-    assert parent.tell("fork") == "forked"
+    assert parent.send("fork") == "forked"
     assert f"held {started_at(cluster)}" == answer
-    assert parent.tell("release") == "released"
+    assert parent.send("release") == "released"
     with pytest.raises(psycopg.OperationalError):
         started_at(cluster)
 

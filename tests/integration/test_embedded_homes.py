@@ -98,7 +98,7 @@ def test_an_ordinary_user_runs_the_server_as_himself_and_changes_no_mode(base):
     pids = processes(cluster)
     owners = {path.owner() for path in (cluster.layout.home, cluster.layout.data, cluster.socket_dir)}
     assert {Path(f"/proc/{postmaster(cluster)}").owner(), *owners} == {user}
-    assert holder.tell("release") == "released"
+    assert holder.send("release") == "released"
     holder.close()
     assert not living(pids)
     assert modes(ours) == before
@@ -142,7 +142,7 @@ def test_a_home_that_the_servers_user_cannot_reach_is_named_and_no_mode_is_chang
 
 
 @needs_root
-def test_binaries_below_a_closed_directory_are_copied_beside_the_data(base, monkeypatch):
+def test_binaries_below_a_closed_directory_are_copied_next_to_the_data(base, monkeypatch):
     closed = base / "closed"
     copy_wheel(closed / "site")
     closed.chmod(0o700)
@@ -279,7 +279,7 @@ def with_a_damaged_control_file(data):
 
 
 @pytest.mark.parametrize(
-    ("damage", "told"),
+    ("damage", "message"),
     [
         (without_version, "no PG_VERSION.*backup"),
         (of_another_version, "PostgreSQL 12 .*HARVESTER_DATABASE_URL"),
@@ -287,11 +287,11 @@ def with_a_damaged_control_file(data):
         (with_a_damaged_control_file, "pg_control.*backup"),
     ],
 )
-def test_a_broken_data_directory_gives_one_clear_line_and_stays_as_it_is(base, made, damage, told):
+def test_a_broken_data_directory_gives_one_clear_line_and_stays_as_it_is(base, made, damage, message):
     cluster = copy_home(made, base / "home")
     damage(cluster.layout.data)
     before = contents(cluster.layout.data)
-    with pytest.raises(ConfigError, match=told) as caught:
+    with pytest.raises(ConfigError, match=message) as caught:
         cluster.hold()
     one_line(caught)
     assert contents(cluster.layout.data) == before

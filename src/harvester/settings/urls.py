@@ -1,4 +1,4 @@
-"""Everything that the web server answers: the API beside the portal, which do not know each other."""
+"""The URLs of the web server: the API and the portal, which are independent of each other."""
 
 from django.urls import include, path
 

@@ -4,18 +4,17 @@
     with cluster.hold():
         psycopg.connect(**cluster.address(APP_ROLE))
 
-    layout      where everything lies below a home; pure
-    locks       flocks that the kernel drops with the process
-    users       who runs the server, and what that user can reach
-    binaries    which PostgreSQL is used, copied where the server's user could not reach it
+    layout      the paths below a home; pure
+    users       the user that runs the server, and what that user can access
+    binaries    which PostgreSQL is used, copied if the server's user cannot access it
     settings    the text of harvester.conf
-    datadir     initdb once and whole, the checks of an existing directory
-    places      the home and the directory of the socket, made or refused
-    processes   which processes belong to a cluster, and how they end
+    datadir     atomic initdb, the checks of an existing directory
+    places      the home and the socket directory, created or rejected
+    processes   which processes belong to a cluster, and how they are ended
     server      start, wait until it answers, stop
-    cluster     the holds, and the public face
+    cluster     the public interface: holds and their locks
 
-`docs/decisions/embedded-database.md` says why it is done this way.
+`docs/decisions/embedded-database.md` explains the design.
 """
 
 from harvester.engine.embedded.cluster import Cluster, Hold

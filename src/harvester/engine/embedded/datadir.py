@@ -1,4 +1,4 @@
-"""The data directory: made once and whole, checked before each start, never deleted."""
+"""The data directory: created atomically, checked before each start, never deleted."""
 
 import os
 import re
@@ -15,23 +15,23 @@ from harvester.kernel.errors import ConfigError
 
 SETTINGS_FILE = "harvester.conf"
 
-#: The first major version with a collation provider of its own, independent of the system's libraries.
+#: The first major version with a builtin collation provider, independent of the system's libraries.
 BUILTIN_LOCALE_MAJOR = 17
 
-#: Above the kernel's largest possible process id, so no process ever has it.
+#: Above the largest possible process id.
 NO_PROCESS = (1 << 22) + 1
 
 
 def has_data(data: Path) -> bool:
-    """An empty directory counts as none: it may be somebody's preparation."""
+    """Whether there is a data directory with files; an empty one may have been prepared by a person."""
     return data.is_dir() and any(data.iterdir())
 
 
 def major_of(data: Path) -> int:
-    """The major version that made this directory."""
+    """Return the major version of PostgreSQL that created this directory."""
     version = data / "PG_VERSION"
     if not version.is_file():
-        raise _broken(data, "has files but no PG_VERSION, so it is no whole database")
+        raise _broken(data, "has files but no PG_VERSION, so it is not a complete database")
     text = version.read_text(encoding="ascii", errors="replace").strip()
     if not re.fullmatch(r"\d{1,3}", text):
         raise _broken(data, "has a PG_VERSION that cannot be read")
@@ -39,7 +39,7 @@ def major_of(data: Path) -> int:
 
 
 def check_control(data: Path, installation: Installation, user: ServerUser) -> None:
-    """Look at pg_control, without which the server can tell nothing about its data."""
+    """Raise if pg_control is damaged, which the server needs to read its data."""
     answer = user.run([installation.program("pg_controldata"), "-D", data])
     if answer.returncode != 0 or "CRC checksum does not match" in answer.stdout + answer.stderr:
         raise _broken(data, "has a pg_control file that cannot be read")
@@ -47,15 +47,14 @@ def check_control(data: Path, installation: Installation, user: ServerUser) -> N
 
 def _broken(data: Path, what: str) -> ConfigError:
     return ConfigError(
-        f"{data} {what}; it was left as it is. Restore it from a backup, or move it away "
-        "to begin with an empty database."
+        f"{data} {what}; it is unchanged. Restore it from a backup, or move it away to start with an empty database."
     )
 
 
 def create(layout: Layout, installation: Installation, user: ServerUser, lock: int) -> None:
-    """Make the directory beside its place and rename it, so that no half-made one is ever in use.
+    """Create the directory under another name and rename it, so that an incomplete one is never used.
 
-    initdb inherits the lock: if this process is killed, the next one waits until initdb has ended as well.
+    initdb inherits the lock: if this process is killed, the next one waits until initdb has ended too.
     """
     for leftover in layout.home.glob(f"{layout.data.name}.new-*"):
         shutil.rmtree(leftover)
@@ -73,14 +72,14 @@ def create(layout: Layout, installation: Installation, user: ServerUser, lock: i
 
 def _initdb(draft: Path, installation: Installation, user: ServerUser, lock: int) -> None:
     arguments = ["--username", OWNER_ROLE, "--auth-local=trust", "--auth-host=reject", "--encoding=UTF8"]
-    # LC_CTYPE matters beside the builtin collation: with plain C, full text search keeps "10€" as one word.
+    # LC_CTYPE matters in addition to the builtin collation: with plain C, full text search keeps "10€" as one word.
     arguments += ["--locale=C.UTF-8", "--data-checksums", "--no-instructions"]
     if installation.major >= BUILTIN_LOCALE_MAJOR:
         arguments += ["--locale-provider=builtin", "--builtin-locale=C.UTF-8"]
     answer = user.run([installation.program("initdb"), "-D", draft, *arguments], keep=[lock])
     if answer.returncode != 0:
-        said = " / ".join(answer.stderr.split("\n")[-4:]).strip(" /")
-        raise ConfigError(f"The embedded database could not be made, and nothing was left behind: {said}")
+        output = " / ".join(answer.stderr.split("\n")[-4:]).strip(" /")
+        raise ConfigError(f"The embedded database could not be created, and no files were left: {output}")
     main = draft / "postgresql.conf"
     user.write(main, main.read_text(encoding="utf-8") + f"\ninclude = '{SETTINGS_FILE}'\n")
 
@@ -90,7 +89,7 @@ def write_settings(layout: Layout, user: ServerUser, options: Mapping[str, str])
 
 
 def pid_in_file(data: Path) -> int | None:
-    """The process that last claimed this directory; it may be long dead, and its number another's."""
+    """Return the process that last claimed this directory; it may be dead, and its id reused."""
     try:
         first = (data / "postmaster.pid").read_text(encoding="utf-8", errors="replace").partition("\n")[0]
     except FileNotFoundError:
@@ -99,10 +98,10 @@ def pid_in_file(data: Path) -> int | None:
 
 
 def disown(data: Path, user: ServerUser) -> None:
-    """Take the process id out of a stale postmaster.pid, so that a process which now has it does not count.
+    """Replace the process id in a stale postmaster.pid, so that another process with the same id does not count.
 
-    The rest stays, because PostgreSQL finds there the shared memory whose last users it must wait for.
-    The server removes the file itself once it is sure.
+    The rest stays, because PostgreSQL reads there the shared memory whose last users it must wait for. The server
+    removes the file itself when that is safe.
     """
     path = data / "postmaster.pid"
     _, _, rest = path.read_text(encoding="utf-8", errors="replace").partition("\n")

@@ -1,4 +1,4 @@
-"""Where everything of an embedded cluster lies. Pure: nothing here creates or changes a file."""
+"""The paths of an embedded cluster. Pure: nothing here creates or changes a file."""
 
 import hashlib
 import os
@@ -14,20 +14,20 @@ DATABASE = "harvester"
 #: No TCP port is opened; the number is only a part of the socket's name.
 PORT = 5432
 
-#: Bytes. Linux refuses a socket path of 108 and other systems one of 104.
+#: Bytes. Linux rejects a socket path of 108, other systems one of 104.
 SOCKET_PATH_LIMIT = 100
 
-#: Not tempfile.gettempdir(), nor XDG_RUNTIME_DIR: those differ between a login shell and a service of the
-#: same user, and two processes that compute different sockets for one home never meet.
-SHORT_BASE = Path("/tmp")  # noqa: S108 - the directory below it is refused unless its owner is the server's user
+#: Not tempfile.gettempdir() or XDG_RUNTIME_DIR: those differ between a login shell and a service of the same user, and
+#: all processes must compute the same socket for a home.
+SHORT_BASE = Path("/tmp")  # noqa: S108 - the directory below it is rejected unless its owner is the server's user
 
-#: Other characters would need quoting that differs between the server's list syntax and libpq's.
+#: Other characters would need quoting, which differs between the server's list syntax and libpq.
 PLAIN_PATH = re.compile(rb"[A-Za-z0-9._/+=@-]+")
 
 
 @dataclass(frozen=True)
 class Layout:
-    """The paths below one home. Two spellings of a home give the same layout."""
+    """The paths below one home, the same for all spellings of its path."""
 
     home: Path
 
@@ -57,20 +57,20 @@ class Layout:
 
     @property
     def tag(self) -> str:
-        """PostgreSQL's cluster_name, which appears in the title of every process of the server."""
+        """PostgreSQL's cluster_name, which appears in the titles of all processes of the server."""
         return f"harvester-{self.digest}"
 
     @property
     def socket_dir(self) -> Path:
-        beside = self.home / "socket"
-        path = os.fsencode(beside / self._socket_name)
+        in_home = self.home / "socket"
+        path = os.fsencode(in_home / self._socket_name)
         if len(path) < SOCKET_PATH_LIMIT and PLAIN_PATH.fullmatch(path):
-            return beside
+            return in_home
         return SHORT_BASE / self.tag
 
     @property
     def socket_files(self) -> tuple[Path, Path]:
-        """The socket, and the file with which PostgreSQL claims it."""
+        """The socket and its lock file."""
         return self.socket_dir / self._socket_name, self.socket_dir / f"{self._socket_name}.lock"
 
     @property

@@ -1,4 +1,4 @@
-"""The directories around the data, made where they are missing. The mode of one that exists is left alone."""
+"""The directories around the data, created if missing. The modes of existing ones are not changed."""
 
 import contextlib
 import os
@@ -11,7 +11,7 @@ from harvester.kernel.errors import ConfigError
 
 
 def make_home(home: Path) -> None:
-    """Closed to others, except that root's home lets the server's user pass through to its data."""
+    """Create a home without access for others, except that the server's user can pass through root's home."""
     if home.is_dir():
         return
     try:
@@ -19,7 +19,7 @@ def make_home(home: Path) -> None:
         home.chmod(0o711 if os.geteuid() == 0 else 0o700)
     except OSError as error:
         raise ConfigError(
-            f"The directory {home} cannot be made ({error.strerror}). Set HARVESTER_HOME to one that can."
+            f"The directory {home} cannot be created ({error.strerror}). Set HARVESTER_HOME to another directory."
         ) from None
 
 
@@ -34,7 +34,7 @@ def require_reach(home: Path, user: ServerUser) -> None:
 
 
 def make_socket_dir(layout: Layout, user: ServerUser) -> None:
-    """A directory that only the server's user may enter: whoever enters it is trusted by the server."""
+    """Create a directory that only the server's user may enter: the server trusts all who can."""
     layout.socket_dir.mkdir(mode=0o700, exist_ok=True)
     check_socket_dir(layout, user)
     user.give(layout.socket_dir)
@@ -42,29 +42,29 @@ def make_socket_dir(layout: Layout, user: ServerUser) -> None:
 
 
 def check_socket_dir(layout: Layout, user: ServerUser) -> None:
-    """Before anything is sent to a socket there: somebody else may have put up a directory of that name."""
-    if os.path.lexists(layout.socket_dir) and not _is_closed(layout.socket_dir, user):
+    """Raise if another user may have created that directory; call it before sending anything to its socket."""
+    if os.path.lexists(layout.socket_dir) and not _is_private(layout.socket_dir, user):
         raise ConfigError(
-            f"{layout.socket_dir} is not a closed directory of {user.name}, so its socket cannot be trusted "
-            "and nothing was changed. Remove it, or set HARVESTER_HOME to another place."
+            f"{layout.socket_dir} is not a private directory of {user.name}, so its socket cannot be trusted "
+            "and nothing was changed. Remove it, or set HARVESTER_HOME to another directory."
         )
 
 
 def remove_socket_dir(layout: Layout, user: ServerUser) -> None:
-    if os.path.lexists(layout.socket_dir) and _is_closed(layout.socket_dir, user):
+    if os.path.lexists(layout.socket_dir) and _is_private(layout.socket_dir, user):
         _clear_socket_dir(layout)
         with contextlib.suppress(OSError):
             layout.socket_dir.rmdir()
 
 
-def _is_closed(path: Path, user: ServerUser) -> bool:
+def _is_private(path: Path, user: ServerUser) -> bool:
     found = path.lstat()
-    # This process's own, because root may be killed between making the directory and giving it away.
+    # This process may own it, because root may be killed between creating the directory and changing its owner.
     owned = found.st_uid in (user.uid, os.geteuid())
     return stat.S_ISDIR(found.st_mode) and owned and not found.st_mode & 0o077
 
 
 def _clear_socket_dir(layout: Layout) -> None:
-    """Remove what a killed server left: its pid in the socket's lock file may be another process's now."""
+    """Remove the files of a killed server: the pid in the socket's lock file may be another process's now."""
     for path in layout.socket_files:
         path.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""Who runs the server. PostgreSQL refuses to run as root, so root hands it to an unprivileged user."""
+"""The user that runs the server. PostgreSQL refuses to run as root, so root runs it as an unprivileged user."""
 
 import os
 import pwd
@@ -15,7 +15,7 @@ SETTING = "HARVESTER_DATABASE_OS_USER"
 
 
 def server_environment() -> dict[str, str]:
-    """Without PGPORT, PGDATA and their like, which would steer the server from the caller's shell."""
+    """Return an environment without PGPORT, PGDATA and similar variables, which would change the server."""
     kept = {name: os.environ[name] for name in ("LD_LIBRARY_PATH",) if name in os.environ}
     return {"PATH": "/usr/bin:/bin", "LC_ALL": "C", **kept}
 
@@ -30,11 +30,11 @@ class ServerUser:
 
     @property
     def is_other(self) -> bool:
-        """Whether the server runs as somebody else than this process."""
+        """Whether the server runs as another user than this process."""
         return self.uid != os.geteuid()
 
     def identity(self) -> dict[str, Any]:
-        """What subprocess needs to become this user, groups included, for good."""
+        """Return the arguments with which subprocess becomes this user, groups included."""
         if not self.is_other:
             return {}
         return {"user": self.uid, "group": self.gid, "extra_groups": os.getgrouplist(self.name, self.gid)}
@@ -61,7 +61,7 @@ class ServerUser:
             return False
 
     def can_enter(self, directory: Path) -> bool:
-        """By trying it: modes alone do not tell (groups, access lists)."""
+        """Whether the user can enter a directory, by trying it: modes are not enough (groups, access lists)."""
         return self.can_run(["/bin/sh", "-c", 'cd -- "$1"', "sh", directory])
 
     def give(self, path: Path) -> None:
@@ -69,7 +69,7 @@ class ServerUser:
             os.chown(path, self.uid, self.gid, follow_symlinks=False)
 
     def write(self, path: Path, text: str) -> None:
-        """Replace a file of this user. Never through a link that the user may have put in its place."""
+        """Replace a file of this user, never through a link that the user may have created there."""
         descriptor, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
         try:
             with os.fdopen(descriptor, "w", encoding="utf-8") as file:
@@ -83,22 +83,27 @@ class ServerUser:
 
 
 def server_user(data: Path, os_user: str) -> ServerUser:
-    """Choose who runs the server on this data directory, or say why nobody can."""
-    owner = _owner_of_data(data)
-    if os.geteuid() != 0:
-        return _this_user(data, owner)
+    """Return the user that runs the server on this data directory, or raise if there is none."""
+    owner, me = _owner_of_data(data), os.geteuid()
+    if me != 0:
+        if owner not in (None, me):
+            raise ConfigError(
+                f"{data} belongs to {_name(owner)}, but this process runs as {_name(me)}; nothing was changed. "
+                f"Run Harvester as {_name(owner)}, or set HARVESTER_HOME to a directory of your own."
+            )
+        return ServerUser(name=_name(me), uid=me, gid=os.getegid())
     if owner is None:
         return _named(os_user) if os_user else _first_unprivileged()
     if owner == 0:
         raise ConfigError(
             f"{data} belongs to root, and PostgreSQL does not run as root; nothing was changed. "
-            f"Give it to an unprivileged user with: chown -R USER {data}"
+            f"Change its owner to an unprivileged user with: chown -R USER {data}"
         )
-    # The owner wins over the default: else data made as nobody would be lost the day a postgres user appears.
+    # The owner overrides the default: otherwise data created as nobody would be lost once a postgres user exists.
     if os_user and _named(os_user).uid != owner:
         raise ConfigError(
             f"{SETTING} is {os_user}, but {data} belongs to {_name(owner)}; nothing was changed. "
-            f"Unset it, or give the data away with: chown -R {os_user} {data}"
+            f"Unset it, or change the owner of the data with: chown -R {os_user} {data}"
         )
     return _numbered(owner)
 
@@ -112,16 +117,6 @@ def _owner_of_data(data: Path) -> int | None:
         raise ConfigError(f"{data} is not a directory; nothing was changed. Move it away and try again.") from None
     except PermissionError:
         return data.stat().st_uid
-
-
-def _this_user(data: Path, owner: int | None) -> ServerUser:
-    me = os.geteuid()
-    if owner not in (None, me):
-        raise ConfigError(
-            f"{data} belongs to {_name(owner)}, but this process runs as {_name(me)}; nothing was changed. "
-            f"Run Harvester as {_name(owner)}, or set HARVESTER_HOME to a directory of your own."
-        )
-    return ServerUser(name=_name(me), uid=me, gid=os.getegid())
 
 
 def _first_unprivileged() -> ServerUser:
@@ -152,7 +147,7 @@ def _numbered(uid: int) -> ServerUser:
     except KeyError:
         raise ConfigError(
             f"The embedded database belongs to user number {uid}, who has no name here; nothing was changed. "
-            "Create that user, or give the data to another with chown -R."
+            "Create that user, or change the owner of the data with chown -R."
         ) from None
     return ServerUser(name=entry.pw_name, uid=uid, gid=entry.pw_gid)
 
