@@ -198,7 +198,7 @@ def test_a_cancelled_job_can_be_driven_again_and_is_not_cancelled_at_once(databa
 
 
 def test_a_cancel_while_a_worker_claims_ends_in_one_of_both(database):
-    """Whoever gets the row first: the job is cancelled before it runs, or told to stop while it does."""
+    """Either side may get the row first: the job is cancelled before it runs, or asked to stop while it does."""
     with worker_thread(threads=4):
         for _ in range(30):
             made = enqueue("test.note").job_id

@@ -181,7 +181,7 @@ def test_a_lost_wake_up_is_found_by_polling(database):
 
 
 @pytest.mark.parametrize("known", [False, True], ids=["of a new lane", "of a known lane"])
-def test_the_lost_wake_up_of_a_lane_is_mended(database, known):
+def test_the_lost_wakeup_of_a_lane_is_repaired(database, known):
     if known:
         put("makes the lane known", lane="x")
         run_until_idle()

@@ -88,11 +88,11 @@ def test_an_unknown_kind_in_a_batch_keeps_all_of_it_out(database):
     assert not Job.objects.exists()
 
 
-def test_a_job_takes_queue_and_attempts_from_its_kind_unless_told_otherwise(database):
+def test_a_job_takes_queue_and_attempts_from_its_kind_by_default(database):
     plain = job(enqueue("test.note").job_id)
-    told = job(enqueue("test.note", queue="other", max_attempts=7).job_id)
+    given = job(enqueue("test.note", queue="other", max_attempts=7).job_id)
     assert (plain.queue, plain.max_attempts) == ("default", 3)
-    assert (told.queue, told.max_attempts) == ("other", 7)
+    assert (given.queue, given.max_attempts) == ("other", 7)
 
 
 def test_uuids_times_and_decimals_travel_as_text(database):

@@ -264,7 +264,7 @@ def test_the_writing_sessions_of_a_lost_job_are_ended_before_it_is_taken(databas
                 note("x", "written by a frozen worker")
                 inside.wait(30)
                 gone.wait(30)
-        except Exception as problem:  # noqa: BLE001 - told by the main thread
+        except Exception as problem:  # noqa: BLE001 - raised by the main thread
             problems.append(type(problem).__name__)
         connections.close_all()
 
@@ -314,27 +314,27 @@ def patient_rescuer() -> Rescuer:
 
 
 def beat(mine: RunningJob) -> None:
-    heart = Heartbeat(lambda: [mine], interval=3600, on_cancel=lambda _: None)
-    heart.hurry()
-    heart.beat_if_due()
-    heart._drop_connection()
+    heartbeat = Heartbeat(lambda: [mine], interval=3600, on_cancel=lambda _: None)
+    heartbeat.hurry()
+    heartbeat.beat_if_due()
+    heartbeat._drop_connection()
 
 
-@pytest.mark.parametrize("fences", [1, 2], ids=["alone", "beside another of its writers"])
+@pytest.mark.parametrize("fences", [1, 2], ids=["alone", "together with another of its writers"])
 def test_a_writer_that_froze_between_the_end_of_the_job_and_its_commit_loses_it(database, fences):
     """Its own end of the job holds the row; nobody else does."""
     mine, rescuer = silent(), patient_rescuer()
-    with connect("test") as session, connect("beside") as beside:
-        beside.execute(sql.WRITER, {"name": sql.WRITER_NAME.format(lease=mine.lease)})
+    with connect("test") as session, connect("other") as other:
+        other.execute(sql.WRITER, {"name": sql.WRITER_NAME.format(lease=mine.lease)})
         if fences > 1:
-            beside.execute("BEGIN")
-            beside.execute(sql.FENCE, {"id": mine.id, "lease": mine.lease})
+            other.execute("BEGIN")
+            other.execute(sql.FENCE, {"id": mine.id, "lease": mine.lease})
         with pytest.raises(OperationalError), mine.transaction():
             note("x", "written by a frozen worker")
             mine.finish()
             assert rescuer.look(session) == []
             assert rescuer.look(session) == [mine.id]
-        beside.close()
+        other.close()
     connection.close()
     assert (state(mine.id), notes("x")) == ("retryable", [])
 
@@ -348,7 +348,7 @@ def test_a_job_whose_row_another_session_holds_is_not_taken_and_its_writers_live
             mine._announce_writer(connection)
             assert [rescuer.look(session) for _ in range(4)] == [[]] * 4
             assert writers(mine) == [connection.connection.info.backend_pid]
-        assert rescuer.look(session) == [], "the first look that finds the row free, and the heart may beat now"
+        assert rescuer.look(session) == [], "the first look that finds the row free, and the heartbeat may beat now"
         beat(mine)
         assert [rescuer.look(session) for _ in range(3)] == [[]] * 3
     with mine.transaction():
@@ -436,7 +436,7 @@ def test_a_worker_that_claims_a_job_again_while_its_lost_attempt_still_runs_keep
     assert job(made).result == "attempt 2"
 
 
-def test_a_lost_attempt_is_told_although_a_newer_one_of_the_same_job_lives_here(database):
+def test_a_lost_attempt_is_marked_although_a_newer_one_of_the_same_job_runs_here(database):
     FIRST_MAY_END.clear()
     with worker_thread(threads=2, stuck_seconds=3600.0), gate("both") as both:
         made = enqueue("test.gated_by_attempt", {"gate": "both"}).job_id

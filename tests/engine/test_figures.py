@@ -44,7 +44,7 @@ def some_work(database):
     return running
 
 
-def test_a_queue_tells_depth_age_rate_and_failures(some_work):
+def test_a_queue_has_depth_age_rate_and_failures(some_work):
     feeds, pages = job_figures.tally().queues
     assert (feeds.queue, feeds.waiting, feeds.scheduled, feeds.running) == ("feeds", 4, 1, 1)
     assert 600 <= feeds.oldest_waiting_seconds < 3600
@@ -85,7 +85,7 @@ def test_stuck_jobs_are_those_without_a_sign_of_life(some_work):
     assert job_figures.stuck(3600) == []
 
 
-def test_the_metrics_page_tells_the_same_per_queue(some_work):
+def test_the_metrics_page_shows_the_same_per_queue(some_work):
     page = scraped()
     assert page["harvester_queue_waiting", "feeds"] == 4
     assert page["harvester_queue_scheduled", "feeds"] == 1
@@ -127,14 +127,14 @@ def test_an_open_transaction_shows_as_the_oldest_snapshot(database):
         thread.join()
 
 
-def test_a_snapshot_that_is_too_old_is_told_once(database, monkeypatch):
-    told: list[EngineEvent] = []
-    monkeypatch.setattr(events, "_listeners", [told.append])
+def test_a_snapshot_that_is_too_old_is_reported_once(database, monkeypatch):
+    emitted: list[EngineEvent] = []
+    monkeypatch.setattr(events, "_listeners", [emitted.append])
     monkeypatch.setattr(maintenance_module, "OLD_SNAPSHOT_SECONDS", -1.0)
     maintenance = Maintenance(300, 60)
     try:
         for _ in range(3):
             maintenance.once()
-        assert [event.name for event in told] == ["SNAPSHOT_TOO_OLD"]
+        assert [event.name for event in emitted] == ["SNAPSHOT_TOO_OLD"]
     finally:
         maintenance._drop_connection()

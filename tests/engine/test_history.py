@@ -19,7 +19,7 @@ def snooze_with_reason(job: RunningJob) -> None:
     raise Snooze(60, "the shop sleeps")
 
 
-def told(job_id: int) -> list[tuple]:
+def events_of(job_id: int) -> list[tuple]:
     events = JobEvent.objects.filter(job_id=job_id).order_by("id")
     return list(events.values_list("state", "attempt", "worker", "detail"))
 
@@ -27,15 +27,15 @@ def told(job_id: int) -> list[tuple]:
 def test_a_job_that_succeeds_leaves_three_rows(database):
     made = enqueue("test.note").job_id
     run_until_idle(name="w")
-    assert told(made) == [("pending", 0, None, None), ("running", 1, "w", None), ("succeeded", 1, "w", None)]
+    assert events_of(made) == [("pending", 0, None, None), ("running", 1, "w", None), ("succeeded", 1, "w", None)]
 
 
-def test_every_attempt_is_told_with_its_error(database):
+def test_every_attempt_is_recorded_with_its_error(database):
     made = enqueue("test.fail_transient", max_attempts=2).job_id
     run_until_idle(name="first")
     change(made, "run_at = clock_timestamp()")
     run_until_idle(name="second")
-    assert told(made) == [
+    assert events_of(made) == [
         ("pending", 0, None, None),
         ("running", 1, "first", None),
         ("retryable", 1, "first", "not now"),
@@ -44,12 +44,12 @@ def test_every_attempt_is_told_with_its_error(database):
     ]
 
 
-def test_a_snooze_and_a_drive_again_are_told_with_their_reasons(database):
+def test_a_snooze_and_a_retry_are_recorded_with_their_reasons(database):
     made = enqueue("test.snooze_with_reason").job_id
     run_until_idle(name="w")
     verbs.cancel(system("test"), made)
     verbs.retry(system("test"), made)
-    assert told(made)[2:] == [
+    assert events_of(made)[2:] == [
         ("pending", 0, "w", "snoozed: the shop sleeps"),
         ("cancelled", 0, None, "cancel requested"),
         ("pending", 0, None, "driven again"),
@@ -66,8 +66,8 @@ def test_a_batch_leaves_one_row_for_each_of_its_jobs(database):
 
 
 @pytest.mark.parametrize("kind", ["test.note", "test.fail_terminal", "test.fail_transient", "test.snooze_with_reason"])
-def test_the_newest_row_tells_the_state_the_job_is_in(database, kind):
+def test_the_newest_row_has_the_state_of_the_job(database, kind):
     made = enqueue(kind).job_id
     run_until_idle()
-    assert rows("SELECT state, attempt FROM jobs") == [told(made)[-1][:2]]
+    assert rows("SELECT state, attempt FROM jobs") == [events_of(made)[-1][:2]]
     assert rows("SELECT count(*) FROM job_events WHERE at > clock_timestamp()") == [(0,)]

@@ -100,7 +100,7 @@ def test_a_future_job_in_a_lane_does_not_hold_up_a_due_one(database):
     assert [state(future), state(due)] == ["pending", "succeeded"]
 
 
-def test_a_lane_may_run_as_many_jobs_at_once_as_it_is_told(database):
+def test_a_lane_may_run_as_many_jobs_at_once_as_its_concurrency(database):
     set_concurrency("default", "wide", 3)
     with worker_thread(threads=8), gate("slow") as slow:
         ids = [gated("slow", lane="wide") for _ in range(5)]
@@ -249,7 +249,7 @@ def test_enqueuers_with_the_same_lanes_in_opposite_order_do_not_deadlock(databas
                 with transaction.atomic():
                     for lane in order:
                         enqueue("test.noop", lane=lane)
-        except Exception as problem:  # noqa: BLE001 - told by the main thread
+        except Exception as problem:  # noqa: BLE001 - raised by the main thread
             problems.append(problem)
             at_once.abort()
         finally:

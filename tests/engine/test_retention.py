@@ -272,7 +272,7 @@ def test_a_month_whose_rows_came_before_its_partition_does_not_stop_clean_up(dat
 
 
 def test_clean_up_holds_nobody_up_while_somebodys_transaction_is_open(database):
-    """To drop a month locks the whole history. Whoever enqueued and has not committed must not stall everybody else."""
+    """Dropping a month locks the whole history. An enqueuer that has not committed must not block all others."""
     with month("job_events", "2020-01-01", "2020-02-01") as old, worker_thread(queues=("maintenance",)):
         with transaction.atomic():
             enqueue("test.note")

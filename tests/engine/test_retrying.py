@@ -44,8 +44,8 @@ def snooze(job: RunningJob, seconds: float = 60.0) -> None:
 
 
 @pytest.fixture
-def told(monkeypatch) -> list[EngineEvent]:
-    """Everything the engine tells those above it."""
+def emitted(monkeypatch) -> list[EngineEvent]:
+    """All events of the engine."""
     heard: list[EngineEvent] = []
     monkeypatch.setattr(events, "_listeners", [heard.append])
     return heard
@@ -89,18 +89,18 @@ def test_a_terminal_error_is_never_retried(database, kind):
     assert job(failing).attempt == 1
 
 
-def test_an_unknown_error_is_retried_and_told(database, told):
+def test_an_unknown_error_is_retried_and_emitted(database, emitted):
     failing = enqueue("test.fail_unknown").job_id
     waits(failing)
     assert history(failing).count("running") == 3
-    names = [event.name for event in told if event.job_id == failing]
+    names = [event.name for event in emitted if event.job_id == failing]
     assert names == ["JOB_ERROR_UNKNOWN", "JOB_ERROR_UNKNOWN", "JOB_FAILED", "JOB_ERROR_UNKNOWN"]
 
 
-def test_a_known_error_is_told_only_when_the_job_failed_for_good(database, told):
+def test_a_known_error_is_emitted_only_when_the_job_failed_for_good(database, emitted):
     failing = enqueue("test.fail_steadily", max_attempts=2).job_id
     waits(failing)
-    assert [(event.name, event.job_id) for event in told] == [("JOB_FAILED", failing)]
+    assert [(event.name, event.job_id) for event in emitted] == [("JOB_FAILED", failing)]
 
 
 @job_kind("test.fail_with_secret", retry=STEADY)
@@ -108,7 +108,7 @@ def fail_with_secret(job: RunningJob) -> None:
     raise TransientError("cannot log in to ftp://shop:hunter2@files.example/catalog")
 
 
-def test_the_log_tells_attempt_maximum_next_time_and_the_redacted_error(database):
+def test_the_log_has_attempt_maximum_next_time_and_the_redacted_error(database):
     failing = enqueue("test.fail_with_secret", max_attempts=2).job_id
     with capture_logs() as logs:
         run_until_idle()
@@ -259,14 +259,14 @@ def test_a_lost_job_is_rescued_at_the_second_look_and_keeps_its_attempt(database
     assert (state(job_id), job(job_id).attempt) == ("succeeded", 2)
 
 
-def test_a_rescue_at_the_last_attempt_ends_as_failed(database, told):
+def test_a_rescue_at_the_last_attempt_ends_as_failed(database, emitted):
     job_id = lost(max_attempts=2, attempt=1)
     rescuer = looks(60)
     with connect("test") as session, capture_logs() as logs:
         rescuer.look(session)
         rescuer.look(session)
     assert (state(job_id), job(job_id).attempt) == ("failed", 2)
-    assert [(event.name, event.job_id) for event in told] == [("JOB_FAILED", job_id)]
+    assert [(event.name, event.job_id) for event in emitted] == [("JOB_FAILED", job_id)]
     [failed] = [line for line in logs if line["event"] == "JOB_FAILED"]
     assert (failed["job_kind"], failed["attempt"], failed["max_attempts"]) == ("test.note", 2, 2)
     run_until_idle()

@@ -157,7 +157,7 @@ def test_a_clock_that_was_a_year_ahead_does_not_silence_periodic_work(hourly):
     assert repair_plans() == []
 
 
-def test_a_changed_cron_line_is_planned_anew_and_an_unchanged_one_is_not(hourly):
+def test_a_changed_cron_line_is_planned_again_and_an_unchanged_one_is_not(hourly):
     plan("clock_timestamp() + interval '10 minutes'")
     before = planned()
     register_all()

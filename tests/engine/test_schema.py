@@ -259,7 +259,7 @@ def test_heartbeats_touch_no_index(database):
 
 
 def test_imports_go_down_only():
-    """In a process of its own, because it sets up logging anew."""
+    """In a process of its own, because it configures logging again."""
     root = Path(__file__).parents[2]
     check = "import sys; from importlinter.cli import lint_imports; sys.exit(lint_imports(no_cache=True))"
     env = {**os.environ, "PYTHONPATH": str(root / "src")}

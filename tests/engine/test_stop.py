@@ -1,4 +1,4 @@
-"""A worker that is told to stop lets its jobs finish, hands back what is left, and leaves nothing behind."""
+"""A stopping worker lets its jobs finish, hands back the others, and leaves nothing behind."""
 
 import asyncio
 import sys
@@ -45,7 +45,7 @@ def stopping(**options):
 
 
 def test_a_stopping_worker_claims_nothing_more_and_lets_its_jobs_finish(database, monkeypatch):
-    """From the moment at which it has heard of the stop: a claim that was under way then is no new one."""
+    """From the moment of the stop: a claim that was in progress does not count as a new one."""
     with gate("slow") as slow, stopping(threads=4) as (worker, thread):
         heard = threading.Event()
         drain = worker._drain

@@ -160,7 +160,7 @@ def test_many_timeouts_lose_no_slot_and_leave_no_thread(database):
 
 
 def test_a_handler_that_returns_at_the_moment_of_its_timeout_frees_one_slot(database):
-    """The handler and the timeout race; whoever wins, the worker keeps exactly its slots."""
+    """The handler and the timeout race; in both cases the worker keeps exactly its slots."""
     with worker_thread(threads=2) as worker:
         racing = [enqueue("test.race_with_timeout").job_id for _ in range(40)]
         for job_id in racing:

@@ -136,7 +136,7 @@ def test_a_worker_recovers_when_the_server_has_no_connection_left_for_it(databas
 
 @contextmanager
 def connections_left(left):
-    """The application's role gets no more than so many connections beside the ones it has."""
+    """The application's role gets no more than this many connections in addition to the ones it has."""
     [(taken,)] = rows("SELECT count(*) FROM pg_stat_activity WHERE usename = 'harvester_app'")
     limit_connections(taken + left)
     try:

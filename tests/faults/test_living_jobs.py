@@ -13,7 +13,7 @@ from tests.support.tables import rows
 from tests.support.waiting import wait_for
 from tests.support.workers import QUICK, worker_processes
 
-from harvester.engine import heartbeat as heart_module
+from harvester.engine import heartbeat as heartbeat_module
 from harvester.engine.claim import Claimer
 from harvester.engine.connections import connect
 from harvester.engine.enqueue import enqueue
@@ -92,75 +92,75 @@ def held(database):
 
 def test_a_beat_that_failed_is_made_up_for_at_once(held, monkeypatch):
     """Not an interval later: after a long outage every job looks stuck, and the rescuer is about to look twice."""
-    heart = Heartbeat(lambda: [held], interval=3600, on_cancel=lambda _: None)
-    heart._beat_at = float("-inf")
+    heartbeat = Heartbeat(lambda: [held], interval=3600, on_cancel=lambda _: None)
+    heartbeat._beat_at = float("-inf")
     before = job(held.id).heartbeat_at
     with monkeypatch.context() as patch:
-        patch.setattr(heart_module, "connect", fail_to_connect)
-        heart.beat_if_due()
+        patch.setattr(heartbeat_module, "connect", fail_to_connect)
+        heartbeat.beat_if_due()
     assert job(held.id).heartbeat_at == before
-    heart.beat_if_due()
+    heartbeat.beat_if_due()
     assert job(held.id).heartbeat_at > before
-    heart._drop_connection()
+    heartbeat._drop_connection()
 
 
 @pytest.mark.parametrize("strength", ["UPDATE", "NO KEY UPDATE"])
 def test_a_beat_that_skipped_a_locked_row_is_made_up_for_at_once(held, strength):
     """Not an interval later: by then the job would have been silent for too long."""
-    heart = Heartbeat(lambda: [held], interval=3600, on_cancel=lambda _: None)
-    heart._beat_at = float("-inf")
+    heartbeat = Heartbeat(lambda: [held], interval=3600, on_cancel=lambda _: None)
+    heartbeat._beat_at = float("-inf")
     before = job(held.id).heartbeat_at
     with connect("holder") as holder, holder.transaction():
         holder.execute(f"SELECT FROM jobs WHERE id = %s FOR {strength}", [held.id])
-        heart.beat_if_due()
-        heart.beat_if_due()
+        heartbeat.beat_if_due()
+        heartbeat.beat_if_due()
         assert (job(held.id).heartbeat_at, held.is_lost) == (before, False)
-    heart.beat_if_due()
+    heartbeat.beat_if_due()
     beaten = job(held.id).heartbeat_at
     assert beaten > before
-    heart.beat_if_due()
+    heartbeat.beat_if_due()
     assert job(held.id).heartbeat_at == beaten, "the next one comes an interval later"
-    heart._drop_connection()
+    heartbeat._drop_connection()
 
 
 def test_progress_that_a_skipped_beat_did_not_write_is_left_to_the_next_one_and_to_the_end(held):
-    heart = Heartbeat(lambda: [held], interval=3600, on_cancel=lambda _: None)
+    heartbeat = Heartbeat(lambda: [held], interval=3600, on_cancel=lambda _: None)
     with connect("holder") as holder, holder.transaction():
         holder.execute("SELECT FROM jobs WHERE id = %s FOR UPDATE", [held.id])
         held.progress(7, 10)
-        heart.beat_if_due()
+        heartbeat.beat_if_due()
         assert (held.look_at_progress()[0], job(held.id).progress) == ({"done": 7, "total": 10, "note": ""}, None)
-    heart.beat_if_due()
+    heartbeat.beat_if_due()
     assert job(held.id).progress["done"] == 7
     assert held.take_progress() is None
-    heart._drop_connection()
+    heartbeat._drop_connection()
 
 
 def test_news_that_could_not_be_fetched_are_fetched_as_soon_as_the_database_is_back(held, monkeypatch):
-    """A request to stop hurries the heart; a beat that fails must not leave it to the next interval."""
-    told = []
-    heart = Heartbeat(lambda: [held], interval=3600, on_cancel=told.append)
+    """A request to stop hurries the heartbeat; a beat that fails must not leave it to the next interval."""
+    cancelled = []
+    heartbeat = Heartbeat(lambda: [held], interval=3600, on_cancel=cancelled.append)
     with connect("test") as session:
         session.execute("UPDATE jobs SET cancel_requested_at = now()")
-    heart.hurry()
+    heartbeat.hurry()
     with monkeypatch.context() as patch:
-        patch.setattr(heart_module, "connect", fail_to_connect)
-        heart.beat_if_due()
-    assert told == []
-    heart.beat_if_due()
-    assert told == [held]
-    heart._drop_connection()
+        patch.setattr(heartbeat_module, "connect", fail_to_connect)
+        heartbeat.beat_if_due()
+    assert cancelled == []
+    heartbeat.beat_if_due()
+    assert cancelled == [held]
+    heartbeat._drop_connection()
 
 
-def test_a_heart_goes_on_beating_when_telling_a_handler_to_stop_fails(held):
-    heart = Heartbeat(lambda: [held], interval=0, on_cancel=fail_to_tell)
+def test_a_heartbeat_continues_when_asking_a_handler_to_stop_fails(held):
+    heartbeat = Heartbeat(lambda: [held], interval=0, on_cancel=fail_to_cancel)
     with connect("test") as session:
         session.execute("UPDATE jobs SET cancel_requested_at = now()")
-    heart.beat_if_due()
+    heartbeat.beat_if_due()
     before = job(held.id).heartbeat_at
-    heart.beat_if_due()
+    heartbeat.beat_if_due()
     assert job(held.id).heartbeat_at > before
-    heart._drop_connection()
+    heartbeat._drop_connection()
 
 
 def test_two_looks_in_quick_succession_take_no_job(held):
@@ -172,7 +172,7 @@ def test_two_looks_in_quick_succession_take_no_job(held):
     maintenance._drop_connection()
 
 
-def fail_to_tell(_):
+def fail_to_cancel(_):
     raise RuntimeError("Event loop is closed")
 
 

@@ -14,7 +14,7 @@ JOBS = 3000
 BATCH = 50
 
 
-def test_a_claim_beside_an_old_snapshot_reads_as_little_as_the_first_one(database, monkeypatch):
+def test_a_claim_with_an_old_snapshot_reads_as_little_as_the_first_one(database, monkeypatch):
     """Counted in pages, not in seconds. The thousands of rows claimed meanwhile cannot be cleaned up."""
     monkeypatch.setattr(claim, "FULL_LOOK_SECONDS", 3600)
     enqueue_many([NewJob(kind="test.noop")] * JOBS)
@@ -31,7 +31,7 @@ def test_a_claim_beside_an_old_snapshot_reads_as_little_as_the_first_one(databas
     assert forgotten > 5 * remembered
 
 
-def test_beside_an_old_snapshot_no_ending_and_no_heartbeat_goes_through_all_jobs_that_ever_ran(database):
+def test_with_an_old_snapshot_no_ending_and_no_heartbeat_reads_all_jobs_that_ever_ran(database):
     """Counted in index entries: the running jobs are few, but what ran since the snapshot stays in their index."""
     enqueue_many([NewJob(kind="test.noop")] * JOBS)
     with old_snapshot(), connect("test") as session:

@@ -47,39 +47,39 @@ def test_a_heartbeat_that_is_not_answered_is_given_up_and_made_on_a_new_session(
     enqueue("test.noop")
     with connect("test") as session:
         [held] = Claimer(worker="w", queues=[]).claim(session, 1)
-    heart = Heartbeat(lambda: [held], interval=0, on_cancel=lambda _: None)
+    heartbeat = Heartbeat(lambda: [held], interval=0, on_cancel=lambda _: None)
     with SilentProxy() as proxy, capture_logs() as logs:
         with leading_through(proxy):
-            heart.beat_if_due()
+            heartbeat.beat_if_due()
         before = job(held.id).heartbeat_at
         proxy.swallow(*way)
-        beat = threading.Thread(target=heart.beat_if_due, daemon=True)
+        beat = threading.Thread(target=heartbeat.beat_if_due, daemon=True)
         beat.start()
-        wait_for(lambda: heart._asked_at, "a beat under way")
-        wait_for(lambda: heart.break_off_after(0) or not beat.is_alive(), "the beat to be given up")
+        wait_for(lambda: heartbeat._asked_at, "a beat under way")
+        wait_for(lambda: heartbeat.break_off_after(0) or not beat.is_alive(), "the beat to be given up")
         assert [line["event"] for line in logs] == ["HEARTBEAT_FAILED"]
-        assert heart.waits_since is not None, "silence that was broken off is still silence"
+        assert heartbeat.waits_since is not None, "silence that was broken off is still silence"
         beaten = job(held.id).heartbeat_at
-        heart.beat_if_due()
+        heartbeat.beat_if_due()
         assert job(held.id).heartbeat_at > beaten >= before
-        assert heart.waits_since is None
-        heart._drop_connection()
+        assert heartbeat.waits_since is None
+        heartbeat._drop_connection()
 
 
 def test_a_server_that_is_not_there_is_waited_for(database):
     enqueue("test.noop")
     with connect("test") as session:
         [held] = Claimer(worker="w", queues=[]).claim(session, 1)
-    heart = Heartbeat(lambda: [held], interval=0, on_cancel=lambda _: None)
+    heartbeat = Heartbeat(lambda: [held], interval=0, on_cancel=lambda _: None)
     before = database_hosts()
     use_database_hosts(dict.fromkeys(before, "/nonexistent"))
     try:
         with capture_logs() as logs:
-            heart.beat_if_due()
+            heartbeat.beat_if_due()
     finally:
         use_database_hosts(before)
     assert [line["event"] for line in logs] == ["HEARTBEAT_FAILED"]
-    assert heart.waits_since is None
+    assert heartbeat.waits_since is None
 
 
 def test_a_server_that_refuses_a_session_has_answered(database):

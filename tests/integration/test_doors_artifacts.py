@@ -133,7 +133,7 @@ def test_a_writer_is_used_once(store):
                 again()
 
 
-def test_a_missing_artifact_is_told_and_never_tried_again(store):
+def test_a_missing_artifact_is_reported_and_never_retried(store):
     assert not store.has(SHA256)
     with pytest.raises(ArtifactMissing, match=SHA256) as failure:
         store.open(SHA256)
@@ -147,7 +147,7 @@ def test_what_is_no_hash_names_nothing(store, name):
             use(name)
 
 
-def test_the_same_content_is_one_file_whoever_writes_it(store, root):
+def test_the_same_content_is_one_file_however_often_it_is_written(store, root):
     barrier = threading.Barrier(8)
     found = []
 
@@ -244,7 +244,7 @@ def test_fault_10_a_full_disk_at_any_step_is_transient_and_leaves_nothing(root, 
     monkeypatch.undo()
     assert isinstance(failure.value, TransientError)
     assert not parts(root)
-    # A directory that cannot be synchronized leaves a whole artifact that nobody was told of.
+    # A directory that cannot be synchronized leaves a complete artifact that was not reported to the caller.
     assert set(before) <= set(files(root))
     if step != "fsync" or nth == 1:
         assert files(root) == before
@@ -304,7 +304,7 @@ def test_content_that_was_written_again_is_young_again(store, root):
 
 
 def test_pruning_while_the_same_content_is_written_never_removes_what_was_committed(store, root):
-    """Whoever was told of an artifact finds it, however often it was old in the moment before."""
+    """A committed artifact is found, however often it was old just before."""
     stop = threading.Event()
 
     def prune():

@@ -145,7 +145,7 @@ def test_a_file_above_the_cap_is_refused(root):
         session.read_small(PATH, cap_bytes=len(CONTENT) - 1)
 
 
-def test_a_file_above_the_cap_is_refused_while_reading_where_no_size_is_told(root):
+def test_a_file_above_the_cap_is_refused_while_reading_where_the_size_is_unknown(root):
     sink = io.BytesIO()
     with (
         FtpServer(root, behaviour=servers.KnowsNeitherSizeNorTime) as server,
@@ -267,7 +267,7 @@ def test_a_full_server_is_tried_again(root):
         ftp(server)
 
 
-def test_a_wrong_password_is_terminal_and_not_told(root):
+def test_a_wrong_password_is_terminal_and_not_shown(root):
     with FtpServer(root, behaviour=servers.FailsLoginAtOnce) as server, pytest.raises(AuthenticationFailed) as failure:
         ftp(server, Credentials(username=servers.USERNAME, password="a wrong password"))
     assert "a wrong password" not in str(failure.value)
@@ -280,7 +280,7 @@ def test_a_server_that_repeats_the_password_does_not_bring_it_into_the_error(roo
     assert PARTNER.password not in str(failure.value)
 
 
-def test_a_password_with_odd_spaces_is_not_told_either(root):
+def test_a_password_with_odd_spaces_is_not_shown_either(root):
     credentials = Credentials(username="u", password="two  spaces  and two more")
     behaviour = servers.answers(USER="331 go on", PASS=f"530 {credentials.password} is wrong")
     with FtpServer(root, behaviour=behaviour) as server, pytest.raises(AuthenticationFailed) as failure:

@@ -54,7 +54,7 @@ def get(url, **options):
     ],
     ids=lambda value: getattr(value, "__name__", None),
 )
-def test_a_server_that_misbehaves_is_told_by_name_and_given_up(answer, limits, error):
+def test_a_server_that_misbehaves_ends_with_its_own_error(answer, limits, error):
     with HttpServer(answer) as server, pytest.raises(error):
         get(server.url, limits=limits)
 
@@ -153,7 +153,7 @@ def test_proxies_of_the_environment_do_not_count(monkeypatch):
         assert get(server.url).body == b"direct"
 
 
-def test_nobody_listening_is_told_as_such():
+def test_a_port_without_a_listener_is_a_refused_connection():
     with HttpServer(says(200)) as server:
         pass
     with pytest.raises(ConnectionRefused):

@@ -123,13 +123,13 @@ def test_files_of_any_size_arrive_whole(root, size):
         assert fetch(server)[1] == CONTENT[:size]
 
 
-def test_progress_is_told_for_each_block_with_the_whole_size(root):
-    told = []
+def test_progress_is_reported_for_each_block_with_the_whole_size(root):
+    reported = []
     with serving(root) as server, sftp(server) as session:
-        session.download(PATH, io.BytesIO(), cap_bytes=CAP, on_progress=lambda *figures: told.append(figures))
-    assert len(told) > 1
-    assert [done for done, _ in told] == sorted(done for done, _ in told)
-    assert told[-1] == (len(CONTENT), len(CONTENT))
+        session.download(PATH, io.BytesIO(), cap_bytes=CAP, on_progress=lambda *figures: reported.append(figures))
+    assert len(reported) > 1
+    assert [done for done, _ in reported] == sorted(done for done, _ in reported)
+    assert reported[-1] == (len(CONTENT), len(CONTENT))
 
 
 def test_what_the_progress_raises_ends_the_transfer_and_the_session_goes_on(root):
@@ -254,7 +254,7 @@ def test_a_password_helps_where_the_key_is_not_accepted(root):
         ("{public}", None, "not a private key"),
     ],
 )
-def test_a_private_key_that_cannot_be_used_is_told_before_connecting(root, private_key, passphrase, why):
+def test_a_private_key_that_cannot_be_used_is_rejected_before_connecting(root, private_key, passphrase, why):
     key = asyncssh.generate_private_key("ssh-ed25519")
     encrypted = key.export_private_key(passphrase="the right passphrase", **QUICK).decode()
     text = private_key.format(encrypted=encrypted, public=key.export_public_key().decode())
@@ -278,7 +278,7 @@ def test_a_private_key_that_cannot_be_used_is_told_before_connecting(root, priva
         ),
     ],
 )
-def test_credentials_that_are_not_accepted_are_terminal_and_told_without_them(root, credentials):
+def test_credentials_that_are_not_accepted_are_terminal_and_not_shown(root, credentials):
     with serving(root) as server, pytest.raises(AuthenticationFailed) as failure:
         sftp(server, credentials)
     assert isinstance(failure.value, TerminalError)
@@ -402,8 +402,8 @@ def test_a_size_above_the_cap_is_believed_and_one_below_is_not(root):
 
 
 @pytest.mark.parametrize("figures", [{}, {"size": len(CONTENT)}, {"atime": 1, "mtime": 1_700_000_000}])
-def test_a_server_that_tells_little_about_a_file_still_serves_it(root, figures):
-    with serving(root, servers.tells(**figures)) as server:
+def test_a_server_that_reports_little_about_a_file_still_serves_it(root, figures):
+    with serving(root, servers.reports(**figures)) as server:
         downloaded, content = fetch(server)
     assert content == CONTENT
     mtime = datetime.fromtimestamp(figures["mtime"], UTC) if "mtime" in figures else None
@@ -476,7 +476,7 @@ def test_fault_20_a_transfer_has_an_end_even_if_bytes_keep_coming(root):
     assert isinstance(failure.value, TransientError)
 
 
-def test_the_end_of_the_whole_time_is_told_as_such_even_in_silence(root):
+def test_the_end_of_the_total_time_has_its_own_error_even_in_silence(root):
     limits = TransferLimits(total=0.2, idle=5)
     with serving(root, servers.stops_answering_at(50)) as server, pytest.raises(TransferTooLong):
         fetch(server, limits=limits)
@@ -484,7 +484,7 @@ def test_the_end_of_the_whole_time_is_told_as_such_even_in_silence(root):
 
 @pytest.mark.parametrize("total", [0.0, 0.5])
 def test_a_time_that_is_over_before_the_next_request_leaves_nothing_begun(root, total):
-    """Work that is made and never begun is told as an unraisable error, and that fails the test."""
+    """A coroutine that is never awaited is an unraisable error, and that fails the test."""
     disk = SlowDisk(total)
     limits = TransferLimits(total=total)
     with serving(root) as server, sftp(server, limits=limits) as session, pytest.raises(TransferTooLong):
@@ -585,7 +585,7 @@ def test_a_server_that_is_gone_between_two_calls_is_a_lost_connection(root):
         session.stat(PATH)
 
 
-def test_what_a_server_says_is_told_on_one_line_and_short(root):
+def test_the_reply_of_a_server_is_shown_on_one_line_and_truncated(root):
     class Shouts(servers.WellBehaved):
         def open(self, path, pflags, attrs):
             raise asyncssh.SFTPPermissionDenied(f"password={PARTNER.password}\n\x1b[31m" + "x" * 10_000)

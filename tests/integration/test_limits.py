@@ -12,7 +12,7 @@ from harvester.guards import limits
 from harvester.guards.limits import Pace
 from harvester.kernel.errors import TransientError
 
-#: Nothing of it comes back while a test lasts.
+#: None of it is refilled during a test.
 SLOW = Pace(count=1, seconds=3600, burst=3)
 
 
@@ -46,7 +46,7 @@ def test_what_was_used_comes_back_with_time(kept):
         granted += limits.take("test:a", quick).granted
 
 
-def test_whoever_asks_at_the_same_moment_shares_the_pace(kept):
+def test_requests_at_the_same_moment_share_the_pace(kept):
     granted = []
 
     def ask():

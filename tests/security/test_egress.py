@@ -183,7 +183,7 @@ def test_fault_17_no_protocol_connects_to_a_forbidden_host(connect, options, hos
     assert isinstance(refusal.value, ConfigError)
 
 
-def test_fault_17_an_operator_can_allow_a_network_and_nothing_beside_it():
+def test_fault_17_an_operator_can_allow_a_network_and_nothing_else():
     policy = policy_for("10.1.2.3", allowed=["10.1.0.0/16"])
     assert str(policy.resolve("files.internal", 22)[0]) == "10.1.2.3:22"
     for other in ("10.2.0.1", "192.168.0.1", "::ffff:10.1.2.3", "64:ff9b::a01:203", "2002:a01:203::1"):

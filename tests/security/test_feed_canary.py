@@ -106,7 +106,7 @@ ROWS = {
     "a user in an address": row(101, Url=f"https://shop:{IN_URL}@shop.example/p/101"),
     "cut in the middle": row(102, Name="x" * 255, Url=f"https://shop:{IN_URL}@shop.example/p/102"),
     "a user in the address of a picture": [*row(103), f"https://shop:{IN_URL}@pictures.example/1.png"],
-    "an address that is no address": row(104, Url=f"sftp://shop:{IN_URL}@shop.example/p/104"),
+    "an address that is not valid": row(104, Url=f"sftp://shop:{IN_URL}@shop.example/p/104"),
 }
 
 
@@ -149,7 +149,7 @@ def test_no_command_shows_a_secret(start):
     assert [item.code for item in ran] == [0] * len(commands)
     assert name in shown, "the feed was shown"
     assert "REMOTE_BUSY" in shown, "and its failed run"
-    assert "private_key" in shown, "names of credentials are no secret"
+    assert "private_key" in shown, "names of credentials are not secret"
     for canary in (PASSWORD, PASSPHRASE, KEY_LINE, IN_URL):
         assert canary[:8] not in shown
 

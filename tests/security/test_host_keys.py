@@ -30,7 +30,7 @@ def another_key(kind="ssh-ed25519"):
     return HostKey.parse(asyncssh.generate_private_key(kind).export_public_key().decode())
 
 
-def test_fault_16_an_unknown_key_is_told_before_any_credential_is_sent(server, credentials):
+def test_fault_16_an_unknown_key_is_reported_before_any_credential_is_sent(server, credentials):
     with pytest.raises(HostKeyUnknown) as refusal:
         sftp(server, credentials, host_keys=[])
     assert refusal.value.seen == server.host_key
@@ -81,7 +81,7 @@ def test_a_server_with_several_keys_shows_the_approved_one(tmp_path, kind):
             pass
 
 
-def test_a_server_that_gets_another_key_beside_the_approved_one_goes_on_working(tmp_path):
+def test_a_server_that_gets_another_key_in_addition_to_the_approved_one_still_works(tmp_path):
     with (
         SftpServer(tmp_path, host_key_types=("ssh-rsa", "ssh-ed25519")) as server,
         sftp(server, host_keys=[server.host_keys[0]]),

@@ -23,7 +23,7 @@ CAP = 100_000_000
 def sftp(server: sftp_server.SftpServer, credentials: Credentials = PARTNER, **options) -> SftpSession:
     """A session with a test server whose key was approved.
 
-    The credentials are made anew, as for a run: another test may have let the redaction forget them.
+    The credentials are created again, as for a run: another test may have let the redaction forget them.
     """
     settings = {"host_keys": server.host_keys, "policy": LOOPBACK, **options}
     return connect_sftp(sftp_server.HOST, server.port, replace(credentials), **settings)

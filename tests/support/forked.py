@@ -23,7 +23,7 @@ def fork(work: Callable[..., None], *args: Any) -> BaseProcess:
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(LOADED)
     process = context.Process(target=work, args=args, daemon=True)
-    # Python 3.11 does not tell the process that forks where modules are; its environment does.
+    # Python 3.11 does not pass the module path to the process that forks; its environment does.
     with patch.dict(os.environ, PYTHONPATH=os.pathsep.join([str(ROOT / "src"), str(ROOT)])):
         process.start()
     return process

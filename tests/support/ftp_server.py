@@ -1,4 +1,4 @@
-"""A real FTP server on this machine, in a thread, that can be told to misbehave.
+"""A real FTP server on this machine, in a thread, that can be made to misbehave.
 
 Misbehaving servers are named after what they do wrong; each is a class to pass as `behaviour`, or a function that
 makes one.
@@ -49,7 +49,7 @@ class _File:
         self.name = file.name
 
     def read(self, size):
-        self._before_read(self._file.tell(), size, self._path)
+        self._before_read(self._file.tell(), size, self._path)  # plain: quoted
         return self._file.read(size)
 
     def __getattr__(self, name):
@@ -113,7 +113,7 @@ def answers(**replies: str) -> type[WellBehaved]:
 
 
 class KnowsNeitherSizeNorTime(WellBehaved):
-    """Lacks the commands that tell about a file."""
+    """Lacks the commands for size and time of a file."""
 
     proto_cmds = {name: how for name, how in FTPHandler.proto_cmds.items() if name not in ("SIZE", "MDTM")}
 

@@ -1,4 +1,4 @@
-"""An HTTP server that misbehaves as it is told: each answer is a function that is given the connection."""
+"""An HTTP server that misbehaves on command: each answer is a function that gets the connection."""
 
 import gzip
 import socket

@@ -2,7 +2,7 @@
 
 Reads the old and the new ring from standard input, one line each. Before and after each statement and each
 commit of a rotation stands a point; child number N is killed by SIGKILL at point N. After each death one line of
-JSON tells how many secrets open with the new ring, and under which keys they are; then a rotation that nobody
+JSON contains how many secrets open with the new ring, and under which keys they are; then a rotation that nobody
 kills has to finish the work. Ends when a child came through alive.
 """
 
@@ -51,7 +51,7 @@ class KilledAt:
 
 
 def rotate_killed_at(ring: KeyRing, point: int) -> bool:
-    """Rotate in a child process; tell whether it was killed."""
+    """Rotate in a child process; return whether it was killed."""
     connections.close_all()
     child = os.fork()
     if child == 0:
@@ -94,10 +94,10 @@ def main() -> None:
         SealedSecret.objects.bulk_update(sealed_with_old_key, ["key_id", "payload"])
         killed = rotate_killed_at(rings[1], point)
         keys = Counter(SealedSecret.objects.values_list("key_id", flat=True))
-        told = {"point": point, "killed": killed, "readable": readable(rings[1]), "keys": keys}
+        figures = {"point": point, "killed": killed, "readable": readable(rings[1]), "keys": keys}
         *_, end = rotate(rings[1], batch=2)
-        told |= {"finished": readable(rings[1]), "left": end.left, "rewritten": end.rewritten}
-        print(json.dumps(told), flush=True)  # noqa: T201 - the parent reads it
+        figures |= {"finished": readable(rings[1]), "left": end.left, "rewritten": end.rewritten}
+        print(json.dumps(figures), flush=True)  # noqa: T201 - the parent reads it
         point += 1
 
 

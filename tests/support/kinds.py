@@ -78,7 +78,7 @@ def die(job: RunningJob, attempts: int = 1) -> str:
 
 @job_kind("test.hold", retry=FAST)
 def hold(job: RunningJob, key: str = "", seconds: float = 30.0) -> None:
-    """Say that it runs, then go on until told to stop, released by a note `release:<key>`, or the time is up."""
+    """Note that it runs, then continue until asked to stop, released by a note `release:<key>`, or the time is up."""
     note(f"started:{key or job.id}", f"{job.worker} {job.attempt}")
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:

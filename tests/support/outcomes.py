@@ -70,7 +70,7 @@ def _rescue(job_id: int) -> list[tuple]:
 
 
 def silent_job() -> int:
-    """A running job whose worker is gone. Once it is rescued, whoever lived beside it was looked at as well."""
+    """A running job whose worker is gone. Once it is rescued, the other running jobs were checked too."""
     job_id = enqueue("test.noop", delay=3600).job_id
     with connection.cursor() as cursor:
         cursor.execute(

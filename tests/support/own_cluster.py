@@ -21,7 +21,7 @@ from tests.support.waiting import wait_for
 
 #: How a server ends: with a checkpoint, at once and to be recovered, or without a word.
 ENDINGS = {"fast": signal.SIGINT, "immediate": signal.SIGQUIT, "crash": signal.SIGKILL}
-#: A backend that cannot tell its frozen client why it ends waits for ever, and a fast shutdown waits for it.
+#: A backend that cannot send its frozen client the reason for its end waits forever, and a fast shutdown waits for it.
 FAST_SECONDS = 10.0
 
 
@@ -42,7 +42,7 @@ class OwnCluster:
         return psycopg.connect(**self._cluster.address(role), autocommit=True)
 
     def stop(self, how: str = "fast") -> None:
-        """End the server, and return when none of its processes is left; this thread connects anew."""
+        """End the server, and return when none of its processes is left; this thread connects again."""
         pid = self._processes.postmaster()
         assert pid is not None, "the server does not run"
         os.kill(pid, ENDINGS[how])

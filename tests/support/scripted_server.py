@@ -1,4 +1,4 @@
-"""A server that says given bytes to whoever connects, and keeps what it hears."""
+"""A server that sends given bytes to each client, and stores what it receives."""
 
 import socket
 import threading

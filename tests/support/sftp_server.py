@@ -1,4 +1,4 @@
-"""A real SFTP server on this machine, in a thread, that can be told to misbehave.
+"""A real SFTP server on this machine, in a thread, that can be made to misbehave.
 
 Misbehaving servers are named after what they do wrong; each is a class to pass as `behaviour`, or a function that
 makes one.
@@ -121,9 +121,9 @@ def lies_about_size(by: int) -> type[WellBehaved]:
     return LiesAboutSize
 
 
-def tells(**figures: int | None) -> type[WellBehaved]:
+def reports(**figures: int | None) -> type[WellBehaved]:
     class TellsOnly(WellBehaved):
-        """Tells these figures about every file, and no others."""
+        """Reports these figures about all files, and no others."""
 
         def stat(self, path):
             super().stat(path)
@@ -167,7 +167,7 @@ class SendsMoreThanAsked(WellBehaved):
 
 
 class LeavesAHole(WellBehaved):
-    """Says that the file ends where it does not, and tells no size."""
+    """Reports the end of the file too early, and no size."""
 
     def stat(self, path):
         super().stat(path)
@@ -178,7 +178,7 @@ class LeavesAHole(WellBehaved):
 
 
 class NeverEnds(WellBehaved):
-    """Has more bytes for every read, and tells no size."""
+    """Has more bytes for every read, and reports no size."""
 
     def stat(self, path):
         super().stat(path)
@@ -208,7 +208,7 @@ class SftpServer:
     Args:
         root: what is served.
         behaviour: how files are served; None means SSH without SFTP.
-        client_keys: public keys that may log in beside the password, as OpenSSH lines.
+        client_keys: public keys that may log in in addition to the password, as OpenSSH lines.
         host_key_types: the server has a key of each; the first is its `host_key`.
         options: more for asyncssh, such as the algorithms it offers.
     """

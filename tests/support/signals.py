@@ -46,7 +46,7 @@ def wait_to_hear(word: str) -> str:
 
 
 def wait_quietly(word: str) -> None:
-    """The same for handlers: giving up is no error there, the test will say what it misses."""
+    """The same for handlers: giving up is not an error there, the test fails on its own condition."""
     deadline = time.monotonic() + LONGEST_SECONDS
     while heard(word) is None and time.monotonic() < deadline:
         time.sleep(0.01)

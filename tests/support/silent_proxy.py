@@ -17,7 +17,7 @@ BOTH = (TO_SERVER, TO_CLIENT)
 
 
 class SilentProxy:
-    """Passes everything on until it is told to swallow.
+    """Forwards everything until it is made to drop data.
 
     Listens on a socket in the directory `place`, or at a TCP address.
     """

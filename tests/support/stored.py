@@ -4,7 +4,7 @@ from django.db import connections
 
 
 def everything_stored() -> str:
-    """Every row of every table. What is sealed is bytes that tell nothing."""
+    """Every row of every table. Sealed values are opaque bytes."""
     with connections["owner"].cursor() as cursor:
         cursor.execute(
             "SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') "

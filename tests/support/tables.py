@@ -27,7 +27,7 @@ def empty_all() -> None:
         cursor.execute("SET session_replication_role = origin")
 
 
-#: Host -> a session for emptying. A new one for each test would learn the whole catalog anew, three times the work.
+#: Host -> a session for emptying. A new one for each test would load the whole catalog again, three times the work.
 _sessions: dict[str, BaseDatabaseWrapper] = {}
 
 

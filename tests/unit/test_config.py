@@ -1,4 +1,4 @@
-"""Settings are read once, trimmed, checked, and a wrong one is told in one line."""
+"""Settings are read once, trimmed, checked, and a wrong one is reported in one line."""
 
 import contextlib
 from dataclasses import fields
@@ -160,7 +160,7 @@ def test_a_database_url_becomes_connection_parameters(url, expected):
         "postgresql://u:s3cret-word#x@h/x",
     ],
 )
-def test_a_malformed_database_url_is_told_without_its_password(url):
+def test_a_malformed_database_url_is_reported_without_its_password(url):
     with pytest.raises(ConfigError) as refused:
         parse_database_url(url, "THE_VARIABLE")
     assert "THE_VARIABLE" in str(refused.value)

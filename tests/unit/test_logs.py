@@ -1,4 +1,4 @@
-"""Every record is one line without secrets, whoever wrote it and however it went wrong."""
+"""Every record is one line without secrets, regardless of its source and its errors."""
 
 import datetime as dt
 import io
@@ -91,7 +91,7 @@ def test_a_value_never_begins_a_line(log, stream, value):
     assert records(stream)[1]["message"] == f"said {value}"
 
 
-def test_values_that_json_does_not_know_are_told_in_text(log, stream):
+def test_values_that_json_does_not_know_are_logged_as_text(log, stream):
     log.info(
         "ODD",
         nan=float("nan"),
@@ -209,7 +209,7 @@ def test_fields_given_to_the_standard_library_are_kept_and_redacted(log, stream)
     assert record["session"] == "[redacted]"
 
 
-def test_objects_are_told_by_their_text(log, stream):
+def test_objects_are_logged_as_their_text(log, stream):
     class Request:
         def __str__(self):
             return f"<Request '/login?token={CANARY}&next=/'>"
@@ -299,7 +299,7 @@ def test_on_a_terminal_values_neither_break_lines_nor_steer_it():
     assert CANARY not in stream.getvalue()
 
 
-def _raise_beside_canary():
+def _raise_near_canary():
     local_value = CANARY
     raise ValueError("\x1b[2J" + "boom" * len(local_value[:1]))
 
@@ -308,7 +308,7 @@ def test_on_a_terminal_a_traceback_keeps_its_lines_and_shows_no_local_values():
     stream = Terminal()
     configure_logging("info", "console", stream=stream)
     try:
-        _raise_beside_canary()
+        _raise_near_canary()
     except ValueError:
         structlog.get_logger("a").exception("RUN_FAILED")
     assert "Traceback (most recent call last):\n" in stream.getvalue()

@@ -318,7 +318,7 @@ CURRENCIES = [
     ("5", "US\u00a0Dollar", None, "5.00 USD"),
     ("5", "EUR/USD", "USD", Fault.CURRENCY_UNKNOWN),
     ("5", "each", "USD", Fault.CURRENCY_UNKNOWN),
-    # pence are no pounds
+    # pence are not pounds
     ("1299", "GBp", "GBP", Fault.CURRENCY_UNKNOWN),
     ("1299 GBp", None, "GBP", Fault.PRICE_UNREADABLE),
     ("12.99 gbp", "Gbp", None, "12.99 GBP"),
@@ -489,7 +489,7 @@ def test_the_original_price_is_kept_only_where_it_is_more(sale, listed, original
     assert offered_prices(sale, listed, original, default_currency="USD") == expected
 
 
-def test_a_bare_original_price_is_in_the_currency_of_the_price_beside_it():
+def test_a_bare_original_price_is_in_the_currency_of_the_current_price():
     offered = offered_prices("15.99 CAD", "$18.99", "", default_currency="USD")
     assert str(offered.original) == "18.99 CAD"
 

@@ -469,7 +469,7 @@ def test_a_remembered_value_ends_by_itself():
     assert live.forms() == ()
 
 
-def test_remembering_again_starts_the_time_anew():
+def test_remembering_again_restarts_the_time():
     now = 0.0
     live = LiveSecrets(clock=lambda: now)
     live.remember("hunter2", seconds=60)

@@ -1,4 +1,4 @@
-"""When a process is ended: for silence of the database, or for not ending although it was told to."""
+"""When a process is ended: for silence of the database, or for not stopping in time."""
 
 import psycopg
 import pytest
@@ -58,7 +58,7 @@ def test_every_answer_begins_the_count_again():
     assert watched.ended == []
 
 
-def test_a_process_that_was_told_to_stop_ends_in_time():
+def test_a_process_that_was_asked_to_stop_ends_in_time():
     watched = Watched(stop_seconds=5)
     watched.stopping = True
     watched.pass_time(5)

@@ -12,7 +12,7 @@ from harvester.engine.registry import job_kind
 from harvester.kernel.errors import TransientError
 from harvester.kernel.retry import RetryPolicy
 
-#: Whoever is killed again and again must not run out of attempts.
+#: A job that is killed again and again must not run out of attempts.
 PATIENT = RetryPolicy(base=0.1, factor=1, attempts=10_000)
 #: Where an attempt may fail: before it has written anything, or with its effect written and not committed.
 BEFORE, INSIDE = "before", "inside"

@@ -18,7 +18,7 @@ DRAIN_SECONDS = 180.0
 
 def run(cluster: OwnCluster, *, seed: int, seconds: float, jobs: int) -> list[str]:
     """Let it storm, wait until everything has drained, print the figures; answers what is wrong."""
-    tell(f"chaos: seed {seed}, {jobs} jobs, {seconds:g} s")
+    show(f"chaos: seed {seed}, {jobs} jobs, {seconds:g} s")
     make_tables()
     logs = Path(tempfile.mkdtemp(prefix="harvester-chaos-"))
     feeder = Feeder(seed, jobs, seconds)
@@ -49,9 +49,9 @@ def _storm_and_drain(storm: Storm, feeder: Feeder, seconds: float) -> list[str]:
 
 def _print_table(counts: dict[str, int]) -> None:
     for name, count in counts.items():
-        tell(f"  {name:<45}{count:>8}")
+        show(f"  {name:<45}{count:>8}")
 
 
-def tell(line: str) -> None:
+def show(line: str) -> None:
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()

@@ -72,4 +72,4 @@ def _events(logs: Path) -> Iterator[str]:
 def deadlocks(server_log: Path) -> Iterator[str]:
     found = server_log.read_text(errors="replace").count("deadlock detected")
     if found:
-        yield f"the server's log tells of {found} deadlocks"
+        yield f"the server's log has {found} deadlocks"

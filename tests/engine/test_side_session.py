@@ -1,4 +1,4 @@
-"""What a job does beside the rest of its work."""
+"""Steps of a job that run in a side session."""
 
 import threading
 
@@ -66,8 +66,8 @@ def test_who_leaves_early_waits_for_the_step_at_work_and_for_no_other():
 
 
 def test_its_log_says_the_same_of_where_it_belongs():
-    told = []
-    tell = (told.append(structlog.contextvars.get_contextvars()) for _ in range(1))
-    with structlog.contextvars.bound_contextvars(job_id=7), in_side_session(tell) as all_is_done:
+    seen = []
+    note = (seen.append(structlog.contextvars.get_contextvars()) for _ in range(1))
+    with structlog.contextvars.bound_contextvars(job_id=7), in_side_session(note) as all_is_done:
         all_is_done()
-    assert told == [{"job_id": 7}]
+    assert seen == [{"job_id": 7}]
