@@ -8,7 +8,7 @@ from structlog.testing import capture_logs
 from tests.support.feed_world import OLGA, World, allow_loopback, count
 from tests.support.feeds import feed as written
 from tests.support.feeds import row
-from tests.support.sftp_server import SftpServer, tells
+from tests.support.sftp_server import SftpServer, reports
 from tests.support.tables import rows
 
 from harvester.catalog.models import Run
@@ -255,7 +255,7 @@ def test_what_a_server_tells_decides_whether_the_file_is_downloaded(
 ):
     """Another file of the same size is told apart by its content alone, and so only where it is downloaded."""
     allow_loopback(settings)
-    with SftpServer(tmp_path, behaviour=tells(**figures)) as server:
+    with SftpServer(tmp_path, behaviour=reports(**figures)) as server:
         world = World(server)
         world.put(*ALL)
         assert world.run().outcome == "PROMOTED"
