@@ -12,6 +12,7 @@ import pytest
 from hypothesis import is_hypothesis_test
 from hypothesis import settings as hypothesis_settings
 
+from harvester.guards import redaction
 from tests.support.durations import Durations
 from tests.support.generated import examples
 
@@ -34,6 +35,12 @@ django.setup()
 # A busy machine is no finding.
 hypothesis_settings.register_profile("house", deadline=None, max_examples=examples(100))
 hypothesis_settings.load_profile("house")
+
+
+@pytest.fixture(autouse=True)
+def _no_secrets_of_other_tests():
+    """A password that another test of the process used, such as "wrong", would be removed from what this one logs."""
+    redaction.forget_all()
 
 
 def _find_static_files_once():

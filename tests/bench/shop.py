@@ -69,17 +69,17 @@ class Shop:
         return enqueue(RUN, {"feed_id": str(self.feed.id), "trigger": "SCHEDULED"}).job_id
 
     def approve(self) -> int:
-        from harvester.catalog.models import Run
-        from harvester.feeds import decisions
         from harvester.kernel.actor import Actor
+        from harvester.runs import decisions as run_decisions
+        from harvester.runs.models import Run
 
-        run = Run.objects.get(source=self.source, outcome="HELD")
-        return decisions.request_approval(Actor(kind="person", id="bench", name="Bench"), run.id).job_id
+        run = Run.objects.get(source_id=self.source.pk, outcome="HELD")
+        return run_decisions.request_approval(Actor(kind="person", id="bench", name="Bench"), run.id).job_id
 
     def outcome(self) -> str | None:
-        from harvester.catalog.models import Run
+        from harvester.runs.models import Run
 
-        return Run.objects.filter(source=self.source).latest("no").outcome
+        return Run.objects.filter(source_id=self.source.pk).latest("no").outcome
 
 
 class WorkerProcess:

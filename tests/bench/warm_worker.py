@@ -7,7 +7,5 @@ from harvester.cli.session import set_up_django
 
 if __name__ == "__main__":
     set_up_django()
-    import harvester.feeds.decision_jobs
-    import harvester.feeds.runs  # noqa: F401 - only loaded
 
     sys.exit(main())

@@ -16,12 +16,14 @@ from tests.support.portal import MOMENTS_AGO, job
 from tests.support.portal_feeds import feed_pages
 
 from harvester.catalog import corrections
-from harvester.catalog.models import Run, Source
+from harvester.catalog.models import Source
+from harvester.feeds.gates import GATES, RunFacts, Thresholds
 from harvester.feeds.models import FeedRun, FeedRunSample
 from harvester.kernel.actor import system
 from harvester.ops.alerts import raise_alert
 from harvester.ops.models import AuditEvent, User
-from harvester.pipeline.gates import RunFacts, Thresholds, judge
+from harvester.runs.gates import judge
+from harvester.runs.models import Run
 
 pytestmark = pytest.mark.browser
 
@@ -55,15 +57,16 @@ def held_run() -> Run:
     """A held run with long words in every corner of its page."""
     long = "W" * 150
     source = make_source("Acme " + long, last_promoted_at=timezone.now())
+    feed, verdict = make_feed(source), judge(GATES, _FACTS, Thresholds()).as_json()
     run = Run.objects.create(
-        kind="AFFILIATE_FEED", source=source, trigger="MANUAL", status="SUCCEEDED", outcome="HELD", finished_at=Now(),
-        artifact_hash="a" * 64,
+        kind="AFFILIATE_FEED", subject_id=feed.pk, source_id=source.pk, trigger="MANUAL", status="SUCCEEDED",
+        outcome="HELD", finished_at=Now(), artifact_hash="a" * 64, verdict=verdict,
+        timings={"download": 10**6, "parse": 1},
     )  # fmt: skip
-    verdict = judge(_FACTS, Thresholds()).as_json()
     dialect = {"delimiter": "\t", "quoted": True, "encoding": "utf-8", "columns": {"title": [long]}, "unbound": [long]}
     FeedRun.objects.create(
-        run=run, feed=make_feed(source), rows_read=10**9, products_missing=10**9, verdict=verdict, dialect=dialect,
-        rejects={"MISSING_TITLE": 10**9}, warnings={"BAD_GTIN": 7}, timings={"download": 10**6, "parse": 1},
+        run=run, feed=feed, rows_read=10**9, products_missing=10**9, dialect=dialect,
+        rejects={"MISSING_TITLE": 10**9}, warnings={"BAD_GTIN": 7},
     )  # fmt: skip
     FeedRunSample.objects.create(run_id=run.pk, code="MISSING_TITLE", place=0, line=10**9, row=long * 2, reason=long)
     run.refresh_from_db()
@@ -183,16 +186,18 @@ def test_no_page_is_wider_than_a_narrow_screen(admin):
 def test_a_list_with_long_names_shows_all_its_columns(admin, width):
     """On a laptop's screen the buttons of the feeds once stood behind the edge."""
     source = make_source("Extraordinarily " * 8, last_promoted_at=timezone.now())
+    planned = {"status": "ENABLED", "schedule_hours": 12, "next_run_at": timezone.now() + timedelta(hours=11)}
+    feed = make_feed(source, network="google_merchant", **planned)
     run = Run.objects.create(
         kind="AFFILIATE_FEED",
-        source=source,
+        subject_id=feed.pk,
+        source_id=source.pk,
         trigger="MANUAL",
         status="SUCCEEDED",
         outcome="PROMOTED",
         finished_at=Now(),
     )
-    planned = {"status": "ENABLED", "schedule_hours": 12, "next_run_at": timezone.now() + timedelta(hours=11)}
-    FeedRun.objects.create(run=run, feed=make_feed(source, network="google_merchant", **planned))
+    FeedRun.objects.create(run=run, feed=feed)
     admin.page.set_viewport_size({"width": width, "height": 800})
     for path in ("/feeds/", "/sources/"):
         admin.go(path)

@@ -96,7 +96,7 @@ def consumers_picture(world):
 
 def held_by(world, run):
     """The gates that hold the run."""
-    return [finding["gate"] for finding in world.figures(run).verdict if finding["holds"]]
+    return [finding["gate"] for finding in world.figures(run).run.verdict if finding["holds"]]
 
 
 def open_alerts():

@@ -10,12 +10,11 @@ from tests.support.outcomes import job
 from tests.support.small_disk import files_no_larger_than
 from tests.support.workers import run_until_idle
 
-from harvester.catalog.models import Run
 from harvester.feeds.ingest import spool_directory
-from harvester.feeds.models import FeedRun
 from harvester.feeds.reader.spool import Spool
 from harvester.feeds.store import DIRECTORY
 from harvester.guards.artifacts import PART_PREFIX
+from harvester.runs.models import Run
 
 ROOM = 100_000
 
@@ -31,7 +30,7 @@ def test_a_full_disk_is_a_failure_that_passes_and_leaves_nothing_behind(twins, c
     assert (job(waiting).state, job(waiting).error_type) == ("retryable", "DISK_FULL")
     run = Run.objects.get(job_id=waiting)
     assert (run.status, run.error_code) == ("RUNNING", "DISK_FULL")
-    assert FeedRun.objects.get(run=run).next_try_at is not None
+    assert Run.objects.get(pk=run.pk).next_try_at is not None
     assert left_on_disk() == []
     twins.disturbed.work(waiting)
     twins.must_be_alike()

@@ -16,11 +16,11 @@ from tests.support.tables import rows
 from tests.support.waiting import wait_for
 from tests.support.workers import worker_thread
 
-from harvester.catalog.models import Run
 from harvester.engine.enqueue import enqueue
-from harvester.feeds.decisions import request_approval, request_rejection
-from harvester.feeds.jobs import APPROVE, REJECT
 from harvester.kernel.errors import Conflict
+from harvester.runs.decisions import request_approval, request_rejection
+from harvester.runs.jobs import APPROVE, REJECT
+from harvester.runs.models import Run
 
 MANY = 20
 WHO = {"kind": OLGA.kind, "id": OLGA.id, "name": OLGA.name}
@@ -36,7 +36,7 @@ def test_while_a_run_is_at_work_other_jobs_of_the_feed_end_without_a_run(twins):
         ends = [wait_until_ended(other) for other in others]
         say("go on")
         wait_until_ended(first)
-    assert {(end.state, end.result["note"]) for end in ends} == {("succeeded", "a run was at work")}
+    assert {(end.state, end.result["note"]) for end in ends} == {("succeeded", "a run was in progress")}
     assert not Run.objects.filter(job_id__in=others).exists()
     alike_except_for_jobs(twins)
 
@@ -60,7 +60,7 @@ def test_of_many_jobs_of_a_feed_at_once_one_promotes_and_the_others_have_nothing
 
 def test_of_many_people_who_approve_at_once_one_is_heard_and_the_others_are_told(twins):
     twins.hold()
-    held = Run.objects.get(source=twins.disturbed.source, outcome="HELD")
+    held = Run.objects.get(source_id=twins.disturbed.source.pk, outcome="HELD")
     twins.peaceful.work(ask_to_approve(twins.peaceful))
     answers = at_once([lambda: request_approval(OLGA, held.id)] * MANY)
     made = [answer for answer in answers if not isinstance(answer, Conflict)]
@@ -72,7 +72,7 @@ def test_of_many_people_who_approve_at_once_one_is_heard_and_the_others_are_told
 
 def test_of_many_approvals_at_work_at_once_one_promotes_and_the_others_fail_with_the_reason(twins):
     twins.hold()
-    held = Run.objects.get(source=twins.disturbed.source, outcome="HELD")
+    held = Run.objects.get(source_id=twins.disturbed.source.pk, outcome="HELD")
     twins.peaceful.work(ask_to_approve(twins.peaceful))
     jobs = [enqueue(APPROVE, {"run_id": str(held.id), "actor": WHO}).job_id for _ in range(MANY)]
     with worker_thread(threads=MANY):
@@ -86,7 +86,7 @@ def test_of_many_approvals_at_work_at_once_one_promotes_and_the_others_fail_with
 @pytest.mark.parametrize("asked", ["jobs", "people"])
 def test_of_an_approval_and_a_rejection_at_once_one_counts_and_the_other_conflicts(twins, asked):
     twins.hold()
-    held = Run.objects.get(source=twins.disturbed.source, outcome="HELD")
+    held = Run.objects.get(source_id=twins.disturbed.source.pk, outcome="HELD")
     opposite = by_jobs(held) if asked == "jobs" else by_people(held)
     assert len(opposite) == 1, "one of the two was refused"
     held.refresh_from_db()
@@ -101,7 +101,7 @@ def test_of_an_approval_and_a_rejection_at_once_one_counts_and_the_other_conflic
 
 def test_of_an_approval_and_a_newer_run_at_once_each_has_one_end_and_the_newest_edition_is_shown(twins):
     twins.hold()
-    held = Run.objects.get(source=twins.disturbed.source, outcome="HELD")
+    held = Run.objects.get(source_id=twins.disturbed.source.pk, outcome="HELD")
     decision = ask_to_approve(twins.disturbed)
     twins.publish()
     run = twins.disturbed.ask()

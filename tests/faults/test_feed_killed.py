@@ -12,7 +12,7 @@ from tests.support.feed_twins import ask_to_approve, take_over
 from tests.support.feed_worker import feed_worker, wait_at_point
 from tests.support.signals import forget
 
-from harvester.catalog.models import Run
+from harvester.runs.models import Run
 
 STAGES = {
     "before it has the lock": ["pg_try_advisory_lock"],

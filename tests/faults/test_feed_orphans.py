@@ -10,10 +10,10 @@ from tests.support.outcomes import job
 from tests.support.waiting import wait_for
 from tests.support.workers import run_until_idle
 
-from harvester.catalog.models import Run
 from harvester.engine.enqueue import enqueue
-from harvester.feeds.jobs import CLOSE_ORPHANS
 from harvester.feeds.verbs.run_requests import run_now
+from harvester.runs.jobs import CLOSE_ORPHANS
+from harvester.runs.models import Run
 
 
 @contextmanager
@@ -65,7 +65,7 @@ def test_a_click_during_a_run_that_is_abandoned_gets_its_own_run(twins):
         click = run_now(OLGA, twins.disturbed.feed.id).job_id
         # The session of the killed worker may keep the feed's lock for a moment; then the job comes again.
         wait_for(lambda: run_until_idle() and job(click).result, "the click's job to end")
-        assert job(click).result["note"] == "a run was at work"
+        assert job(click).result["note"] == "a run was in progress"
     look_for_orphans()
-    last = Run.objects.filter(source=twins.disturbed.source).order_by("-no").first()
+    last = Run.objects.filter(source_id=twins.disturbed.source.pk).order_by("-no").first()
     assert (last.trigger, last.outcome) == ("MANUAL_PENDING", "PROMOTED")

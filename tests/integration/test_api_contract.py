@@ -40,14 +40,14 @@ def known(database, settings):
     settings.CONFIG = replace(settings.CONFIG, api_rate_per_minute=1_000_000)
     source = catalog.source(is_display_primary=True, expiry_hours=48)
     number = catalog.offer(source)
-    run = catalog.run(source, outcome="HELD")
+    feed = Feed.objects.create(source=source, network="impact", created_by="test", **READY)
+    run = catalog.run(source, outcome="HELD", subject_id=feed.pk)
     source.held_run_no, source.held_since = run.no, run.started_at
     source.save()
-    feed = Feed.objects.create(source=source, network="impact", created_by="test", **READY)
     with artifact_store().writer() as writer:
         writer.write(b"a file")
         kept = writer.commit().sha256
-    FeedRun.objects.create(run=run, feed=feed, products_upserted=3, verdict=[], fetched_hash=kept)
+    FeedRun.objects.create(run=run, feed=feed, products_upserted=3, fetched_hash=kept)
     product = uuid7()
     catalog.insert("products", id=product, title="thing")
     return {

@@ -197,7 +197,7 @@ def test_a_decision_without_the_figures_is_refused(world, operator):
         assert refused(operator.write(f"/runs/{run.id}/approve", body)) == (422, "INVALID_INPUT")
     more = {**decision(operator, run), "force": True}
     assert refused(operator.write(f"/runs/{run.id}/approve", more)) == (422, "INVALID_INPUT")
-    assert not Job.objects.filter(kind="feeds.approve").exists()
+    assert not Job.objects.filter(kind="runs.approve").exists()
 
 
 @pytest.mark.parametrize("path", ["/feeds/{}", "/feeds/{}/run", "/feeds/{}/pause", "/runs/{}", "/jobs/987654321"])

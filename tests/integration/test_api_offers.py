@@ -297,7 +297,9 @@ def test_a_history_is_newest_first_and_can_be_cut(application, shop):
     since = (early + dt.timedelta(days=1)).isoformat()
     assert [point["amount"] for point in application.read(path, since=since)["items"]] == ["5.00"]
     assert len(application.read(path, limit=1)["items"]) == 1
-    assert refused(application.get(f"/api/v1{path}?since=2026-01-01T00:00:00")) == (422, "INVALID_INPUT")
+    assert len(application.read(path, since="0998-08-28T04:17:40-18:05")["items"]) == 2, "any offset is understood"
+    for moment in ("2026-01-01T00:00:00", "0001-01-01T00:00:00%2B05:00", "9999-12-31T23:59:59-05:00"):
+        assert refused(application.get(f"/api/v1{path}?since={moment}")) == (422, "INVALID_INPUT")
 
 
 def test_a_product_is_compared_across_retailers_cheapest_first(application, shop):

@@ -8,9 +8,9 @@ from tests.support.jobs import job
 from tests.support.workers import run_until_idle
 
 from harvester.catalog import offers
-from harvester.catalog.models import Run
 from harvester.engine.enqueue import enqueue
 from harvester.engine.registry import all_periodic
+from harvester.runs.models import Run
 
 pytestmark = pytest.mark.usefixtures("database")
 

@@ -10,8 +10,9 @@ from tests.support import catalog
 from tests.support.catalog import fetch
 from tests.support.tables import rows
 
-from harvester.catalog.models import Run, Source
+from harvester.catalog.models import Source
 from harvester.engine.connections import connect
+from harvester.runs.models import Run
 
 pytestmark = pytest.mark.usefixtures("database")
 KEY = "(source_id, source_product_id, observed_at, run_no, signature)"
@@ -106,7 +107,7 @@ def test_expiry_hours_are_from_1_to_168_or_nothing(feed, hours, allowed):
 def test_a_source_has_at_most_one_held_run(feed):
     catalog.run(feed, "HELD")
     catalog.run(feed, "REJECTED"), catalog.run(catalog.source(), "HELD")
-    with pytest.raises(IntegrityError, match="runs_one_held_per_source"), transaction.atomic():
+    with pytest.raises(IntegrityError, match="runs_one_held_per_subject"), transaction.atomic():
         catalog.run(feed, "HELD")
 
 

@@ -9,12 +9,12 @@ from dataclasses import replace
 import pytest
 from tests.support.command import empty_home, harvester, processes_of, running, taken_port
 
-from harvester.catalog.models import Run
 from harvester.cli.demo.acts import ACTS, Held, Played, problems
 from harvester.cli.demo.catalog import ARRIVAL, FIRST, LEAVER, SECOND, SHRUNK
 from harvester.cli.demo.home import prepare_home
 from harvester.feeds.models import FeedRun
 from harvester.kernel.errors import Conflict
+from harvester.runs.models import Run
 
 
 def demo(home, *more, **env):

@@ -23,13 +23,14 @@ from tests.support.sftp_server import PASSWORD, USERNAME, SftpServer
 from tests.support.tables import rows
 from tests.support.workers import worker_thread
 
-from harvester.catalog.models import Run, Source
+from harvester.catalog.models import Source
 from harvester.cli.actor import operator
 from harvester.cli.feed import change, read_pairs
 from harvester.feeds.models import Feed
 from harvester.feeds.partner_connection import OWNER_KIND
 from harvester.feeds.settings import READERS, THRESHOLDS
 from harvester.guards import secrets
+from harvester.runs.models import Run
 
 pytestmark = pytest.mark.usefixtures("database")
 
@@ -352,7 +353,9 @@ def test_a_request_during_a_run_says_that_another_run_follows(world):
     world.running()
     with world.locked(), worker_thread():
         result = feed("run", "Shop by Impact", "--wait").out
-    assert "a run was at work. One that began before this request is followed by another." in " ".join(result.split())
+    assert "a run was in progress. One that began before this request is followed by another." in " ".join(
+        result.split()
+    )
 
 
 def test_a_run_that_fails_says_why_and_ends_with_1(world):

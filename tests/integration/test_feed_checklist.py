@@ -9,12 +9,13 @@ from tests.support.sftp_server import PASSWORD
 from tests.support.tables import rows
 from tests.support.workers import run_until_idle
 
-from harvester.catalog.models import Run
 from harvester.engine.models import Job
-from harvester.feeds import decisions, jobs, verbs
-from harvester.feeds.feed_lock import FEED_LOCK
+from harvester.feeds import jobs, verbs
 from harvester.feeds.models import Feed
+from harvester.feeds.runs import FEED_LOCK
 from harvester.guards import secrets
+from harvester.runs import decisions as run_decisions
+from harvester.runs.models import Run
 
 pytestmark = pytest.mark.usefixtures("database")
 HTML = b"<!doctype html><html><body>Please log in</body></html>"
@@ -98,7 +99,7 @@ def test_credentials_are_opened_in_workers_only(world, monkeypatch):
     verbs.pause(OLGA, world.feed.id)
     verbs.resume(OLGA, world.feed.id)
     verbs.update(OLGA, world.feed.id, {"schedule_hours": 4})
-    decisions.request_rejection(OLGA, run.id, "no")
+    run_decisions.request_rejection(OLGA, run.id, "no")
     verbs.run_now(OLGA, world.feed.id)
     assert opened == []
     run_until_idle(threads=1)

@@ -14,17 +14,20 @@ from tests.support.jobs import job
 from tests.support.tables import rows
 from tests.support.workers import run_until_idle
 
-from harvester.catalog.models import PriceCorrection, Run, Source
+from harvester.catalog.models import PriceCorrection, Source
 from harvester.catalog.search_index import MAKE_SEARCHABLE
 from harvester.engine.enqueue import enqueue
 from harvester.engine.registry import all_periodic
 from harvester.feeds import cleanup
-from harvester.feeds.feed_lock import try_lock_in_transaction
 from harvester.feeds.jobs import CLEAN_UP
 from harvester.feeds.models import Feed, FeedRun, FeedRunSample
+from harvester.feeds.runs import FEED_RUNS
 from harvester.feeds.store import artifact_store
 from harvester.guards.artifacts import artifact_path
 from harvester.ops.models import Alert
+from harvester.runs import retention
+from harvester.runs.models import Run
+from harvester.runs.subject_lock import try_lock_in_transaction
 
 pytestmark = pytest.mark.usefixtures("database")
 
@@ -94,7 +97,7 @@ def test_runs_that_something_points_to_stay():
 
 
 def test_runs_go_in_batches_of_their_own(monkeypatch):
-    monkeypatch.setattr(cleanup, "BATCH", 2)
+    monkeypatch.setattr(retention, "BATCH", 2)
     feed = make_feed()
     for _ in range(5):
         make_run(feed, days=40)
@@ -133,7 +136,7 @@ def test_products_stay_while_their_feed_is_busy(how):
         point(feed, held_run_no=make_run(feed, outcome="HELD").no, held_since=timezone.now())
     with transaction.atomic():
         if how == "locked":
-            assert try_lock_in_transaction(feed)
+            assert try_lock_in_transaction(FEED_RUNS, feed)
         elsewhere(clean_up)
     assert products() == [1]
 

@@ -23,19 +23,21 @@ from tests.support.together import together
 from tests.support.waiting import wait_for
 from tests.support.workers import run_until_idle, worker_thread
 
-from harvester.catalog.models import Run
 from harvester.engine.models import Job
+from harvester.engine.states import OPEN
 from harvester.feeds import files, ingest, verbs
-from harvester.feeds import runs as running
-from harvester.feeds.feed_lock import FEED_LOCK
-from harvester.feeds.jobs import CLEAN_UP, CLOSE_ORPHANS, TEST, TICK
+from harvester.feeds.jobs import CLEAN_UP, RUN, TEST, TICK
 from harvester.feeds.models import Feed
+from harvester.feeds.runs import FEED_LOCK
 from harvester.feeds.store import artifact_store
 from harvester.kernel.errors import Conflict, TransientError
 from harvester.ops import jobs
 from harvester.ops.alerts import WATCH
 from harvester.ops.models import Alert, AuditEvent, Role
 from harvester.ops.scopes import Scope
+from harvester.runs import lifecycle
+from harvester.runs.jobs import CLOSE_ORPHANS
+from harvester.runs.models import Run
 
 pytestmark = pytest.mark.usefixtures("database")
 TEN = range(100, 110)
@@ -70,12 +72,17 @@ def stays_away(monkeypatch):
     def refuse(*_):
         raise OperationalError("the database system is starting up")
 
-    monkeypatch.setattr(running, "_note_failure", refuse)
+    monkeypatch.setattr(lifecycle, "_note_failure", refuse)
 
 
 def look_after(world):
     """The job that looks after runs without a job comes."""
     world.work(world.job(CLOSE_ORPHANS, {}))
+
+
+def watch_the_clock(world):
+    """The job that looks for feeds that are due comes."""
+    world.work(world.job(TICK, {}))
 
 
 def lose_worker(job):
@@ -104,7 +111,7 @@ def test_an_error_of_the_database_is_shown_between_attempts_and_counts_at_the_en
         look_after(world)
         run = Run.objects.get(job_id=job)
         assert (run.status, run.error_code, run.attempt) == ("RUNNING", "DATABASE_UNAVAILABLE", attempt)
-        assert world.figures(run).next_try_at is not None
+        assert world.figures(run).run.next_try_at is not None
     assert world.attempt(job).state == "failed"
     look_after(world)
     run = Run.objects.get(job_id=job)
@@ -205,7 +212,7 @@ def test_a_job_that_fails_before_it_has_a_run_raises_one_alert(world, monkeypatc
         raise ValueError("who knows")
 
     with monkeypatch.context() as patched:
-        patched.setattr(running, "_begin", broken)
+        patched.setattr(lifecycle, "_begin", broken)
         job = verbs.run_now(OLGA, world.feed.id).job_id
         world.work(job)
     assert (Job.objects.get(pk=job).state, Run.objects.count()) == ("failed", 0)
@@ -325,7 +332,7 @@ def test_to_cancel_a_job_between_two_attempts_ends_its_run_with_the_actor(world,
     run = Run.objects.get(job_id=job)
     assert (run.status, run.error_code) == ("FAILED", "CANCELLED")
     assert "Olga" in run.error
-    assert world.figures(run).next_try_at is None
+    assert world.figures(run).run.next_try_at is None
     feed = Feed.objects.get()
     assert (feed.consecutive_failures, feed.last_run_at) == (0, run.finished_at)
     assert AuditEvent.objects.get(verb="RUN_CANCELLED").actor_id == "olga"
@@ -482,13 +489,27 @@ def test_a_slow_clean_up_raises_its_alert_while_it_runs(world):
     job = world.job(CLEAN_UP, {})
     alive = "heartbeat_at = now() + interval '1 hour', lease = gen_random_uuid()"
     change(job, f"state = 'running', started_at = now() - interval '9 minutes', {alive}")
-    look_after(world)
+    watch_the_clock(world)
     assert open_alerts() == []
     change(job, "started_at = now() - interval '601 seconds'")
-    look_after(world)
-    look_after(world)
+    watch_the_clock(world)
+    watch_the_clock(world)
     [alert] = Alert.objects.filter(resolved_at=None)
     assert (alert.kind, alert.times) == ("CLEANUP_SLOW", 1)
     change(job, "state = 'succeeded', finished_at = now(), lease = NULL")
     world.work(world.job(CLEAN_UP, {}))
     assert open_alerts() == [], "the next one was fast"
+
+
+def test_a_request_that_finds_a_lost_run_is_fulfilled_by_one_run(world):
+    """The lost run is ended by the run that begins, so no other run has to follow."""
+    world.put(100)
+    lost = world.running()
+    lose_worker(lost.job_id)
+    verbs.run_now(OLGA, world.feed.id)
+    run_until_idle(threads=1)
+    assert [(run.status, run.trigger) for run in Run.objects.order_by("no")] == [
+        ("FAILED", lost.trigger),
+        ("SUCCEEDED", "MANUAL"),
+    ]
+    assert not Job.objects.filter(kind=RUN, state__in=OPEN).exists()

@@ -10,13 +10,15 @@ from tests.support.feeds import row
 from tests.support.log_lines import logged
 from tests.support.sftp_server import RefusesToRead, SftpServer, drops_connection_at
 
-from harvester.catalog.models import Run
 from harvester.feeds import verbs
-from harvester.feeds.errors import NotBlocked
 from harvester.feeds.models import FeedRunSample
+from harvester.runs.errors import NotBlocked
+from harvester.runs.models import Run
 
 ROOT = Path(__file__).parents[2]
-FEEDS = ROOT / "src" / "harvester" / "feeds"
+#: Where events of feeds are logged.
+PLACES = ("harvester.feeds", "harvester.runs")
+SOURCES = [path for place in PLACES for path in (ROOT / "src" / place.replace(".", "/")).rglob("*.py")]
 ROW_OF_PAGE = re.compile(r"^\| `([A-Z_]+)` \| ([a-z ]+) \| ([a-z]*) ?\|", re.MULTILINE)
 LOGGED = ("emitted", "once a run")
 BASE = {"feed_id", "run_id", "source_id", "network", "stage"}
@@ -52,10 +54,10 @@ def events_of(path):
         "info": 0,
         "warning": 0,
         "error": 0,
-        "log_when_true": 0,
+        "log_on_commit": 0,
+        "log_retry": 0,
         "say": 0,
-        "tell": 2,
-        "_record": 1,
+        "record": 2,
     }
     for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call)):
         called = getattr(call.func, "attr", getattr(call.func, "id", ""))
@@ -66,14 +68,14 @@ def events_of(path):
 
 
 def test_every_event_that_the_page_says_is_logged_stands_in_the_code():
-    source = "\n".join(path.read_text() for path in FEEDS.rglob("*.py"))
+    source = "\n".join(path.read_text() for path in SOURCES)
     said = [name for name, (here, _) in page().items() if here in LOGGED]
     assert len(said) > 50
     assert [name for name in said if f'"{name}"' not in source] == []
 
 
 def test_every_event_of_feeds_stands_on_the_page():
-    told = {name for path in FEEDS.rglob("*.py") for name in events_of(path)}
+    told = {name for path in SOURCES for name in events_of(path)}
     assert {"RUN_START", "CREDENTIAL_CHANGED", "STAT_UNCHANGED", "DOWNLOAD_RETRY"} <= told, "the search works"
     assert told - {name for name, (here, _) in page().items() if here in LOGGED} == set()
 
@@ -106,7 +108,7 @@ def world(server_of):
 
 def told(lines, *left_out):
     """Events of feeds in their order, without repetitions of one behind the other."""
-    names = [line["event"] for line in lines() if line["logger"].startswith("harvester.feeds")]
+    names = [line["event"] for line in lines() if line["logger"].startswith(PLACES)]
     names = [name for name in names if name not in left_out]
     return [name for place, name in enumerate(names) if place == 0 or names[place - 1] != name]
 
@@ -120,7 +122,7 @@ def check_fields(lines, run):
     """Every event has its level of the page, and every event of a run says of which run it is."""
     levels = {name: level for name, (_, level) in page().items()}
     for line in lines():
-        if line["logger"].startswith("harvester.feeds"):
+        if line["logger"].startswith(PLACES):
             assert line["level"] == levels[line["event"]], line
             wanted = BASE - ({"run_id"} if line["event"] == "ADVISORY_LOCK_ACQUIRED" else set())
             assert wanted <= line.keys(), line
@@ -268,7 +270,13 @@ def test_a_header_without_a_needed_column_says_which(world, lines):
 
 
 def test_a_request_during_a_run_is_told_and_gets_its_own(world, lines):
-    active = Run.objects.create(kind="AFFILIATE_FEED", source=world.source, trigger="SCHEDULED", status="RUNNING")
+    active = Run.objects.create(
+        kind="AFFILIATE_FEED",
+        subject_id=world.feed.pk,
+        source_id=world.source.pk,
+        trigger="SCHEDULED",
+        status="RUNNING",
+    )
     verbs.run_now(OLGA, world.feed.id)
     assert told(lines) == ["MANUAL_RUN_REQUESTED", "MANUAL_RUN_PENDING_SET", "FEED_ENQUEUED"]
     assert only(lines, "MANUAL_RUN_PENDING_SET")["active_run_id"] == str(active.id)
@@ -278,10 +286,10 @@ def test_a_request_during_a_run_is_told_and_gets_its_own(world, lines):
 def test_the_step_that_ends_a_run_is_timed_too(world):
     world.put(*range(100, 140))
     first = world.run()
-    assert world.figures(first).timings.keys() == {"download", "parse", "circuit_breaker", "upsert", "promote"}
+    assert world.figures(first).run.timings.keys() == {"download", "parse", "circuit_breaker", "upsert", "promote"}
     world.put(100)
     held = world.run()
-    before = world.figures(held).timings
+    before = world.figures(held).run.timings
     assert "promote" in before
     world.approve(held)
-    assert world.figures(held).timings.keys() == before.keys(), "a decision does not forget what the run took"
+    assert world.figures(held).run.timings.keys() == before.keys(), "a decision does not forget what the run took"

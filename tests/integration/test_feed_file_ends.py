@@ -10,13 +10,13 @@ from tests.support.jobs import change
 from tests.support.sftp_server import SftpServer
 from tests.support.workers import run_until_idle
 
-from harvester.catalog.models import Run
 from harvester.engine.models import Job
 from harvester.feeds import verbs
 from harvester.feeds.models import Feed
 from harvester.kernel.actor import Actor
 from harvester.ops import jobs
 from harvester.ops.models import Alert
+from harvester.runs.models import Run
 
 pytestmark = pytest.mark.usefixtures("database")
 

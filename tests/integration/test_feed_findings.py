@@ -12,13 +12,13 @@ from tests.support.jobs import change
 from tests.support.together import together
 from tests.support.waiting import wait_for
 
-from harvester.catalog.models import Run
 from harvester.engine.models import Job
 from harvester.feeds import ingest
-from harvester.feeds.feed_lock import FEED_LOCK
-from harvester.feeds.jobs import CLOSE_ORPHANS
 from harvester.feeds.models import FeedRun, FeedRunSample
+from harvester.feeds.runs import FEED_LOCK
 from harvester.ops import jobs
+from harvester.runs.jobs import CLOSE_ORPHANS
+from harvester.runs.models import Run
 
 #: Line 3 has no title, line 4 a stock text that nobody knows; the last row is whole.
 ROWS = [row(100), row(101, Name=""), row(102, Availability="perhaps"), *(row(number) for number in range(103, 120))]
@@ -173,7 +173,7 @@ def test_an_attempt_that_lost_its_job_while_parsing_writes_nothing(world, while_
 
 
 def test_the_findings_of_a_run_whose_worker_was_lost_after_parsing_are_kept(world, monkeypatch):
-    monkeypatch.setattr(ingest, "tell_parsed", lambda work, report: lose(work.job))
+    monkeypatch.setattr(ingest, "log_parsed", lambda context, report: lose(context.job))
     world.put_bytes(DATA)
     run = run_once(world)
     close_orphans(world)

@@ -8,10 +8,10 @@ from tests.support.feed_world import World, allow_loopback
 from tests.support.sftp_server import SftpServer
 from tests.support.tables import rows
 
-from harvester.catalog.models import Run
 from harvester.kernel.errors import TransientError
 from harvester.pipeline import match, staging
 from harvester.pipeline.staging import Slot, share
+from harvester.runs.models import Run
 
 pytestmark = pytest.mark.usefixtures("database")
 
@@ -33,7 +33,7 @@ def once_in_the_comparison(monkeypatch, act, *, of_other_half):
 
     def one(cursor, slot, statement, values):
         found = real(cursor, slot, statement, values)
-        is_other_half = threading.current_thread().name.startswith("beside")
+        is_other_half = threading.current_thread().name.startswith("side-session")
         if "WITH matched" in statement and is_other_half == of_other_half and not done:
             done.append(True)
             act(slot)

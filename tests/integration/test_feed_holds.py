@@ -15,14 +15,17 @@ from tests.support.together import together
 from tests.support.waiting import wait_for
 
 from harvester.catalog import corrections, display_primary, sources
-from harvester.catalog.models import Run, Source
+from harvester.catalog.models import Source
 from harvester.engine.models import Job
 from harvester.feeds import decisions, ingest, verbs
-from harvester.feeds.decision_jobs import REJUDGING, figures_seen
-from harvester.feeds.errors import FeedBusy
 from harvester.feeds.models import Feed
+from harvester.feeds.runs import FEED_RUNS
 from harvester.kernel.errors import Conflict, InvalidInput, TerminalError
 from harvester.ops.models import Alert
+from harvester.runs import decisions as run_decisions
+from harvester.runs.decision_jobs import REJUDGING
+from harvester.runs.errors import SubjectBusy
+from harvester.runs.models import Run
 
 pytestmark = pytest.mark.usefixtures("database")
 ALL = range(100, 140)
@@ -87,8 +90,8 @@ def test_nothing_held_and_a_run_is_skipped_or_fails(world, bad):
 def test_nothing_held_and_nothing_to_decide(world):
     world.put(*ALL)
     run = world.run()
-    assert code_of(decisions.request_approval, OLGA, run.id) == "NOT_BLOCKED"
-    assert code_of(decisions.request_rejection, OLGA, run.id, "no") == "NOT_BLOCKED"
+    assert code_of(run_decisions.request_approval, OLGA, run.id) == "NOT_BLOCKED"
+    assert code_of(run_decisions.request_rejection, OLGA, run.id, "no") == "NOT_BLOCKED"
 
 
 def test_nothing_held_and_pausing_does_not_stop_the_clock(world):
@@ -251,10 +254,10 @@ def test_rejecting_needs_a_reason(world):
     run = world.hold()
     for reason in ("  ", "x" * 1_001):
         with pytest.raises(InvalidInput, match="A reason is needed, of at most 1,000 characters"):
-            decisions.request_rejection(OLGA, run.id, reason)
+            run_decisions.request_rejection(OLGA, run.id, reason)
     for reason in ("half\x00a file", "half \ud800"):
         with pytest.raises(InvalidInput, match=r"^reason: it has a NUL or a broken character"):
-            decisions.request_rejection(OLGA, run.id, reason)
+            run_decisions.request_rejection(OLGA, run.id, reason)
     assert outcome(run) == "HELD"
     assert world.reject(run, "x" * 1_000).state == "succeeded"
 
@@ -474,13 +477,13 @@ def test_held_and_an_older_run_is_ignored(world):
 
 def test_held_anew_with_other_figures(world):
     held, bad = hold_after_a_bad_run(world)
-    seen = figures_seen(held)
+    seen = FEED_RUNS.figures(held)
     decisions.ignore(OLGA, bad.id, "wrong")
     world.work(Job.objects.latest("id").id)
     assert outcome(held) == "HELD"
-    assert figures_seen(held) != seen
-    assert code_of(decisions.request_approval, OLGA, held.id, expected=seen) == "FIGURES_CHANGED"
-    assert world.approve(held, expected=figures_seen(held)).state == "succeeded"
+    assert FEED_RUNS.figures(held) != seen
+    assert code_of(run_decisions.request_approval, OLGA, held.id, expected=seen) == "FIGURES_CHANGED"
+    assert world.approve(held, expected=FEED_RUNS.figures(held)).state == "succeeded"
     assert world.shown()["S-100"][1] == 7.77, "what the ignored run saw and the held one too is written"
     assert world.shown()["S-200"][1] == 2.0, "a product of the ignored run that the held one saw too"
 
@@ -500,7 +503,7 @@ def hold_after_a_bad_run(world):
 def test_a_held_run_cannot_be_approved_before_it_was_judged_anew(world):
     held, bad = hold_after_a_bad_run(world)
     decisions.ignore(OLGA, bad.id, "wrong")
-    assert code_of(decisions.request_approval, OLGA, held.id) == "FIGURES_CHANGED"
+    assert code_of(run_decisions.request_approval, OLGA, held.id) == "FIGURES_CHANGED"
     world.work(Job.objects.latest("id").id)
     assert world.approve(held).state == "succeeded"
     assert world.shown()["S-100"][1] == 7.77
@@ -508,7 +511,7 @@ def test_a_held_run_cannot_be_approved_before_it_was_judged_anew(world):
 
 def test_an_approval_that_waits_while_an_older_run_is_ignored_is_refused(world):
     held, bad = hold_after_a_bad_run(world)
-    made = decisions.request_approval(OLGA, held.id)
+    made = run_decisions.request_approval(OLGA, held.id)
     decisions.ignore(OLGA, bad.id, "wrong")
     world.work(made.job_id)
     assert Job.objects.get(pk=made.job_id).error_type == "FIGURES_CHANGED"
@@ -535,7 +538,7 @@ def test_a_run_that_is_held_while_somebody_waits_to_ignore_an_older_one_is_judge
     start = threading.Event()
     together(hold, lambda: start.wait(30) and ignore())
     assert Run.objects.get(pk=held.pk).stage == REJUDGING
-    assert code_of(decisions.request_approval, OLGA, held.id) == "FIGURES_CHANGED"
+    assert code_of(run_decisions.request_approval, OLGA, held.id) == "FIGURES_CHANGED"
 
 
 def test_a_held_run_may_be_rejected_before_it_was_judged_anew(world):
@@ -705,30 +708,30 @@ def test_lost_time_adds_up_over_several_holds_up_to_max_hold(world):
 def test_a_run_that_was_approved(world):
     run = world.hold()
     world.approve(run)
-    assert code_of(decisions.request_approval, OLGA, run.id) == "ALREADY_APPROVED"
-    assert code_of(decisions.request_rejection, OLGA, run.id, "no") == "ALREADY_APPROVED"
+    assert code_of(run_decisions.request_approval, OLGA, run.id) == "ALREADY_APPROVED"
+    assert code_of(run_decisions.request_rejection, OLGA, run.id, "no") == "ALREADY_APPROVED"
 
 
 def test_a_run_that_was_rejected(world):
     run = world.hold()
     world.reject(run)
-    assert code_of(decisions.request_approval, OLGA, run.id) == "ALREADY_REJECTED"
-    assert code_of(decisions.request_rejection, OLGA, run.id, "no") == "ALREADY_REJECTED"
+    assert code_of(run_decisions.request_approval, OLGA, run.id) == "ALREADY_REJECTED"
+    assert code_of(run_decisions.request_rejection, OLGA, run.id, "no") == "ALREADY_REJECTED"
 
 
 @pytest.mark.parametrize("newer", [overtaken, held_anew])
 def test_a_run_that_was_overtaken(world, newer):
     run = world.hold()
     newer(world, run)
-    assert code_of(decisions.request_approval, OLGA, run.id) == "STALE_RUN"
-    assert code_of(decisions.request_rejection, OLGA, run.id, "no") == "STALE_RUN"
+    assert code_of(run_decisions.request_approval, OLGA, run.id) == "STALE_RUN"
+    assert code_of(run_decisions.request_rejection, OLGA, run.id, "no") == "STALE_RUN"
 
 
 def test_a_feed_with_a_run_at_work(world):
     run = world.hold()
     world.running()
-    assert code_of(decisions.request_approval, OLGA, run.id) == "FEED_BUSY"
-    assert code_of(decisions.request_rejection, OLGA, run.id, "no") == "FEED_BUSY"
+    assert code_of(run_decisions.request_approval, OLGA, run.id) == "FEED_BUSY"
+    assert code_of(run_decisions.request_rejection, OLGA, run.id, "no") == "FEED_BUSY"
     assert code_of(decisions.ignore, OLGA, run.id, "no") == "FEED_BUSY"
 
 
@@ -745,8 +748,10 @@ def test_a_feed_whose_lock_somebody_has(world):
 @pytest.mark.parametrize("figure", ["products_upserted", "products_new", "products_missing", "prices_due"])
 def test_figures_that_are_not_what_the_person_saw(world, figure):
     run = world.hold()
-    seen = figures_seen(run)
-    assert code_of(decisions.request_approval, OLGA, run.id, {**seen, figure: seen[figure] + 1}) == "FIGURES_CHANGED"
+    seen = FEED_RUNS.figures(run)
+    assert (
+        code_of(run_decisions.request_approval, OLGA, run.id, {**seen, figure: seen[figure] + 1}) == "FIGURES_CHANGED"
+    )
     assert world.approve(run, expected=seen).state == "succeeded"
 
 
@@ -754,7 +759,7 @@ def test_a_refusal_and_a_decision_are_told_by_their_events(world):
     run = world.hold()
     world.approve(run)
     with capture_logs() as told:
-        code_of(decisions.request_approval, OLGA, run.id)
+        code_of(run_decisions.request_approval, OLGA, run.id)
     assert [event["event"] for event in told] == ["ACTIVATION_APPROVAL_REJECTED"]
     assert [verb for verb, *_ in audited()].count("ACTIVATION_APPROVED") == 1
 
@@ -764,14 +769,14 @@ def one_decision(run, *calls):
     results = together(*calls)
     refused = [result for result in results if isinstance(result, Exception)]
     assert len(refused) == len(calls) - 1
-    assert all(isinstance(refusal, FeedBusy) for refusal in refused)
+    assert all(isinstance(refusal, SubjectBusy) for refusal in refused)
     [made] = [result for result in results if not isinstance(result, Exception)]
     return made
 
 
 def test_two_people_approve_at_once(world):
     run = world.hold()
-    made = one_decision(run, *[lambda: decisions.request_approval(OLGA, run.id)] * 2)
+    made = one_decision(run, *[lambda: run_decisions.request_approval(OLGA, run.id)] * 2)
     world.work(made.job_id)
     assert outcome(run) == "APPROVED"
     assert [verb for verb, *_ in audited()].count("ACTIVATION_APPROVED") == 1
@@ -781,18 +786,18 @@ def test_one_approves_and_one_rejects_at_once(world):
     run = world.hold()
     made = one_decision(
         run,
-        lambda: decisions.request_approval(OLGA, run.id),
-        lambda: decisions.request_rejection(OLGA, run.id, "no"),
+        lambda: run_decisions.request_approval(OLGA, run.id),
+        lambda: run_decisions.request_rejection(OLGA, run.id, "no"),
     )
     world.work(made.job_id)
-    expected = "APPROVED" if Job.objects.get(pk=made.job_id).kind == "feeds.approve" else "REJECTED"
+    expected = "APPROVED" if Job.objects.get(pk=made.job_id).kind == "runs.approve" else "REJECTED"
     assert outcome(run) == expected
 
 
 @pytest.mark.parametrize(("newer", "left"), [(overtaken, None), (held_anew, "HELD")])
 def test_an_approval_that_waits_while_a_newer_run_ends_is_stale(world, newer, left):
     run = world.hold()
-    made = decisions.request_approval(OLGA, run.id)
+    made = run_decisions.request_approval(OLGA, run.id)
     change(made.job_id, "run_at = now() + interval '1 hour'")
     newer(world, run)
     change(made.job_id, "run_at = now()")
@@ -806,7 +811,7 @@ def test_a_run_and_an_approval_at_once_have_one_order(world):
     """Whoever is first has the lock: the other one is refused, or comes back later."""
     run = world.hold()
     world.put(*ALL, 200)
-    decision = decisions.request_approval(OLGA, run.id).job_id
+    decision = run_decisions.request_approval(OLGA, run.id).job_id
     job = world.ask()
     world.work(job, threads=2)
     found = (Job.objects.get(pk=decision).error_type, Job.objects.get(pk=job).state, outcome(run))
@@ -822,7 +827,7 @@ def test_the_same_approval_twice_promotes_once(world):
     """A job that is done again, as after a rescue: the second one finds the run decided."""
     run = world.hold()
     args = {"run_id": str(run.id), "actor": {"kind": "person", "id": "olga", "name": "Olga"}}
-    jobs = [world.job("feeds.approve", args), world.job("feeds.approve", args)]
+    jobs = [world.job("runs.approve", args), world.job("runs.approve", args)]
     for job in jobs:
         world.work(job)
     found = [Job.objects.get(pk=job) for job in jobs]
@@ -834,8 +839,8 @@ def test_two_held_runs_of_one_source_are_not_possible(world):
     from django.db import IntegrityError
 
     run = world.hold()
-    first = Run.objects.filter(source=world.source).order_by("no").first()
-    with pytest.raises(IntegrityError, match="runs_one_held_per_source"):
+    first = Run.objects.filter(source_id=world.source.pk).order_by("no").first()
+    with pytest.raises(IntegrityError, match="runs_one_held_per_subject"):
         Run.objects.filter(pk=first.pk).update(outcome="HELD")
     assert outcome(run) == "HELD"
 
@@ -859,14 +864,14 @@ def test_a_held_run_ends_what_was_told_of_failures(world):
     assert Alert.objects.filter(kind="RUN_FAILED", resolved_at=None).exists()
     world.shrink()
     assert not Alert.objects.filter(kind="RUN_FAILED", resolved_at=None).exists()
-    assert (Feed.objects.get().consecutive_failures, Source.objects.get().failure_streak) == (0, 0)
+    assert Feed.objects.get().consecutive_failures == 0
 
 
 def test_a_decision_keeps_the_times_of_the_run(world):
     run = world.hold()
-    before = world.figures(run).timings
+    before = world.figures(run).run.timings
     assert before
     world.approve(run)
-    after = world.figures(run).timings
+    after = world.figures(run).run.timings
     assert after.pop("promote") >= before.pop("promote")
     assert after == before

@@ -9,10 +9,10 @@ from tests.support.tables import rows
 from tests.support.workers import run_until_idle
 
 from harvester.catalog import corrections, offers
-from harvester.catalog.models import Run
 from harvester.feeds import change_detection, decisions, verbs
 from harvester.kernel.errors import Conflict
 from harvester.pipeline import promote
+from harvester.runs.models import Run
 
 pytestmark = pytest.mark.usefixtures("database")
 ALL = range(100, 140)
@@ -27,7 +27,7 @@ def wrong(number):
 
 
 def gates_of(world, run):
-    return [item["gate"] for item in world.figures(run).verdict if item["holds"]]
+    return [item["gate"] for item in world.figures(run).run.verdict if item["holds"]]
 
 
 def state(world):
@@ -167,7 +167,7 @@ def repeat(world, back, of=10):
 @pytest.mark.parametrize(("back", "outcome"), [(5, "PROMOTED"), (6, "HELD")])
 def test_more_than_half_of_the_prices_of_an_ignored_run_hold_a_later_one(world, back, outcome):
     bad, run = repeat(world, back)
-    findings = [item for item in world.figures(run).verdict if item["gate"] == "REPEATS_IGNORED"]
+    findings = [item for item in world.figures(run).run.verdict if item["gate"] == "REPEATS_IGNORED"]
     assert [(run.outcome, finding["holds"]) for finding in findings] == [(outcome, outcome == "HELD")]
     assert findings[0]["figures"] == {
         "repeated_prices": back,

@@ -11,12 +11,13 @@ from tests.support.sftp_server import SftpServer
 from tests.support.tables import rows
 
 from harvester.catalog import corrections
-from harvester.catalog.models import Run, Source
+from harvester.catalog.models import Source
 from harvester.catalog.offers import differences
 from harvester.engine.models import Job
 from harvester.feeds import decisions, verbs
 from harvester.feeds.models import Feed
 from harvester.kernel.errors import Conflict
+from harvester.runs.models import Run
 
 STEPS = 25
 PRODUCTS = range(1000, 1040)

@@ -39,9 +39,9 @@ def by_api(world):
 def by_portal(world):
     client = Client()
     client.force_login(person("ada", Role.ADMIN))
-    assert "Retire this feed for good?" in client.get(f"/feeds/{world.feed.id}/").content.decode()
+    assert "Retire this feed?" in client.get(f"/feeds/{world.feed.id}/").content.decode()
     page = client.post(f"/feeds/{world.feed.id}/retire/", follow=True).content.decode()
-    assert "is retired. Its credentials are deleted" in page
+    assert "is retired. Its credentials were deleted" in page
     assert "Retired on" in page
 
 

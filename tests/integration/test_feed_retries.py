@@ -13,13 +13,13 @@ from tests.support.log_lines import logged
 from tests.support.sftp_server import SftpServer
 from tests.support.workers import run_until_idle
 
-from harvester.catalog.models import Run
 from harvester.engine.models import Job
 from harvester.feeds import fetch
 from harvester.feeds.models import Feed
 from harvester.feeds.partner_connection import open_remote
 from harvester.guards import egress, host_keys, remote, secrets
 from harvester.kernel.errors import ConfigError, TerminalError, TransientError
+from harvester.runs.models import Run
 
 pytestmark = pytest.mark.usefixtures("database")
 
@@ -221,10 +221,10 @@ def test_a_run_that_was_helped_shows_no_error(partner):
     run_until_idle()
     waiting = Run.objects.get(job_id=job)
     assert (waiting.status, waiting.error_code, waiting.stage) == ("RUNNING", "CONNECTION_LOST", "download")
-    assert partner.world.figures(waiting).next_try_at is not None
+    assert partner.world.figures(waiting).run.next_try_at is not None
     partner.sftp()
     change(job, "run_at = now()")
     partner.world.work(job)
     run = Run.objects.get(job_id=job)
     assert (run.outcome, run.error_code, run.error, run.attempt) == ("PROMOTED", None, None, 2)
-    assert partner.world.figures(run).next_try_at is None
+    assert partner.world.figures(run).run.next_try_at is None

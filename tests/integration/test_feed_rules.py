@@ -23,22 +23,24 @@ from tests.support.together import together
 from tests.support.workers import run_until_idle
 
 from harvester.catalog import offers, search_index
-from harvester.catalog.models import Run, Source
+from harvester.catalog.models import Source
 from harvester.engine import sql
 from harvester.engine.errors import JobCancelled
 from harvester.engine.models import Job
 from harvester.engine.registry import kind_of
 from harvester.feeds import change_detection, ingest, run_endings, verbs
-from harvester.feeds import runs as running
-from harvester.feeds.feed_lock import FEED_LOCK
 from harvester.feeds.fetch import MAX_FILE_BYTES
-from harvester.feeds.jobs import CLOSE_ORPHANS, RUN
+from harvester.feeds.jobs import RUN
 from harvester.feeds.models import Feed, FeedRun, FeedRunSample
 from harvester.feeds.reader import ParseLimits, load
+from harvester.feeds.runs import FEED_LOCK
 from harvester.kernel.errors import TerminalError, TransientError
 from harvester.kernel.ids import uuid7
 from harvester.ops.models import Alert
 from harvester.pipeline.staging import STAGING_LOCK
+from harvester.runs import lifecycle
+from harvester.runs.jobs import CLOSE_ORPHANS
+from harvester.runs.models import Run
 
 pytestmark = pytest.mark.usefixtures("database")
 HTML = b"<!doctype html><html><body>Please log in</body></html>"
@@ -199,14 +201,21 @@ def test_a_server_that_is_not_there_fails_a_run_that_is_there(world):
 def test_a_job_has_one_run(world):
     run = world.running()
     with pytest.raises(IntegrityError, match="job_id"):
-        Run.objects.create(kind=run.kind, source=world.source, trigger="MANUAL", status="RUNNING", job_id=run.job_id)
+        Run.objects.create(
+            kind=run.kind,
+            subject_id=world.feed.pk,
+            source_id=world.source.pk,
+            trigger="MANUAL",
+            status="RUNNING",
+            job_id=run.job_id,
+        )
 
 
 @pytest.mark.parametrize("status", ["DRAFT", "PAUSED", "DISABLED"])
 @pytest.mark.parametrize("late", [False, True])
 def test_a_feed_that_is_not_enabled_any_more_gets_no_run(world, monkeypatch, status, late):
     """Switched while the job waits, or, late, when it has read the feed and takes the lock."""
-    real = running.feed_lock
+    real = lifecycle.subject_lock
 
     @contextmanager
     def switched(*args):
@@ -215,7 +224,7 @@ def test_a_feed_that_is_not_enabled_any_more_gets_no_run(world, monkeypatch, sta
             yield is_ours
 
     if late:
-        monkeypatch.setattr(running, "feed_lock", switched)
+        monkeypatch.setattr(lifecycle, "subject_lock", switched)
     else:
         world.change(status=status)
     world.put(100)
@@ -242,12 +251,12 @@ def test_between_attempts_a_run_shows_what_was_wrong_and_when_it_goes_on(world):
     world.attempt(job)
     [run] = runs()
     assert (run.status, run.attempt, run.error_code) == ("RUNNING", 1, "TRUNCATED_GZIP")
-    assert before + dt.timedelta(seconds=5) <= world.figures(run).next_try_at
+    assert before + dt.timedelta(seconds=5) <= world.figures(run).run.next_try_at
     assert Feed.objects.get().consecutive_failures == 0
     world.put_bytes(whole)
     world.attempt(job)
     [run] = runs()
-    assert (run.outcome, run.attempt, world.figures(run).next_try_at) == ("PROMOTED", 2, None)
+    assert (run.outcome, run.attempt, world.figures(run).run.next_try_at) == ("PROMOTED", 2, None)
     assert len(world.shown()) == 10
 
 
@@ -258,7 +267,7 @@ def test_each_wait_is_three_times_as_long_as_the_one_before(world):
         before = now()
         world.attempt(job)
         wait = dt.timedelta(seconds=seconds)
-        assert before + wait <= world.figures(runs()[0]).next_try_at <= now() + wait
+        assert before + wait <= world.figures(runs()[0]).run.next_try_at <= now() + wait
 
 
 def test_after_proof_a_retry_reads_the_same_file_and_never_downloads_again(world, monkeypatch):
@@ -500,12 +509,11 @@ def test_a_skipped_run_clears_failures_and_moves_nothing_else(world):
     world.run()
     before = world.look().last_promoted_at
     world.change(consecutive_failures=2, last_run_at=None)
-    Source.objects.update(failure_streak=2)
     run = world.run()
     feed = Feed.objects.get()
     assert (feed.consecutive_failures, feed.last_run_at) == (0, run.finished_at)
-    assert (world.look().last_promoted_at, world.look().failure_streak) == (before, 0)
-    assert world.figures(run).verdict == [], "no gate is asked"
+    assert world.look().last_promoted_at == before
+    assert world.figures(run).run.verdict == [], "no gate is asked"
     world.pass_time(49)
     assert world.shown() == {}
 
@@ -785,7 +793,7 @@ def test_products_known_by_their_address_only_are_counted_and_hold_the_run(world
     """More than half of the products; of the rows they are fewer, because one product has many."""
     world.put(*TEN, *[100] * 10, *[row(number, SKU="") for number in range(200, 211)])
     run = world.run()
-    gates = [item["gate"] for item in world.figures(run).verdict if item["holds"]]
+    gates = [item["gate"] for item in world.figures(run).run.verdict if item["holds"]]
     assert (run.outcome, gates, world.figures(run).url_hash_fallback_count) == ("HELD", ["URL_HASH"], 11)
 
 
@@ -879,7 +887,7 @@ def test_every_gate_holds_a_whole_run(world, lines, gate):
     world.run()
     world.put(*lines)
     run = world.run()
-    assert (run.outcome, [item["gate"] for item in world.figures(run).verdict if item["holds"]]) == ("HELD", [gate])
+    assert (run.outcome, [item["gate"] for item in world.figures(run).run.verdict if item["holds"]]) == ("HELD", [gate])
 
 
 def test_a_price_is_shocked_when_it_moves_by_more_than_half(world):
@@ -911,7 +919,7 @@ def test_everything_expired_and_a_small_file_is_held_by_the_baseline(world):
     world.run()
     world.pass_time(100)
     run = world.shrink()
-    [gate] = [item["gate"] for item in world.figures(run).verdict if item["holds"]]
+    [gate] = [item["gate"] for item in world.figures(run).run.verdict if item["holds"]]
     assert gate == "BASELINE_SHRUNK"
 
 

@@ -12,7 +12,6 @@ from tests.support.tables import rows
 from tests.support.waiting import wait_for
 from tests.support.workers import run_until_idle
 
-from harvester.catalog.models import Run
 from harvester.engine import scheduler
 from harvester.engine.enqueue import enqueue
 from harvester.engine.models import Job
@@ -21,6 +20,7 @@ from harvester.feeds import jobs, schedule
 from harvester.feeds.models import Feed, FeedRun
 from harvester.feeds.states import SCHEDULES, FeedStatus
 from harvester.feeds.verbs.locked_feed import database_now, locked
+from harvester.runs.models import Run
 
 pytestmark = pytest.mark.usefixtures("database")
 
@@ -143,7 +143,7 @@ def test_a_run_that_is_just_being_made_does_not_hide_its_feed():
     def begin_a_run():
         with transaction.atomic():
             run = Run.objects.create(
-                kind="AFFILIATE_FEED", source_id=feed.source_id, trigger="MANUAL", status="RUNNING"
+                kind="AFFILIATE_FEED", subject_id=feed.pk, source_id=feed.source_id, trigger="MANUAL", status="RUNNING"
             )
             FeedRun.objects.create(run=run, feed_id=feed.id)
             held.set()

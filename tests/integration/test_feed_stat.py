@@ -16,11 +16,11 @@ from tests.support.ftp_server import FtpServer
 from tests.support.log_lines import logged
 from tests.support.sftp_server import SftpServer, WellBehaved, refuses_stat
 
-from harvester.catalog.models import Run
 from harvester.feeds.ingest import inflate_limits_of
 from harvester.feeds.models import Feed
 from harvester.guards import secrets
 from harvester.ops.models import Alert
+from harvester.runs.models import Run
 
 pytestmark = pytest.mark.usefixtures("database")
 

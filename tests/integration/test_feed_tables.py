@@ -11,12 +11,13 @@ from tests.support.feeds import row
 from tests.support.sftp_server import SftpServer, reports
 from tests.support.tables import rows
 
-from harvester.catalog.models import Run
-from harvester.feeds import decisions, ingest
+from harvester.feeds import ingest
 from harvester.feeds.fetch import is_unchanged
 from harvester.feeds.models import Feed
 from harvester.guards.remote import RemoteStat
 from harvester.kernel.errors import HarvesterError, TerminalError
+from harvester.runs import decisions as run_decisions
+from harvester.runs.models import Run
 
 pytestmark = pytest.mark.usefixtures("database")
 ALL = range(100, 140)
@@ -179,7 +180,7 @@ def run_beside_one_at_work(world):
 def test_what_cannot_be_decided_is_refused_by_its_code_and_nothing_changes(world, situation, code):
     run_id = situation(world)
     before = rows("SELECT * FROM runs ORDER BY no"), rows("SELECT * FROM sources"), count("jobs")
-    for decide in (decisions.request_approval, lambda who, run: decisions.request_rejection(who, run, "no")):
+    for decide in (run_decisions.request_approval, lambda who, run: run_decisions.request_rejection(who, run, "no")):
         with capture_logs() as told, pytest.raises(HarvesterError) as refusal:
             decide(OLGA, run_id)
         assert refusal.value.code == code
@@ -202,7 +203,7 @@ def test_a_decision_has_one_moment_and_keeps_why_the_run_was_held(world, verdict
     else:
         assert run.decided_at - since == source.frozen
     again = world.figures(run)
-    assert (again.verdict, again.would_expire_count) == (figures.verdict, figures.would_expire_count)
+    assert (again.run.verdict, again.would_expire_count) == (figures.run.verdict, figures.would_expire_count)
 
 
 # 9.5: which file is taken for the one that is known.

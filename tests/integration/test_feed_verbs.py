@@ -10,7 +10,7 @@ from tests.support.feed_jobs import ensure_kind, jobs_of
 from tests.support.feed_rows import ADMIN, make_feed, make_source
 from tests.support.tables import rows
 
-from harvester.catalog.models import Run, Source
+from harvester.catalog.models import Source
 from harvester.catalog.states import SourceKind
 from harvester.engine.models import Job
 from harvester.feeds import verbs
@@ -24,6 +24,7 @@ from harvester.guards.host_keys import HostKey
 from harvester.guards.models import SealedSecret
 from harvester.kernel.errors import Conflict, InvalidInput, NotFound
 from harvester.kernel.ids import uuid7
+from harvester.runs.models import Run
 
 pytestmark = pytest.mark.usefixtures("database")
 
@@ -292,7 +293,9 @@ def test_a_deleted_draft_leaves_no_credentials_behind():
 
 def test_a_draft_with_runs_stays():
     feed = ready()
-    run = Run.objects.create(kind="AFFILIATE_FEED", source=feed.source, trigger="MANUAL", status="RUNNING")
+    run = Run.objects.create(
+        kind="AFFILIATE_FEED", subject_id=feed.pk, source_id=feed.source_id, trigger="MANUAL", status="RUNNING"
+    )
     FeedRun.objects.create(run=run, feed=feed)
     with pytest.raises(Conflict, match="has runs"):
         verbs.delete_draft(ADMIN, feed.id)

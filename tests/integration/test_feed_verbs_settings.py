@@ -69,7 +69,7 @@ REFUSED = [
     ("expiry_hours", 169, "expiry_hours is 169; it must be a whole number from 1 to 168."),
     ("transport", "ftps", "transport is 'ftps'; it must be one of sftp, ftp."),
     ("transport", "FTP", "it must be SFTP, unless an operator sets AFFILIATE_FEED_ALLOW_PLAIN_FTP=true."),
-    ("host", "sftp.example.com:22", "host: The host 'sftp.example.com:22' cannot be used: the port has its own field"),
+    ("host", "sftp.example.com:22", "host: The host 'sftp.example.com:22' cannot be used: the port"),
     ("host", "sftp://example.com", "host: The host"),
     ("host", "0x7f.1", "addresses are written in full"),
     ("host", 7, "host is 7; it must be a text."),

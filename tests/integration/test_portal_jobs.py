@@ -166,7 +166,7 @@ def test_a_job_says_which_feed_it_is_about(viewer):
     feed = make_feed("Acme")
     run = make_run(feed, status="RUNNING", outcome=None)
     of_feed = job("running", "feeds.run", args={"feed_id": str(feed.pk)})
-    of_run = job("pending", "feeds.approve", args={"run_id": str(run.pk)})
+    of_run = job("pending", "runs.approve", args={"run_id": str(run.pk)})
     of_source = job("pending", "catalog.resolve", args={"source_id": str(feed.source_id)})
     job("pending", "feeds.run", args={"feed_id": "nonsense", "run_id": 7})
     for address in ("/jobs/", "/jobs/recent/"):

@@ -10,12 +10,13 @@ from tests.support.feed_rows import make_feed, make_source
 from tests.support.portal import addresses, job, person
 from tests.support.portal_feeds import feed
 
-from harvester.catalog.models import PriceCorrection, Run
+from harvester.catalog.models import PriceCorrection
 from harvester.feeds.models import FeedRun
 from harvester.kernel.ids import uuid7
 from harvester.ops import users
 from harvester.ops.alerts import raise_alert
 from harvester.ops.models import AuditEvent, Role
+from harvester.runs.models import Run
 
 pytestmark = pytest.mark.django_db
 
@@ -138,8 +139,8 @@ def held_run() -> Run:
     if found is None:
         made = make_feed(make_source())
         found = Run.objects.create(
-            kind="AFFILIATE_FEED", source=made.source, trigger="MANUAL", status="SUCCEEDED", outcome="HELD",
-            finished_at=Now(),
+            kind="AFFILIATE_FEED", subject_id=made.pk, source_id=made.source_id, trigger="MANUAL", status="SUCCEEDED",
+            outcome="HELD", finished_at=Now(),
         )  # fmt: skip
         FeedRun.objects.create(run=found, feed=made)
     return Run.objects.get(pk=found.pk)

@@ -17,6 +17,7 @@ from harvester.feeds.attention import NeedKind
 from harvester.feeds.models import Feed, FeedRun
 from harvester.ops.alerts import raise_alert
 from harvester.ops.models import Role
+from harvester.runs.models import Run
 
 pytestmark = pytest.mark.django_db
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAINUSEa7ErcQzSKxlLFbtfOP1RFWhiCjMRRbnHmZtZmtH"
@@ -48,7 +49,7 @@ def needed() -> dict[NeedKind, list[str]]:
 
 def held(feed: Feed, **source) -> None:
     run = make_run(feed, outcome="HELD")
-    FeedRun.objects.filter(pk=run.pk).update(verdict=VERDICT)
+    Run.objects.filter(pk=run.pk).update(verdict=VERDICT)
     values = {"held_run_no": run.no, "held_since": timezone.now(), **source}
     Source.objects.filter(pk=feed.source_id).update(**values)
 

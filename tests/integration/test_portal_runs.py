@@ -17,12 +17,12 @@ from tests.support.workers import run_until_idle
 from harvester.catalog import corrections
 from harvester.catalog.exposure import exposure_of
 from harvester.catalog.holds import choices
-from harvester.catalog.models import Run
 from harvester.feeds import attention, decisions
 from harvester.feeds.attention import NeedKind
 from harvester.feeds.daily_figures import visible_now
 from harvester.feeds.models import FeedRun
 from harvester.ops.models import Role
+from harvester.runs.models import Run
 
 pytestmark = pytest.mark.usefixtures("database")
 SCRIPT = "<script>alert(1)</script>"
@@ -438,7 +438,9 @@ def test_runs_that_are_not_there_are_404_and_ids_lead_to_numbers(world, viewer):
 
 
 def test_a_run_that_is_not_of_a_feed_has_a_page_too(world, admin):
-    run = Run.objects.create(kind="MANUAL", source=world.source, trigger="MANUAL", status="RUNNING")
+    run = Run.objects.create(
+        kind="SCRAPE", subject_id=world.source.pk, source_id=world.source.pk, trigger="MANUAL", status="RUNNING"
+    )
     number = Run.objects.get(pk=run.pk).no
     assert f"#{number} Shop by Impact Running" in text(admin.get("/runs/"))
     assert "Running Shop by Impact Manual" in text(admin.get(f"/runs/{number}/"))

@@ -15,7 +15,6 @@ from tests.support.sftp_server import HOST, PASSWORD, USERNAME, SftpServer, Well
 from tests.support.stored import everything_stored
 from tests.support.workers import run_until_idle
 
-from harvester.catalog.models import Run
 from harvester.engine.models import Job
 from harvester.feeds import decisions, verbs
 from harvester.feeds.models import FeedRunSample
@@ -23,6 +22,8 @@ from harvester.guards import secrets, vault
 from harvester.guards.redaction import redact_text
 from harvester.kernel.errors import HarvesterError
 from harvester.ops.models import Alert
+from harvester.runs import decisions as run_decisions
+from harvester.runs.models import Run
 
 SOURCE = Path(__file__).parents[2] / "src" / "harvester"
 PASSPHRASE = "zq4417-canary-opens-sesame-7731"
@@ -220,14 +221,14 @@ def test_no_decision_opens_credentials(start, monkeypatch):
     promoted = Run.objects.get(outcome="PROMOTED")
     with monkeypatch.context() as patched:
         forbid_opening(patched)
-        decisions.request_rejection(ADMIN, held.id, "not whole")
+        run_decisions.request_rejection(ADMIN, held.id, "not whole")
         run_until_idle()
         decisions.ignore(ADMIN, promoted.id, "wrong prices")
         decisions.undo_ignore(ADMIN, promoted.id)
     world.put(100, 101)
     second = world.run()
     forbid_opening(monkeypatch)
-    decisions.request_approval(ADMIN, second.id)
+    run_decisions.request_approval(ADMIN, second.id)
     run_until_idle()
     assert set(Run.objects.values_list("outcome", flat=True)) == {"PROMOTED", "REJECTED", "APPROVED"}
 

@@ -5,8 +5,9 @@ from datetime import timedelta
 from django.db import connection
 from django.utils import timezone
 
-from harvester.catalog.models import Retailer, Run, Source
+from harvester.catalog.models import Retailer, Source
 from harvester.feeds.models import Feed, FeedRun
+from harvester.runs.models import Run
 
 
 def make_source(name: str = "Shop", **fields) -> Source:
@@ -26,7 +27,8 @@ def make_run(feed: Feed, *, days: float = 0, status: str = "SUCCEEDED", outcome:
     ended = None if status == "RUNNING" else began + timedelta(minutes=1)
     made = Run.objects.create(
         kind="AFFILIATE_FEED",
-        source=feed.source,
+        subject_id=feed.pk,
+        source_id=feed.source_id,
         trigger="SCHEDULED",
         status=status,
         outcome=outcome,

@@ -30,12 +30,12 @@ STEPS = (
     ("harvester.feeds.ingest", "stage_contents"),
     ("harvester.feeds.ingest", "promote"),
     ("harvester.feeds.ingest", "hold"),
-    ("harvester.feeds.decision_jobs", "make_held_products"),
-    ("harvester.feeds.decision_jobs", "promote"),
+    ("harvester.feeds.run_endings", "make_held_products"),
+    ("harvester.feeds.run_endings", "promote"),
 )
 
 #: The thread of a job, and that of what is done beside it.
-THREADS = ("harvester-job", "beside")
+THREADS = ("harvester-job", "side-session")
 
 
 class Route:

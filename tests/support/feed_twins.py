@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass, field
 
-from harvester.catalog.models import Run
 from harvester.engine.models import Job
-from harvester.feeds.decisions import request_approval
+from harvester.runs.decisions import request_approval
+from harvester.runs.models import Run
 from tests.support import feed_oracle
 from tests.support.feed_world import OLGA, World
 from tests.support.feeds import HEADER, feed, row
@@ -110,7 +110,7 @@ class Twins:
 
 def ask_to_approve(world: World) -> int:
     """Olga approves what is held; answers the job, which nobody has run yet."""
-    held = Run.objects.get(source=world.source, outcome="HELD")
+    held = Run.objects.get(source_id=world.source.pk, outcome="HELD")
     return request_approval(OLGA, held.id).job_id
 
 

@@ -11,16 +11,17 @@ from django.conf import settings
 from django.db import connection, connections
 from django.test import override_settings
 
-from harvester.catalog.models import Retailer, Run, Source
+from harvester.catalog.models import Retailer, Source
 from harvester.catalog.offers import differences
 from harvester.engine.enqueue import enqueue
 from harvester.engine.models import Job
-from harvester.feeds import decisions
-from harvester.feeds.feed_lock import FEED_LOCK
 from harvester.feeds.jobs import RUN
 from harvester.feeds.models import Feed, FeedRun
+from harvester.feeds.runs import FEED_LOCK
 from harvester.guards import secrets
 from harvester.kernel.actor import Actor
+from harvester.runs import decisions as run_decisions
+from harvester.runs.models import Run
 from tests.support.feeds import feed as written
 from tests.support.feeds import row
 from tests.support.jobs import change
@@ -120,7 +121,12 @@ class World:
         """A run that is at work, or between two attempts, as another job."""
         job = enqueue(RUN, {"feed_id": str(self.feed.id), "trigger": "SCHEDULED"}, delay=3600).job_id
         run = Run.objects.create(
-            kind="AFFILIATE_FEED", source=self.source, trigger="SCHEDULED", status="RUNNING", job_id=job
+            kind="AFFILIATE_FEED",
+            subject_id=self.feed.pk,
+            source_id=self.source.pk,
+            trigger="SCHEDULED",
+            status="RUNNING",
+            job_id=job,
         )
         FeedRun.objects.create(run=run, feed=self.feed)
         return run
@@ -161,10 +167,10 @@ class World:
 
     def approve(self, run: Run, **more) -> Job:
         """Olga approves a held run, and the job is done."""
-        return self._decide(decisions.request_approval(OLGA, run.id, **more).job_id)
+        return self._decide(run_decisions.request_approval(OLGA, run.id, **more).job_id)
 
     def reject(self, run: Run, reason="not whole", **more) -> Job:
-        return self._decide(decisions.request_rejection(OLGA, run.id, reason, **more).job_id)
+        return self._decide(run_decisions.request_rejection(OLGA, run.id, reason, **more).job_id)
 
     def _decide(self, job: int) -> Job:
         self.work(job)
@@ -215,7 +221,7 @@ class World:
             job_id__in=Job.objects.filter(state__in=OPEN).values("id")
         )
         assert not orphans.exists(), "no run is RUNNING without an open job"
-        held = Run.objects.filter(source=self.source, outcome="HELD").values_list("no", flat=True)
+        held = Run.objects.filter(source_id=self.source.pk, outcome="HELD").values_list("no", flat=True)
         assert list(held) == [number for number in [self.look().held_run_no] if number], "the held run is the source's"
         kept = {number for (number,) in rows("SELECT DISTINCT run_no FROM held_changes")}
         assert kept <= set(held), "a difference is kept for the held run only"

@@ -6,9 +6,10 @@ from typing import Any
 
 from django.utils import timezone
 
-from harvester.catalog.models import Retailer, Run, Source
+from harvester.catalog.models import Retailer, Source
 from harvester.feeds.models import Feed, FeedRun
 from harvester.guards.host_keys import HostKey
+from harvester.runs.models import Run
 from tests.support.portal import job
 
 KEY = HostKey.parse("ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl")
@@ -73,7 +74,14 @@ def run(
         fields.setdefault("outcome", "PROMOTED")
     began = timezone.now() - timedelta(hours=hours_ago)
     made = Run.objects.create(
-        **{"kind": "AFFILIATE_FEED", "source": of.source, "trigger": "SCHEDULED", "status": status, **fields},
+        **{
+            "kind": "AFFILIATE_FEED",
+            "subject_id": of.pk,
+            "source_id": of.source_id,
+            "trigger": "SCHEDULED",
+            "status": status,
+            **fields,
+        },
         started_at=began,
         finished_at=None if status == "RUNNING" else began + timedelta(seconds=1.5),
         duration_ms=None if status == "RUNNING" else 1500,

@@ -19,7 +19,7 @@ from harvester.kernel.errors import (
 
 RUNBOOK = Path(__file__).parents[2] / "docs" / "runbooks.md"
 #: Where errors of a run come from.
-PARTS = ("kernel", "guards", "engine", "pipeline", "feeds")
+PARTS = ("runs", "kernel", "guards", "engine", "pipeline", "feeds")
 #: Only alerts go out by HTTP.
 ELSEWHERE = ("harvester.guards.http",)
 #: Requests of people that a rule refused; none of them ends a run.

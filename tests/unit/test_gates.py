@@ -4,14 +4,19 @@ import dataclasses
 
 import pytest
 
+from harvester.feeds.gates import (
+    GATES,
+    RunFacts,
+    Thresholds,
+    baseline_shrunk,
+    expiry_spike,
+    price_shock,
+    reject_share,
+    repeats_ignored,
+    url_hash,
+)
 from harvester.kernel.errors import InvalidInput
-from harvester.pipeline.gates import GATES, RunFacts, Thresholds, judge
-from harvester.pipeline.gates.baseline_shrunk import baseline_shrunk
-from harvester.pipeline.gates.expiry_spike import expiry_spike
-from harvester.pipeline.gates.price_shock import price_shock
-from harvester.pipeline.gates.reject_share import reject_share
-from harvester.pipeline.gates.repeats_ignored import repeats_ignored
-from harvester.pipeline.gates.url_hash import url_hash
+from harvester.runs.gates import judge
 
 #: A run that no gate holds.
 GOOD = RunFacts(
@@ -37,7 +42,7 @@ def missing(count, of):
 
 
 def test_a_good_run_passes_every_gate():
-    verdict = judge(GOOD, DEFAULTS)
+    verdict = judge(GATES, GOOD, DEFAULTS)
     assert verdict.passed
     assert [finding.gate for finding in verdict.findings] == [
         "EXPIRY_SPIKE",
@@ -86,11 +91,11 @@ def test_the_defaults_are_those_of_the_rules():
     ],
 )
 def test_expiry_spike(count, of, holds):
-    assert expiry_spike(missing(count, of), DEFAULTS).holds is holds
+    assert expiry_spike.GATE.find(missing(count, of), DEFAULTS).holds is holds
 
 
 def test_more_seen_than_there_were_counts_as_none_missing():
-    finding = expiry_spike(facts(active_before=10, active_seen=12), DEFAULTS)
+    finding = expiry_spike.GATE.find(facts(active_before=10, active_seen=12), DEFAULTS)
     assert not finding.holds
     assert finding.figures["missing"] == 0
     assert finding.figures["share"] == 0
@@ -98,7 +103,7 @@ def test_more_seen_than_there_were_counts_as_none_missing():
 
 def test_a_first_run_passes_whatever_it_has():
     first = facts(active_before=0, active_seen=0, promoted_before=None, known_products=0)
-    assert judge(first, DEFAULTS).passed
+    assert judge(GATES, first, DEFAULTS).passed
 
 
 @pytest.mark.parametrize(
@@ -118,11 +123,13 @@ def test_a_first_run_passes_whatever_it_has():
 )
 def test_baseline_shrunk_when_nothing_is_active(before, products, holds):
     found = facts(active_before=0, active_seen=0, promoted_before=before, products=products)
-    assert baseline_shrunk(found, DEFAULTS).holds is holds
+    assert baseline_shrunk.GATE.find(found, DEFAULTS).holds is holds
 
 
 def test_the_baseline_does_not_count_while_anything_is_active():
-    assert not baseline_shrunk(facts(active_before=1, active_seen=1, promoted_before=1_000, products=1), DEFAULTS).holds
+    assert not baseline_shrunk.GATE.find(
+        facts(active_before=1, active_seen=1, promoted_before=1_000, products=1), DEFAULTS
+    ).holds
 
 
 @pytest.mark.parametrize(
@@ -140,11 +147,11 @@ def test_the_baseline_does_not_count_while_anything_is_active():
     ],
 )
 def test_url_hash(count, products, holds):
-    assert url_hash(facts(url_hash_products=count, products=products), DEFAULTS).holds is holds
+    assert url_hash.GATE.find(facts(url_hash_products=count, products=products), DEFAULTS).holds is holds
 
 
 def test_a_feed_may_accept_addresses_as_identity():
-    finding = url_hash(facts(url_hash_products=1_000), Thresholds(accepts_url_identity=True))
+    finding = url_hash.GATE.find(facts(url_hash_products=1_000), Thresholds(accepts_url_identity=True))
     assert not finding.holds
     assert finding.reason.endswith("This feed accepts that.")
 
@@ -162,7 +169,7 @@ def test_a_feed_may_accept_addresses_as_identity():
     ],
 )
 def test_price_shock(count, known, holds):
-    assert price_shock(facts(shocked_products=count, known_products=known), DEFAULTS).holds is holds
+    assert price_shock.GATE.find(facts(shocked_products=count, known_products=known), DEFAULTS).holds is holds
 
 
 @pytest.mark.parametrize(
@@ -181,7 +188,7 @@ def test_price_shock(count, known, holds):
 )
 def test_repeats_ignored(repeated, returning, changed, holds):
     found = facts(repeated_prices=repeated, returning_prices=returning, ignored_prices=changed, ignored_run_no=7)
-    assert repeats_ignored(found, DEFAULTS).holds is holds
+    assert repeats_ignored.GATE.find(found, DEFAULTS).holds is holds
 
 
 @pytest.mark.parametrize(
@@ -197,7 +204,7 @@ def test_repeats_ignored(repeated, returning, changed, holds):
     ],
 )
 def test_reject_share(count, rows, holds):
-    assert reject_share(facts(rows_rejected=count, rows_read=rows), DEFAULTS).holds is holds
+    assert reject_share.GATE.find(facts(rows_rejected=count, rows_read=rows), DEFAULTS).holds is holds
 
 
 @pytest.mark.parametrize(
@@ -216,8 +223,8 @@ def test_reject_share(count, rows, holds):
     ],
 )
 def test_a_feed_may_set_each_threshold(gate, found, names):
-    assert gate(found, DEFAULTS).holds
-    assert not gate(found, Thresholds(**names)).holds
+    assert gate.GATE.find(found, DEFAULTS).holds
+    assert not gate.GATE.find(found, Thresholds(**names)).holds
 
 
 @pytest.mark.parametrize("share", [0.1, 0.29, 0.3, 0.57, 0.7])
@@ -225,8 +232,8 @@ def test_a_share_is_exact_at_its_edge(share):
     """Binary fractions would hold 29 of 100 with a threshold of 29 %."""
     edge = round(share * 1_000)
     most = Thresholds(expiry_share=share, expiry_most=10_000)
-    assert not expiry_spike(missing(edge, 1_000), most).holds
-    assert expiry_spike(missing(edge + 1, 1_000), most).holds
+    assert not expiry_spike.GATE.find(missing(edge, 1_000), most).holds
+    assert expiry_spike.GATE.find(missing(edge + 1, 1_000), most).holds
 
 
 @pytest.mark.parametrize(
@@ -249,21 +256,21 @@ def test_a_share_is_exact_at_its_edge(share):
     ],
 )
 def test_a_finding_has_the_gates_name_and_says_why(found, gate, words):
-    [finding] = judge(found, DEFAULTS).holding
+    [finding] = judge(GATES, found, DEFAULTS).holding
     assert finding.gate == gate
     assert words in finding.reason
 
 
 def test_all_gates_are_asked_even_if_the_first_one_holds():
     bad = facts(active_seen=0, url_hash_products=1_000, shocked_products=1_000, rows_rejected=900)
-    verdict = judge(bad, DEFAULTS)
+    verdict = judge(GATES, bad, DEFAULTS)
     assert not verdict.passed
     assert [finding.gate for finding in verdict.holding] == ["EXPIRY_SPIKE", "URL_HASH", "PRICE_SHOCK", "REJECT_SHARE"]
     assert len(verdict.as_json()) == len(GATES)
 
 
 def test_what_is_kept_with_the_run_has_the_figures_and_their_thresholds():
-    [kept] = [item for item in judge(missing(400, 1_000), DEFAULTS).as_json() if item["holds"]]
+    [kept] = [item for item in judge(GATES, missing(400, 1_000), DEFAULTS).as_json() if item["holds"]]
     assert kept["figures"] == {
         "missing": 400,
         "active_before": 1_000,

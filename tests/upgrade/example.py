@@ -19,7 +19,6 @@ from tests.support.tables import rows
 from tests.support.workers import run_until_idle
 
 from harvester.catalog import corrections, display_primary, retailers, review_queue, sources
-from harvester.catalog.models import Run
 from harvester.engine import lanes, scheduler
 from harvester.engine.enqueue import enqueue
 from harvester.engine.models import Job
@@ -32,6 +31,7 @@ from harvester.kernel.actor import Actor, system
 from harvester.ops import alerts, api_keys, idempotency, jobs, users
 from harvester.ops.models import Role, User
 from harvester.ops.scopes import Scope
+from harvester.runs.models import Run
 
 #: What seals the credentials in a dump. Not a secret: it has never sealed anything else.
 KEY = "dGhpcyBrZXkgb3BlbnMgZHVtcHMgb2YgdGhlIHRlc3Q="
@@ -241,7 +241,7 @@ def _settle(cursor: Any) -> None:
         "UPDATE job_events SET worker = 'worker-1' WHERE worker IS NOT NULL",
         f"UPDATE periodic_jobs SET next_at = '{MOMENT}'::timestamptz + interval '1 hour'",
         "UPDATE feeds SET port = 22",
-        "UPDATE feed_runs SET timings = (SELECT coalesce(jsonb_object_agg(key, 100), '{}') FROM jsonb_each(timings))",
+        "UPDATE runs SET timings = (SELECT coalesce(jsonb_object_agg(key, 100), '{}') FROM jsonb_each(timings))",
     ):
         _silently(cursor, statement)
 

@@ -21,16 +21,17 @@ from tests.upgrade.make_dump import made
 from tests.upgrade.shape import shape
 from tests.upgrade.sql_dump import dump
 
-from harvester.catalog.models import Run
 from harvester.catalog.offers import differences
 from harvester.engine.embedded import OWNER_ROLE
 from harvester.engine.states import JobState
-from harvester.feeds import decisions, verbs
+from harvester.feeds import verbs
 from harvester.feeds.models import Feed
 from harvester.guards import secrets
 from harvester.guards.vault import KeyRing
 from harvester.ops.database import migrate, pending_migrations
 from harvester.ops.models import User
+from harvester.runs import decisions as run_decisions
+from harvester.runs.models import Run
 
 DUMPS = sorted(Path(__file__).parent.glob("*.sql"))
 #: Django adds rows of its own to these when there are new models and migrations.
@@ -151,7 +152,7 @@ def test_people_and_credentials_are_still_known(upgrade):
 
 def test_a_held_run_can_be_approved_after_an_upgrade(copied):
     held = Run.objects.get(outcome="HELD")
-    decisions.request_approval(OLGA, held.id)
+    run_decisions.request_approval(OLGA, held.id)
     run_until_idle(threads=1)
     held.refresh_from_db()
     assert held.outcome == "APPROVED"

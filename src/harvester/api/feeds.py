@@ -13,13 +13,13 @@ from harvester.api.jobs import enqueued
 from harvester.api.keys import BearerKey, key_of
 from harvester.api.schemas import Feed, Feeds, FeedSummary, Filters, Job
 from harvester.catalog.exposure import Exposure, exposure_of, exposures
-from harvester.catalog.models import Run
 from harvester.feeds import models, queries, verbs
 from harvester.feeds.partner_connection import port_of
 from harvester.feeds.readiness import missing_for_a_run
 from harvester.feeds.states import FeedStatus
 from harvester.kernel.actor import Actor
 from harvester.ops.scopes import Scope
+from harvester.runs.models import Run
 
 router = Router(tags=["feeds"], auth=BearerKey(Scope.FEEDS_READ))
 _OPERATE = BearerKey(Scope.FEEDS_OPERATE)

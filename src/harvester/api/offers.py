@@ -10,7 +10,7 @@ from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse
 from ninja import Path, Query, Router
-from pydantic import AwareDatetime, BeforeValidator, Field, Strict
+from pydantic import AfterValidator, AwareDatetime, BeforeValidator, Field, Strict
 
 from harvester.api import cursors, responses
 from harvester.api.keys import BearerKey
@@ -20,6 +20,7 @@ from harvester.catalog import consumer_offers, facets, history, search, search_q
 from harvester.catalog.search_query import LARGEST_PAGE, LONGEST_TEXT, Sort
 from harvester.kernel.currencies import MINOR_UNITS
 from harvester.kernel.errors import InvalidInput
+from harvester.kernel.moments import in_utc
 from harvester.ops.scopes import Scope
 
 router = Router(tags=["offers"], auth=BearerKey(Scope.OFFERS_READ))
@@ -27,6 +28,8 @@ router = Router(tags=["offers"], auth=BearerKey(Scope.OFFERS_READ))
 OfferId = Annotated[str, Path(pattern=OFFER_ID, description="as `id` of an offer")]
 #: Pydantic would also take `1` and `yes`.
 YesOrNo = Annotated[bool, BeforeValidator(lambda text: {"true": True, "false": False}.get(text, text), bool), Strict()]
+
+Moment = Annotated[AwareDatetime, AfterValidator(in_utc)]
 #: Without NUL, which the database cannot store in a text.
 PRINTABLE = "^[^\x00]*$"
 #: Field of the catalog -> parameter, where the names differ.
@@ -84,7 +87,7 @@ class LookupFilters(Filters):
 class HistoryFilters(Filters):
     """The part of a price history to return."""
 
-    since: AwareDatetime | None = Field(None, description="only from this time on; with a time zone")
+    since: Moment | None = Field(None, description="only from this time on; with a time zone")
     limit: int = Field(1_000, ge=1, le=history.MOST_POINTS, description="at most this many prices, the newest")
 
 

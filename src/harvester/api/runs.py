@@ -16,15 +16,15 @@ from harvester.api.problems import Refused
 from harvester.api.schemas import HIGHEST, Approval, Filters, Job, Rejection, Run, Runs, RunSummary
 from harvester.catalog.exposure import missed_by
 from harvester.catalog.holds import choices
-from harvester.catalog.ignored_runs import PROMOTED
-from harvester.catalog.states import RunOutcome, RunStatus
-from harvester.feeds import decisions, files, queries
+from harvester.feeds import files, queries
 from harvester.feeds.advice import advice_for
 from harvester.feeds.models import FeedRun
-from harvester.feeds.states import Trigger
+from harvester.feeds.runs import FEED_RUNS
 from harvester.guards.artifacts import ArtifactMissing
 from harvester.kernel.errors import Conflict
 from harvester.ops.scopes import Scope
+from harvester.runs import decisions
+from harvester.runs.states import PROMOTED, RunOutcome, RunStatus, RunTrigger
 
 RunId = Annotated[
     UUID | Annotated[int, Field(ge=1, le=HIGHEST)], Path(description="as `id` or `no` of a run: people call it by `no`")
@@ -52,7 +52,7 @@ class RunFilters(Filters):
     feed: UUID | None = Field(None, description="only of this feed, by id")
     status: RunStatus | None = Field(None, description="only in this state")
     outcome: RunOutcome | None = Field(None, description="only those of which this became, such as HELD")
-    trigger: Trigger | None = Field(None, description="only those that began for this reason")
+    trigger: RunTrigger | None = Field(None, description="only those that began for this reason")
     cursor: str = Field("", max_length=cursors.LONGEST, description="`next_cursor` of the page before")
     page_size: int = Field(20, ge=1, le=queries.LARGEST_PAGE)
 
@@ -141,11 +141,11 @@ def run_shape(figures: FeedRun) -> Run:
             "skipped_reason": figures.skipped_reason,
             "advice": advice.action if advice else None,
             "file": f"/api/v1/runs/{run.id}/file" if files.is_kept(run) else None,
-            "expected": queries.decisive_figures(figures) if is_held else None,
+            "expected": FEED_RUNS.figures(run) if is_held else None,
             "choices": asdict(choices(source_id, run.no)) if is_held else None,
             "disappearing": asdict(missed_by(source_id, run.no)) if run.outcome in PROMOTED else None,
             "figures": {name: getattr(figures, name) for name in _FIGURES},
-            "gates": figures.verdict,
+            "gates": run.verdict,
             "rejects": figures.rejects,
             "warnings": figures.warnings,
             "notices": figures.notices,

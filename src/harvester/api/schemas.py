@@ -7,10 +7,10 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, model_validator
 
-from harvester.catalog.states import RunOutcome, RunStatus
 from harvester.engine.states import JobState
-from harvester.feeds.states import FeedStatus, Trigger
+from harvester.feeds.states import FeedStatus
 from harvester.kernel.text import LONGEST_REASON
+from harvester.runs.states import RunOutcome, RunStatus, RunTrigger
 
 #: The source's UUID, a dot, and the number of its product.
 OFFER_ID = r"^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\.[1-9][0-9]{0,17}$"
@@ -229,7 +229,7 @@ class RunSummary(BaseModel):
     no: int = Field(description="consecutive number, which people use for runs")
     feed_id: UUID
     feed: str
-    trigger: Trigger
+    trigger: RunTrigger
     status: RunStatus
     outcome: RunOutcome | None = Field(description="the outcome of a run that succeeded")
     started_at: datetime

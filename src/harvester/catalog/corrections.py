@@ -17,7 +17,7 @@ from django.db.models import Q
 from django.db.models.functions import Now
 
 from harvester.catalog import fields, offers
-from harvester.catalog.models import PriceCorrection, Retailer, Run, Source
+from harvester.catalog.models import PriceCorrection, Retailer, Source
 from harvester.catalog.named_rows import fetch
 from harvester.catalog.sources import locked, locked_of, unknown
 from harvester.catalog.states import CorrectionAction, CorrectionExtent, CorrectionScope
@@ -25,6 +25,7 @@ from harvester.kernel.actor import Actor
 from harvester.kernel.currencies import MINOR_UNITS
 from harvester.kernel.errors import Conflict, InvalidInput, NotFound
 from harvester.ops import audit
+from harvester.runs.models import Run
 
 #: Multipliers are for prices in cents, or a hundred times too large; beyond these limits it is a typing mistake.
 LEAST, MOST = Decimal("0.0001"), Decimal(10_000)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from harvester.kernel.errors import InvalidInput
 from harvester.kernel.headers import normalize_header
+from harvester.kernel.moments import parse_moment
 
 #: Bytes; a list of shops, not a catalog of products.
 LARGEST_FILE = 10_000_000
@@ -63,12 +64,11 @@ def check_time(field: str, text: str) -> dt.datetime | None:
     if not text.strip():
         return None
     try:
-        moment = dt.datetime.fromisoformat(text.strip())
+        return parse_moment(text.strip())
     except ValueError:
         raise InvalidInput(
             f"{field}: {text[:60]!r} is not a time; write 2024-05-01, 2024-05-01T12:00:00Z or nothing."
         ) from None
-    return moment if moment.tzinfo else moment.replace(tzinfo=dt.UTC)
 
 
 def _text(path: Path) -> str:

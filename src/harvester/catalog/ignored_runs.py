@@ -14,15 +14,14 @@ from django.db import connection, transaction
 from django.db.models.functions import Now
 
 from harvester.catalog import before_images, fields, offers
-from harvester.catalog.models import Run, Source
+from harvester.catalog.models import Source
 from harvester.catalog.resolver import ask_for_links
 from harvester.catalog.sources import locked
-from harvester.catalog.states import RunOutcome
 from harvester.kernel.actor import Actor
 from harvester.kernel.errors import Conflict, NotFound
 from harvester.ops import audit
-
-PROMOTED = (RunOutcome.PROMOTED, RunOutcome.APPROVED)
+from harvester.runs.models import Run
+from harvester.runs.states import PROMOTED
 
 _PRODUCTS = "SELECT DISTINCT source_product_id FROM prices WHERE source_id = %(source)s AND run_no = %(run)s"
 # Of this run's products one that no later run priced, where a later run was promoted: its newest observation is not

@@ -14,9 +14,6 @@ from harvester.catalog.states import (
     CorrectionAction,
     CorrectionExtent,
     CorrectionScope,
-    RunKind,
-    RunOutcome,
-    RunStatus,
     SourceKind,
 )
 from harvester.kernel.ids import uuid7
@@ -72,7 +69,6 @@ class Source(models.Model):
     price_heartbeat_hours = models.SmallIntegerField(default=24)
     enabled = models.BooleanField(default=True)
     rate_per_minute = models.IntegerField(null=True, blank=True)
-    failure_streak = models.IntegerField(default=0, editable=False)
     last_success_at = models.DateTimeField(null=True, editable=False)
     last_failure_at = models.DateTimeField(null=True, editable=False)
     paused_until = models.DateTimeField(null=True, editable=False)
@@ -84,43 +80,6 @@ class Source(models.Model):
 
     def __str__(self) -> str:
         return self.name
-
-
-class Run(models.Model):
-    """One time that something came in, whatever became of it."""
-
-    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
-    no = models.BigIntegerField(db_default=models.Value(0), unique=True, editable=False)
-    kind = models.TextField(choices=_choices(RunKind))
-    source = models.ForeignKey(Source, on_delete=models.PROTECT, null=True, related_name="runs")
-    trigger = models.TextField()
-    status = models.TextField(choices=_choices(RunStatus))
-    outcome = models.TextField(choices=_choices(RunOutcome), null=True)
-    started_at = models.DateTimeField(db_default=Now())
-    finished_at = models.DateTimeField(null=True)
-    duration_ms = models.BigIntegerField(null=True)
-    job_id = models.BigIntegerField(null=True, unique=True)
-    lease = models.UUIDField(null=True)
-    attempt = models.SmallIntegerField(default=1)
-    stage = models.TextField(null=True)
-    artifact_hash = models.TextField(null=True)
-    observed_at = models.DateTimeField(null=True)
-    error_code = models.TextField(null=True)
-    error = models.TextField(null=True)
-    decided_at = models.DateTimeField(null=True)
-    decided_by = models.TextField(null=True)
-    decision_reason = models.TextField(null=True)
-    ignored_at = models.DateTimeField(null=True)
-    ignored_by = models.TextField(null=True)
-    ignored_reason = models.TextField(null=True)
-    refuses_file = models.BooleanField(db_default=False)
-
-    class Meta:
-        managed = False
-        db_table = "runs"
-
-    def __str__(self) -> str:
-        return f"run {self.no}"
 
 
 class PriceCorrection(models.Model):

@@ -19,6 +19,7 @@ from harvester.catalog.resolver import create_by_hand
 from harvester.kernel.actor import Actor
 from harvester.kernel.errors import Conflict, InvalidInput, NotFound
 from harvester.kernel.gtin import normalize_gtin
+from harvester.kernel.moments import parse_moment
 from harvester.kernel.text import LONGEST_REASON
 from harvester.ops import audit
 
@@ -110,7 +111,7 @@ def waiting(*, source_id: UUID | None = None, after: str = "", most: int = 50) -
     if after:
         try:
             at, source, product = after.split("~")
-            values |= {"at": dt.datetime.fromisoformat(at), "source": UUID(source), "product": int(product)}
+            values |= {"at": parse_moment(at), "source": UUID(source), "product": int(product)}
         except ValueError:
             raise InvalidInput("after: not a place in the queue; start at the beginning.") from None
     if source_id is not None:

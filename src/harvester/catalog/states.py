@@ -18,39 +18,6 @@ class Visibility(StrEnum):
     INELIGIBLE = "INELIGIBLE"
 
 
-class RunKind(StrEnum):
-    """What kind of work brought something in."""
-
-    AFFILIATE_FEED = "AFFILIATE_FEED"
-    SCRAPE = "SCRAPE"
-    ACTOR = "ACTOR"
-    MANUAL = "MANUAL"
-
-
-class RunStatus(StrEnum):
-    """RUNNING ──> SUCCEEDED | FAILED."""
-
-    RUNNING = "RUNNING"
-    SUCCEEDED = "SUCCEEDED"
-    FAILED = "FAILED"
-
-
-class RunOutcome(StrEnum):
-    """What became of a run that succeeded.
-
-    SKIPPED                                  the file was as before
-    PROMOTED                                 every gate passed
-    HELD ──> APPROVED | REJECTED | OVERTAKEN  a gate held it; a person, or a newer run, decided
-    """
-
-    PROMOTED = "PROMOTED"
-    HELD = "HELD"
-    APPROVED = "APPROVED"
-    REJECTED = "REJECTED"
-    OVERTAKEN = "OVERTAKEN"
-    SKIPPED = "SKIPPED"
-
-
 class CorrectionAction(StrEnum):
     """How a correction changes the reading of prices; IGNORE wins, then the newest SET."""
 

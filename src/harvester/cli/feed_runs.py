@@ -8,15 +8,14 @@ from typing import Annotated, Any, BinaryIO
 
 import typer
 
-from harvester.catalog.states import RunOutcome, RunStatus
 from harvester.cli.actor import operator
 from harvester.cli.commands import command
 from harvester.cli.exit_codes import Exit
 from harvester.cli.feed import Name, app
 from harvester.cli.output import OUT
 from harvester.cli.session import session
-from harvester.feeds.states import Trigger
 from harvester.kernel.errors import InvalidInput
+from harvester.runs.states import RunOutcome, RunStatus, RunTrigger
 
 RunNo = Annotated[int, typer.Argument(metavar="RUN", min=1, help="The number of the run; `feed runs` lists them.")]
 Wait = Annotated[bool, typer.Option("--wait", help="Wait until it is done, and show what came of it.")]
@@ -72,7 +71,9 @@ def runs(
     *,
     status: Annotated[RunStatus | None, typer.Option(case_sensitive=False, help="Only in this state.")] = None,
     outcome: Annotated[RunOutcome | None, typer.Option(case_sensitive=False, help="Only with this outcome.")] = None,
-    trigger: Annotated[Trigger | None, typer.Option(case_sensitive=False, help="Only begun for this reason.")] = None,
+    trigger: Annotated[
+        RunTrigger | None, typer.Option(case_sensitive=False, help="Only begun for this reason.")
+    ] = None,
     limit: Annotated[int, typer.Option(min=1, max=10_000, help="At most this many.")] = 20,
 ) -> None:
     """List runs, newest first: of a feed, or of all."""
@@ -128,7 +129,7 @@ def inspect(run_no: RunNo) -> None:
 def approve(run_no: RunNo, *, yes: Yes = False, wait: Wait = False) -> None:
     """Promote a held run. Its figures are shown first; if they change meanwhile, nothing is done."""
     with session():
-        from harvester.feeds import decisions
+        from harvester.runs import decisions
 
         _decide(run_no, decisions.request_approval, yes=yes, wait=wait)
 
@@ -137,7 +138,7 @@ def approve(run_no: RunNo, *, yes: Yes = False, wait: Wait = False) -> None:
 def reject(run_no: RunNo, *, reason: Reason, yes: Yes = False, wait: Wait = False) -> None:
     """Drop a held run; what consumers see stays as it is."""
     with session():
-        from harvester.feeds import decisions
+        from harvester.runs import decisions
 
         def request(actor: Any, run_id: Any, expected: Any) -> Any:
             return decisions.request_rejection(actor, run_id, reason, expected)
@@ -182,10 +183,10 @@ def _decide(run_no: int, request: Callable[[Any, Any, Any], Any], *, yes: bool, 
     from harvester.cli import run_views
     from harvester.cli.job_wait import wait_for_end
     from harvester.engine.states import JobState
-    from harvester.feeds.decision_jobs import figures_seen
+    from harvester.feeds.runs import FEED_RUNS
 
     run = run_views.run_numbered(run_no)
-    expected = figures_seen(run)
+    expected = FEED_RUNS.figures(run)
     if not yes:
         _ask(run_views.summary(run_no))
     made = request(operator(), run.pk, expected)

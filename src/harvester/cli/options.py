@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import datetime
 
 from harvester.kernel.errors import InvalidInput, NotFound
+from harvester.kernel.moments import parse_moment
 
 
 def moment(option: str, text: str) -> datetime | None:
@@ -12,12 +13,11 @@ def moment(option: str, text: str) -> datetime | None:
     if not text:
         return None
     try:
-        parsed = datetime.fromisoformat(text)
+        return parse_moment(text)
     except ValueError:
         raise InvalidInput(
             f"{option}: {text[:40]!r} is not a date or time; write it like 2026-01-31 or 2026-01-31T12:00Z."
         ) from None
-    return parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)
 
 
 #: The largest id that the database can store.

@@ -10,9 +10,6 @@ from rich.text import Text
 
 from harvester.catalog.exposure import exposure_of, missed_by
 from harvester.catalog.holds import choices
-from harvester.catalog.ignored_runs import PROMOTED
-from harvester.catalog.models import Run
-from harvester.catalog.states import RunOutcome, RunStatus
 from harvester.cli.job_views import database_now, find
 from harvester.cli.output import cell, count_text, pairs, span, stacked, table, when
 from harvester.feeds import files
@@ -23,23 +20,23 @@ from harvester.feeds.notices import titled
 from harvester.feeds.run_details import FIGURES, difference_of, samples_of
 from harvester.kernel.errors import NotFound
 from harvester.pipeline.held_difference import KINDS
+from harvester.runs.models import Run
+from harvester.runs.states import PROMOTED, RunOutcome, RunStatus
 
 _OF_RUN = (
     "no", "id", "trigger", "status", "outcome", "stage", "attempt", "started_at", "finished_at", "duration_ms",
     "job_id",
     "error_code", "error", "decided_at", "decided_by", "decision_reason", "ignored_at", "ignored_by",
-    "ignored_reason",
+    "ignored_reason", "verdict", "timings",
 )  # fmt: skip
 _OF_FEED_RUN = (
     *FIGURES,
     "skipped_reason",
     "manifest_rows",
-    "verdict",
     "rejects",
     "warnings",
     "notices",
     "dialect",
-    "timings",
 )
 
 

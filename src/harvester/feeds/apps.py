@@ -10,6 +10,8 @@ class FeedsConfig(AppConfig):
 
     def ready(self) -> None:
         from harvester.feeds import jobs, metrics
+        from harvester.runs.kinds import register
 
+        register("AFFILIATE_FEED", "harvester.feeds.runs:FEED_RUNS")
         jobs.register()
         metrics.register()

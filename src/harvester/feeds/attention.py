@@ -79,11 +79,10 @@ class Needs:
 
 _HELD = """
 SELECT f.id, s.name, s.held_run_no, coalesce((
-           SELECT string_agg(v ->> 'reason', ' ') FROM jsonb_array_elements(g.verdict) v
+           SELECT string_agg(v ->> 'reason', ' ') FROM jsonb_array_elements(r.verdict) v
            WHERE (v ->> 'holds')::boolean), 'It waits for a decision.'), w.offers_expire_at, count(*) OVER ()
 FROM sources s JOIN feeds f ON f.source_id = s.id JOIN runs r ON r.no = s.held_run_no
 JOIN source_windows w ON w.source_id = s.id
-LEFT JOIN feed_runs g ON g.run_id = r.id
 WHERE s.held_run_no IS NOT NULL ORDER BY w.offers_expire_at NULLS LAST, s.name LIMIT %(named)s
 """
 _PENDING_KEY = "f.transport = 'SFTP' AND f.seen_host_key <> '' AND position(f.seen_host_key IN f.host_keys) = 0"
@@ -223,7 +222,7 @@ class AtWork:
 
 
 _RUNNING = """
-SELECT r.no, g.feed_id, s.name, r.stage, r.attempt, r.started_at, g.next_try_at, r.job_id
+SELECT r.no, g.feed_id, s.name, r.stage, r.attempt, r.started_at, r.next_try_at, r.job_id
 FROM runs r JOIN feed_runs g ON g.run_id = r.id JOIN sources s ON s.id = r.source_id
 WHERE r.status = 'RUNNING' AND r.started_at > statement_timestamp() - %(days)s * interval '1 day'
 ORDER BY r.started_at DESC LIMIT %(most)s

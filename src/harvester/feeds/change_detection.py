@@ -3,8 +3,8 @@
 from typing import Final
 
 from harvester.catalog.corrections import were_changed
-from harvester.catalog.models import Run
 from harvester.feeds.models import Feed, FeedRun
+from harvester.runs.models import Run
 
 #: Raise it whenever the same file would be read differently: then every feed reads its file again.
 PARSER_VERSION: Final = 10

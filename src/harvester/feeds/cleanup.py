@@ -20,12 +20,13 @@ from harvester.catalog.search_index import lock_words
 from harvester.engine.job import RunningJob
 from harvester.engine.models import Job
 from harvester.engine.states import JobState
-from harvester.feeds.feed_lock import FEED_LOCK
 from harvester.feeds.jobs import CLEAN_UP
 from harvester.feeds.reader.row_cache.store import remove_all_except
+from harvester.feeds.runs import FEED_LOCK
 from harvester.feeds.store import artifact_store
 from harvester.ops.alerts import raise_alert, resolve_alert
 from harvester.ops.models import Alert
+from harvester.runs.retention import delete_old_runs
 
 log = structlog.get_logger(__name__)
 
@@ -34,22 +35,6 @@ BATCH = 1_000
 #: A clean-up that takes longer says that tables are bloated.
 SLOW_SECONDS = 600.0
 
-_DELETE_RUNS = """
-WITH old AS (
-    SELECT r.id, r.source_id, r.no FROM runs r
-    WHERE r.kind = 'AFFILIATE_FEED' AND r.started_at < %(before)s AND r.status <> 'RUNNING'
-      AND r.outcome IS DISTINCT FROM 'HELD' AND r.ignored_at IS NULL
-      AND NOT EXISTS (SELECT FROM sources s WHERE s.id = r.source_id AND s.last_promoted_run_no = r.no)
-      AND NOT EXISTS (SELECT FROM replaced_promotions i WHERE i.source_id = r.source_id
-                      AND i.last_promoted_run_no = r.no)
-      AND NOT EXISTS (SELECT FROM feeds f WHERE f.source_id = r.source_id AND f.last_ingested_run_no = r.no)
-      AND NOT EXISTS (SELECT FROM price_corrections c WHERE c.run_no = r.no)
-    ORDER BY r.started_at LIMIT %(most)s FOR UPDATE OF r SKIP LOCKED
-), absences AS (
-    DELETE FROM run_absences a USING old WHERE a.source_id = old.source_id AND a.run_no = old.no
-)
-DELETE FROM runs r USING old WHERE r.id = old.id
-"""  # mutant: delete-runs
 # A run at work, or a held one, may have recognised a product that has no price yet and give it one later. So nothing
 # is removed beside them, and none can begin meanwhile: the lock is the feed's own.
 _LOCK_IDLE_FEED = """
@@ -82,7 +67,7 @@ def clean_up(job: RunningJob, *, clock: Callable[[], float] = time.monotonic) ->
     """Delete what is old enough and nothing points to, in batches, each its own transaction."""
     began, before = clock(), _cutoff()
     totals = {
-        "runs": _in_batches(job, "runs", before, _run_batches(job, before)),
+        "runs": _in_batches(job, "runs", before, delete_old_runs(job, before)),
         "products": _in_batches(job, "products", before, _product_batches(job)),
     }
     pruned = artifact_store().prune(before, _column(_NEEDED_FILES))
@@ -113,16 +98,6 @@ def _in_batches(job: RunningJob, what: str, before: datetime, batches: Iterator[
         )
         job.check()
     return total
-
-
-def _run_batches(job: RunningJob, before: datetime) -> Iterator[int]:
-    deleted = BATCH
-    while deleted == BATCH:
-        with job.transaction(), connection.cursor() as cursor:
-            cursor.execute(_DELETE_RUNS, {"before": before, "most": BATCH})
-            deleted = int(cursor.rowcount)
-        if deleted:
-            yield deleted
 
 
 def _product_batches(job: RunningJob) -> Iterator[int]:

@@ -6,10 +6,13 @@ from dataclasses import dataclass
 from typing import Any, Final
 from uuid import UUID
 
-from harvester.catalog.models import Retailer, Run, Source
+from django.db.models import OuterRef
+
+from harvester.catalog.models import Retailer, Source
 from harvester.catalog.named_rows import fetch
 from harvester.feeds.models import Feed
 from harvester.ops.models import ApiKey, User
+from harvester.runs.models import Run
 
 _UUID: Final = "^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$"
 #: Kind and id, as written in the audit log.
@@ -21,7 +24,9 @@ _FINDERS: Final = {
     "retailer": lambda ids: Retailer.objects.filter(pk__in=ids).values_list("pk", "name"),
     "run": lambda ids: [
         (pk, f"{no}" if name is None else f"{no} of {name}")
-        for pk, no, name in Run.objects.filter(pk__in=ids).values_list("pk", "no", "source__name")
+        for pk, no, name in Run.objects.filter(pk__in=ids)
+        .annotate(source_name=Source.objects.filter(pk=OuterRef("source_id")).values("name")[:1])
+        .values_list("pk", "no", "source_name")
     ],
     "user": lambda ids: User.objects.filter(pk__in=ids).values_list("pk", "username"),
     "api_key": lambda ids: ApiKey.objects.filter(pk__in=ids).values_list("pk", "name"),

@@ -29,7 +29,7 @@ from harvester.feeds.reader import TEST_ROWS, ParseSettings, Parsing
 from harvester.feeds.reader.blocks import OpenEnd
 from harvester.feeds.reader.encoding import Encoding
 from harvester.feeds.reader.findings import storable
-from harvester.feeds.run_context import fields_of
+from harvester.feeds.run_context import log_fields
 from harvester.feeds.states import Compression, Transport
 from harvester.feeds.verbs.locked_feed import database_now
 from harvester.guards.host_keys import HostKey, HostKeyChanged, HostKeyUnknown
@@ -77,7 +77,7 @@ def test_feed(job: RunningJob, feed_id: str) -> dict[str, Any]:
                 note_host_key(feed, problem.seen)
             found["seen_host_key"] = _key(problem.seen)
     error = (found.get("error") or {}).get("code")
-    log.info("FEED_TESTED", **fields_of(feed), stage="test", success=found["success"], error=error)
+    log.info("FEED_TESTED", **log_fields(feed), stage="test", success=found["success"], error=error)
     return found
 
 

@@ -5,21 +5,21 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from harvester.catalog import ignored_runs
-from harvester.catalog.models import Run
-from harvester.catalog.states import RunOutcome
 from harvester.feeds import notices
 from harvester.feeds.file_end import EndRule, FileFacts, end_rule, leaves_record_to_take
 from harvester.feeds.manifest import Expected, read_expected
 from harvester.feeds.models import Feed
 from harvester.feeds.notices import NoticeCode
 from harvester.feeds.partner_connection import note_host_key, open_remote, port_of
-from harvester.feeds.run_context import Work
+from harvester.feeds.run_context import FeedRunContext
 from harvester.feeds.states import Compression, SkipReason
 from harvester.feeds.store import artifact_store
 from harvester.guards.host_keys import HostKeyChanged, HostKeyUnknown
 from harvester.guards.inflate import GZIP_MAGIC, is_gzip
 from harvester.guards.remote import RemoteFiles, RemoteStat
 from harvester.guards.transfer import stat_if_allowed
+from harvester.runs.models import Run
+from harvester.runs.states import RunOutcome
 
 #: Bytes of a file, unless the feed says otherwise.
 MAX_FILE_BYTES = 500 * 1024 * 1024  # mutant: max-file-bytes
@@ -45,18 +45,18 @@ class Fetched:
     end: EndRule
 
 
-def fetch(work: Work) -> Fetched | SkipReason:
+def fetch(context: FeedRunContext) -> Fetched | SkipReason:
     """Download the feed's file, or say why there is no need to."""
-    feed, log = work.feed, work.log
+    feed, log = context.feed, context.log
     log.info("DOWNLOAD_START", host=feed.host, port=port_of(feed), path=feed.path, transport=feed.transport)
     try:
         session = open_remote(feed)
     except (HostKeyUnknown, HostKeyChanged) as refusal:
-        with work.job.transaction():
+        with context.job.transaction():
             note_host_key(feed, refusal.seen)
         raise
     with session as remote:
-        log.debug("FTP_CONNECTED", host=feed.host, connection_time_ms=work.elapsed_ms())
+        log.debug("FTP_CONNECTED", host=feed.host, connection_time_ms=context.elapsed_ms())
         stat = stat_if_allowed(remote, feed.path)
         log.debug(
             "FILE_STAT",
@@ -67,8 +67,8 @@ def fetch(work: Work) -> Fetched | SkipReason:
         )
         # mutant: same-time-and-size
         if is_unchanged(feed, stat, log.debug) and not (leaves_record_to_take(feed) or _was_read_early(feed, stat)):
-            return _skipped(work, SkipReason.UNCHANGED_MTIME)
-        return _download(work, remote, stat, read_expected(feed, remote, log))
+            return _skipped(context, SkipReason.UNCHANGED_MTIME)
+        return _download(context, remote, stat, read_expected(feed, remote, log))
 
 
 def is_unchanged(feed: Feed, stat: RemoteStat, say: Callable[..., object]) -> bool:
@@ -93,35 +93,37 @@ def _was_read_early(feed: Feed, stat: RemoteStat) -> bool:
     return not late.filter(**{f"feed_run__{name}": value for name, value in same.items()}).exists()
 
 
-def _download(work: Work, remote: RemoteFiles, first: RemoteStat, expected: Expected) -> Fetched | SkipReason:
-    feed, cap = work.feed, work.feed.max_file_bytes or MAX_FILE_BYTES
-    began = work.elapsed_ms()
+def _download(
+    context: FeedRunContext, remote: RemoteFiles, first: RemoteStat, expected: Expected
+) -> Fetched | SkipReason:
+    feed, cap = context.feed, context.feed.max_file_bytes or MAX_FILE_BYTES
+    began = context.elapsed_ms()
     with artifact_store().writer() as writer:
-        downloaded = remote.download(feed.path, writer, cap_bytes=cap, on_progress=_Progress(work))
+        downloaded = remote.download(feed.path, writer, cap_bytes=cap, on_progress=_Progress(context))
         artifact = writer.commit()
     stat, compression = downloaded.stat, _compression(artifact.sha256)
-    work.log.info(
+    context.log.info(
         "DOWNLOAD_COMPLETE",
         bytes=downloaded.size,
-        duration_ms=work.elapsed_ms() - began,
+        duration_ms=context.elapsed_ms() - began,
         compression_type=compression.value,
     )
-    with work.job.transaction():
-        work.note(
+    with context.job.transaction():
+        context.note(
             download_bytes=downloaded.size, remote_mtime=stat.mtime, remote_size=stat.size,
             manifest_rows=expected.rows, fetched_hash=artifact.sha256,
         )  # fmt: skip
-        notices.store(work.run, expected.notices(), checked=[NoticeCode.MANIFEST_UNUSABLE])
+        notices.store(context.run, expected.notices(), checked=[NoticeCode.MANIFEST_UNUSABLE])
     if ignored_runs.refuses(feed.source_id, artifact.sha256):  # mutant: ignored-file
-        work.log.info("DOWNLOAD_SKIPPED_UNCHANGED", reason=SkipReason.UNCHANGED_IGNORED.value, hash=artifact.sha256)
+        context.log.info("DOWNLOAD_SKIPPED_UNCHANGED", reason=SkipReason.UNCHANGED_IGNORED.value, hash=artifact.sha256)
         return SkipReason.UNCHANGED_IGNORED
     if artifact.sha256 == feed.last_content_hash and not leaves_record_to_take(feed):  # mutant: hash-decides
-        return _skipped(work, SkipReason.UNCHANGED_HASH)
+        return _skipped(context, SkipReason.UNCHANGED_HASH)
     facts = FileFacts(
         sha256=artifact.sha256, size=artifact.size, is_gzip=compression is Compression.GZIP, expected=expected,
         is_settled=first == stat,
     )  # fmt: skip
-    end = end_rule(feed, facts, work.run)
+    end = end_rule(feed, facts, context.run)
     return Fetched(sha256=artifact.sha256, size=artifact.size, manifest_rows=expected.rows, end=end)
 
 
@@ -131,28 +133,28 @@ def _compression(sha256: str) -> Compression:
         return Compression.GZIP if is_gzip(file.read(len(GZIP_MAGIC))) else Compression.NONE
 
 
-def _skipped(work: Work, reason: SkipReason) -> SkipReason:
+def _skipped(context: FeedRunContext, reason: SkipReason) -> SkipReason:
     """The file is as before; whether that was refused by a person is worth another word."""
-    last = Run.objects.filter(no=work.feed.last_ingested_run_no or 0).values_list("outcome", flat=True).first()
+    last = Run.objects.filter(no=context.feed.last_ingested_run_no or 0).values_list("outcome", flat=True).first()
     reason = SkipReason.UNCHANGED_REJECTED if last == RunOutcome.REJECTED else reason
-    work.log.info("DOWNLOAD_SKIPPED_UNCHANGED", reason=reason.value, hash=work.feed.last_content_hash)
+    context.log.info("DOWNLOAD_SKIPPED_UNCHANGED", reason=reason.value, hash=context.feed.last_content_hash)
     return reason
 
 
 class _Progress:
     """Says how far a download is: to people all the time, to the log at every tenth."""
 
-    def __init__(self, work: Work) -> None:
-        self._work = work
+    def __init__(self, context: FeedRunContext) -> None:
+        self._context = context
         self._told = 0
 
     def __call__(self, done: int, total: int | None) -> None:
-        self._work.job.check()
-        self._work.job.progress(done, total, "downloading")
+        self._context.job.check()
+        self._context.job.progress(done, total, "downloading")
         tenth = done * 10 // total if total else 0
         if total and tenth > self._told:
             self._told = tenth
-            self._work.log.debug(
+            self._context.log.debug(
                 "DOWNLOAD_PROGRESS", bytes_downloaded=done, total_bytes=total, percent_complete=tenth * 10
             )
 

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 
 from django.db.models import Q
 
-from harvester.catalog.models import Run
-from harvester.catalog.states import RunOutcome, RunStatus
 from harvester.feeds.errors import CountMismatch
 from harvester.feeds.manifest import Expected
 from harvester.feeds.models import Feed, FeedRun
@@ -17,7 +15,9 @@ from harvester.feeds.notices import Notice, NoticeCode
 from harvester.feeds.reader import ParseReport
 from harvester.feeds.reader.blocks import OpenEnd
 from harvester.feeds.reader.errors import TruncatedFile
-from harvester.feeds.states import FileEnd, Trigger
+from harvester.feeds.states import FileEnd
+from harvester.runs.models import Run
+from harvester.runs.states import RunOutcome, RunStatus, RunTrigger
 
 #: Codes that `EndRule.notices` checks.
 NOTICES = (NoticeCode.FILE_TAKEN_AS_IS, NoticeCode.LAST_RECORD_LEFT_OUT)
@@ -96,7 +96,7 @@ def end_rule(feed: Feed, facts: FileFacts, run: Run | None = None) -> EndRule:
         return _TAKEN
     suspicion = _suspicion(feed, facts)
     whatever_end = size is not None and facts.expected.rows is None
-    if feed.takes_file_as_is and run is not None and run.trigger != Trigger.SCHEDULED:
+    if feed.takes_file_as_is and run is not None and run.trigger != RunTrigger.SCHEDULED:
         return EndRule(
             open_end=OpenEnd.TAKE,
             meaning=FileEnd.TAKEN,
@@ -171,7 +171,7 @@ def _previous_ended_like_this(feed: Feed, sha256: str, run: Run | None) -> bool:
         return False
     had_file = Q(fetched_hash__isnull=False)
     if feed.schedule_hours is not None:
-        had_file &= Q(run__trigger=Trigger.SCHEDULED)
+        had_file &= Q(run__trigger=RunTrigger.SCHEDULED)
     earlier = FeedRun.objects.filter(had_file | Q(run__status=RunStatus.SUCCEEDED), feed=feed)
     if run is not None:
         earlier = earlier.filter(run__no__lt=run.no)
@@ -183,4 +183,4 @@ def _previous_ended_like_this(feed: Feed, sha256: str, run: Run | None) -> bool:
 
 def _is_requested(feed: Feed, run: Run | None) -> bool:
     """Return whether a person requested the run of a feed with a schedule, perhaps right after a file was refused."""
-    return run is not None and feed.schedule_hours is not None and run.trigger != Trigger.SCHEDULED
+    return run is not None and feed.schedule_hours is not None and run.trigger != RunTrigger.SCHEDULED

@@ -8,13 +8,13 @@ from uuid import UUID
 
 from django.db import transaction
 
-from harvester.catalog.models import Run
-from harvester.feeds.decision_jobs import run_of
+from harvester.feeds import queries
 from harvester.feeds.models import Feed, FeedRun
 from harvester.feeds.store import artifact_store
 from harvester.kernel.actor import Actor
 from harvester.kernel.errors import Conflict
 from harvester.ops import audit
+from harvester.runs.models import Run
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 #: Of the name that the file has at the partner's.
@@ -59,7 +59,8 @@ def hand_out(actor: Actor, run_id: UUID) -> KeptFile:
         Conflict: the run has downloaded no file.
         ArtifactMissing: it is not kept any more.
     """
-    feed, run = run_of(run_id)
+    figures = queries.run(run_id)
+    feed, run = figures.feed, figures.run
     sha256 = hash_of(run)
     if sha256 is None:
         raise Conflict(f"Run {run.no} did not download a file, so none is available.")

@@ -4,18 +4,18 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from harvester.catalog.models import Run
-from harvester.catalog.states import RunStatus
 from harvester.feeds import notices
 from harvester.feeds.models import FeedRun, FeedRunSample
 from harvester.feeds.networks import networks
 from harvester.feeds.reader import ParseReport
 from harvester.feeds.reader.errors import HeaderUnreadable
 from harvester.feeds.reader.findings import SAMPLE_CHARACTERS, storable
-from harvester.feeds.run_context import Work
+from harvester.feeds.run_context import FeedRunContext
 from harvester.guards.redaction import redact_text
 from harvester.kernel.network import Field
 from harvester.kernel.rejects import RejectCode, WarningCode
+from harvester.runs.models import Run
+from harvester.runs.states import RunStatus
 
 #: What people want to know of a run in one line.
 SUMMARY = (
@@ -49,11 +49,11 @@ class MoreSample(NamedTuple):
     reason: str
 
 
-def keep_findings(work: Work, report: ParseReport, *, more: Sequence[MoreSample] = ()) -> None:
+def keep_findings(context: FeedRunContext, report: ParseReport, *, more: Sequence[MoreSample] = ()) -> None:
     """Write counts and samples, in place of what an earlier attempt wrote. The transaction is the caller's."""
     counts = report.findings.counts
     rejected = report.rows_rejected
-    work.note(
+    context.note(
         rows_read=report.rows_read,
         rows_parsed=report.rows_valid,
         products_rejected=rejected,
@@ -63,9 +63,9 @@ def keep_findings(work: Work, report: ParseReport, *, more: Sequence[MoreSample]
         warnings={code.value: counts[code] for code in WarningCode if counts[code]},
         dialect={**dialect_of(report), **_binding_of(report)},
     )
-    notices.store(work.run, notices.of_report(report), checked=notices.OF_REPORT)
-    FeedRunSample.objects.filter(run_id=work.run.pk).delete()
-    FeedRunSample.objects.bulk_create(_samples(work, report, more))
+    notices.store(context.run, notices.of_report(report), checked=notices.OF_REPORT)
+    FeedRunSample.objects.filter(run_id=context.run.pk).delete()
+    FeedRunSample.objects.bulk_create(_samples(context, report, more))
 
 
 def summary_of(run: Run) -> dict[str, int | str]:
@@ -99,7 +99,7 @@ def header_of(error: HeaderUnreadable) -> dict[str, Any]:
 
 def last_good_columns(run: Run) -> dict[str, list[str]]:
     """Return field -> its columns in the last file before this run that could be read; empty if there is none."""
-    before = FeedRun.objects.filter(run__source=run.source, run__no__lt=run.no, run__status=RunStatus.SUCCEEDED)
+    before = FeedRun.objects.filter(run__source_id=run.source_id, run__no__lt=run.no, run__status=RunStatus.SUCCEEDED)
     with_columns = before.filter(dialect__columns__isnull=False).order_by("-run__no")
     found = with_columns.values_list("dialect", flat=True).first()
     return dict(found["columns"]) if found else {}
@@ -135,10 +135,10 @@ def _binding_of(report: ParseReport) -> dict[str, Any]:
     return {"family": binding.family, "columns": columns, "unbound": [storable(name) for name in binding.unbound[:200]]}
 
 
-def _samples(work: Work, report: ParseReport, more: Sequence[MoreSample]) -> list[FeedRunSample]:
+def _samples(context: FeedRunContext, report: ParseReport, more: Sequence[MoreSample]) -> list[FeedRunSample]:
     found = [
         FeedRunSample(
-            run_id=work.run.pk, code=code.value, place=place, line=item.line, row=item.row, reason=item.reason
+            run_id=context.run.pk, code=code.value, place=place, line=item.line, row=item.row, reason=item.reason
         )
         for code, kept in report.findings.samples.items()
         for place, item in enumerate(kept)
@@ -148,7 +148,7 @@ def _samples(work: Work, report: ParseReport, more: Sequence[MoreSample]) -> lis
         row, reason = redact_text(item.row)[:SAMPLE_CHARACTERS], redact_text(item.reason)
         place, places[item.code] = places[item.code], places[item.code] + 1
         found.append(
-            FeedRunSample(run_id=work.run.pk, code=item.code, place=place, line=item.line, row=row, reason=reason)
+            FeedRunSample(run_id=context.run.pk, code=item.code, place=place, line=item.line, row=row, reason=reason)
         )
     return found
 

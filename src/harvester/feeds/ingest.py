@@ -1,6 +1,6 @@
 """From a kept file to a verdict, and from the verdict to promotion or hold. Nothing is a fact before the verdict."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -10,7 +10,6 @@ from django.conf import settings
 from django.db import DatabaseError, connection
 
 from harvester.catalog.search_index import come_later
-from harvester.catalog.states import RunKind
 from harvester.engine.errors import LeaseLost
 from harvester.engine.outcomes import DATABASE_LOST
 from harvester.engine.side_session import MAY_WAIT, in_side_session
@@ -19,15 +18,16 @@ from harvester.feeds.errors import NoValidProducts
 from harvester.feeds.fetch import MAX_FILE_BYTES
 from harvester.feeds.file_end import EndRule, prove_whole, rule_of_verified
 from harvester.feeds.findings import UPGRADE, URL_ONLY, MoreSample, keep_findings
+from harvester.feeds.gates import GATES, RunFacts, Thresholds
 from harvester.feeds.log_events import (
     ParseProgress,
     UpsertBatches,
-    header_told,
-    tell_header,
-    tell_judged,
-    tell_judging,
-    tell_matched,
-    tell_parsed,
+    header_logged,
+    log_header,
+    log_judged,
+    log_judging,
+    log_matched,
+    log_parsed,
 )
 from harvester.feeds.models import Feed, FeedRun
 from harvester.feeds.notices import NoticeCode
@@ -46,19 +46,19 @@ from harvester.feeds.reader.load import (
 from harvester.feeds.reader.row_cache.file import CacheWriter
 from harvester.feeds.reader.row_cache.store import publish_cache, use_cache
 from harvester.feeds.reader.spool import Spool
-from harvester.feeds.run_context import Work
-from harvester.feeds.run_endings import end_held, end_promoted, lock_feed_and_source
+from harvester.feeds.run_context import FeedRunContext
+from harvester.feeds.run_endings import ENDINGS, Endings, lock_feed_and_source
 from harvester.feeds.store import artifact_store
 from harvester.guards.inflate import InflateLimits, inflate
 from harvester.kernel.numerals import DecimalStyle
 from harvester.kernel.stock import UnknownStock
 from harvester.pipeline.baseline import Baseline, look
-from harvester.pipeline.gates import RunFacts, Thresholds, Verdict, judge
 from harvester.pipeline.hold import hold
 from harvester.pipeline.match import Match, match, tenfold_prices
-from harvester.pipeline.promote import Difference, Promoted, Promotion, promote
+from harvester.pipeline.promote import Difference, Promotion, promote
 from harvester.pipeline.repeats import Repeats, count_repeats
 from harvester.pipeline.staging import Slot, staging
+from harvester.runs.gates import Verdict, judge
 
 READ_BYTES = 1024 * 1024
 #: Catalogs shrink to a fifth or less. A feed with a low limit for the download may still have a file that shrinks well.
@@ -92,42 +92,33 @@ class Judged:
     upgrades: int
 
 
-@dataclass(frozen=True, kw_only=True)
-class Endings:
-    """What to write beside the difference, in the same transaction."""
-
-    promoted: Callable[[Work, Feed, Baseline, Promoted], None] = end_promoted
-    held: Callable[[Work, Feed, Baseline, Verdict], None] = end_held
-
-
 def ingest(
-    work: Work,
+    context: FeedRunContext,
     sha256: str,
     *,
     manifest_rows: int | None,
     end: EndRule | None = None,
-    endings: Endings | None = None,
+    endings: Endings = ENDINGS,
 ) -> None:
     """Read a kept file for a run and end the run: promoted, or held."""
     file = RunFile(sha256, manifest_rows, end)
-    endings = endings or Endings()
-    with memory_kept(), staging(work.job) as slot:
-        if not _ingest(work, slot, file, endings, looks=True):
-            _ingest(work, slot, file, endings, looks=False)
+    with memory_kept(), staging(context.job) as slot:
+        if not _ingest(context, slot, file, endings, looks=True):
+            _ingest(context, slot, file, endings, looks=False)
 
 
-def _ingest(work: Work, slot: Slot, file: RunFile, endings: Endings, *, looks: bool) -> bool:
+def _ingest(context: FeedRunContext, slot: Slot, file: RunFile, endings: Endings, *, looks: bool) -> bool:
     """Read a file, with or without what is known from the last; false if content is needed of rows that were known."""
     with Spool(spool_directory()) as spool:
-        report, written = _read(work, slot, spool, file, looks=looks)
-        judged = _judge(work, slot, spool, report)
+        report, written = _read(context, slot, spool, file, looks=looks)
+        judged = _judge(context, slot, spool, report)
         if judged is None:
             return False
         if judged.verdict.passed:  # mutant: verdict-passed
-            _promote(work, slot, spool, judged, endings)
-            publish_cache(work, written)
+            _promote(context, slot, spool, judged, endings)
+            publish_cache(context, written)
         else:
-            _hold(work, slot, spool, judged, endings)
+            _hold(context, slot, spool, judged, endings)
     return True
 
 
@@ -135,36 +126,36 @@ def spool_directory() -> Path:
     return settings.CONFIG.home / "spool"
 
 
-def thresholds_of(work: Work) -> Thresholds:
+def thresholds_of(context: FeedRunContext) -> Thresholds:
     """The feed's own thresholds over the defaults."""
-    return Thresholds(**{**work.feed.thresholds, "accepts_url_identity": work.feed.accepts_url_identity})
+    return Thresholds(**{**context.feed.thresholds, "accepts_url_identity": context.feed.accepts_url_identity})
 
 
 def _read(
-    work: Work, slot: Slot, spool: Spool, kept: RunFile, *, looks: bool
+    context: FeedRunContext, slot: Slot, spool: Spool, kept: RunFile, *, looks: bool
 ) -> tuple[ParseReport, CacheWriter | None]:
     """Parse, stage and prove; from here on the run belongs to this very file."""
-    end = kept.end or rule_of_verified(FeedRun.objects.get(pk=work.run.pk))
-    with work.step("parse"), artifact_store().open(kept.sha256) as file:
-        with header_told(work):
-            parsing = _parsing(work, file, end)
-        tell_header(work, parsing)
+    end = kept.end or rule_of_verified(FeedRun.objects.get(pk=context.run.pk))
+    with context.step("parse"), artifact_store().open(kept.sha256) as file:
+        with header_logged(context):
+            parsing = _parsing(context, file, end)
+        log_header(context, parsing)
         report = parsing.report
-        with _kept_anyway(work, report), use_cache(work, parsing, spool, looks=looks) as written:
-            stage(work.job, slot, parsing, spool, Position(file), on_block=ParseProgress(work, report))
-        tell_parsed(work, report)
+        with _kept_anyway(context, report), use_cache(context, parsing, spool, looks=looks) as written:
+            stage(context.job, slot, parsing, spool, Position(file), on_block=ParseProgress(context, report))
+        log_parsed(context, report)
         _prove(report, kept.manifest_rows)
-    with work.job.transaction():
-        work.run.artifact_hash = kept.sha256
-        work.run.save(update_fields=["artifact_hash"])
+    with context.job.transaction():
+        context.run.artifact_hash = kept.sha256
+        context.run.save(update_fields=["artifact_hash"])
         if kept.end:
-            work.note(file_end=end.end_of(report).value)
-            notices.store(work.run, end.notices(report), checked=file_end.NOTICES)
+            context.note(file_end=end.end_of(report).value)
+            notices.store(context.run, end.notices(report), checked=file_end.NOTICES)
     return report, written
 
 
 @contextmanager
-def _kept_anyway(work: Work, report: ParseReport) -> Iterator[None]:
+def _kept_anyway(context: FeedRunContext, report: ParseReport) -> Iterator[None]:
     """Keep what was found with the run, however parsing ends; an attempt that lost its job writes nothing."""
     try:
         yield
@@ -172,15 +163,15 @@ def _kept_anyway(work: Work, report: ParseReport) -> Iterator[None]:
         raise
     except Exception:
         # If the database does not answer, the first error says more.
-        with suppress(DatabaseError, *DATABASE_LOST), work.job.transaction():
-            keep_findings(work, report)
+        with suppress(DatabaseError, *DATABASE_LOST), context.job.transaction():
+            keep_findings(context, report)
         raise
-    with work.job.transaction():
-        keep_findings(work, report)
+    with context.job.transaction():
+        keep_findings(context, report)
 
 
-def _parsing(work: Work, file: BinaryIO, end: EndRule) -> Parsing:
-    feed = work.feed
+def _parsing(context: FeedRunContext, file: BinaryIO, end: EndRule) -> Parsing:
+    feed = context.feed
     with connection.cursor() as cursor:
         moment = look(cursor, feed.source_id).moment
     said = ParseSettings(
@@ -193,7 +184,7 @@ def _parsing(work: Work, file: BinaryIO, end: EndRule) -> Parsing:
     )
     encoding = cast("Encoding | None", feed.encoding or None)
     return Parsing(
-        inflate(_chunks(file), limits=inflate_limits_of(feed)), work.network, said,
+        inflate(_chunks(file), limits=inflate_limits_of(feed)), context.network, said,
         limits=limits_of(feed), encoding=encoding, open_end=end.open_end, suspicion=end.suspicion,
     )  # fmt: skip
 
@@ -231,38 +222,39 @@ def _why_nothing(report: ParseReport) -> str:
     )
 
 
-def _judge(work: Work, slot: Slot, spool: Spool, report: ParseReport) -> Judged | None:
+def _judge(context: FeedRunContext, slot: Slot, spool: Spool, report: ParseReport) -> Judged | None:
     """Compare with the catalog; none if the content of rows is needed that were known and not parsed."""
-    thresholds = thresholds_of(work)
-    with work.step("circuit_breaker"):
-        work.job.progress(0, None, "comparing with what is known")
-        with work.job.transaction(), connection.cursor() as cursor:
-            baseline = look(cursor, work.feed.source_id)
-            tell_judging(work, baseline)
+    thresholds = thresholds_of(context)
+    with context.step("circuit_breaker"):
+        context.job.progress(0, None, "comparing with what is known")
+        with context.job.transaction(), connection.cursor() as cursor:
+            baseline = look(cursor, context.feed.source_id)
+            log_judging(context, baseline)
             found = match(
-                work.job, cursor, slot, baseline,
-                rows=report.rows_valid, run_type=RunKind.AFFILIATE_FEED, shock_move=thresholds.shock_move,
+                context.job, cursor, slot, baseline,
+                rows=report.rows_valid, run_type=context.kind.name, shock_move=thresholds.shock_move,
                 seen_only=report.left_out_identity,
             )  # fmt: skip
-            repeats = count_repeats(cursor, slot, work.feed.source_id)
-            moved = tenfold_prices(cursor, slot, work.feed.source_id) if found.tenfold else []
+            repeats = count_repeats(cursor, slot, context.feed.source_id)
+            moved = tenfold_prices(cursor, slot, context.feed.source_id) if found.tenfold else []
         if unread := count_missing_contents(slot, spool, found):
-            work.log.info("KNOWN_ROWS_NOT_ENOUGH", rows=unread)
+            context.log.info("KNOWN_ROWS_NOT_ENOUGH", rows=unread)
             return None
-        upgrades, shown = find_upgrades(slot, spool, work.feed.source_id) if found.new else (0, [])
+        upgrades, shown = find_upgrades(slot, spool, context.feed.source_id) if found.new else (0, [])
         noticed = [
             *notices.of_upgrades(upgrades, found.products),
             *notices.of_tenfold(found.tenfold, found.known, moved),
         ]
         samples = [MoreSample(UPGRADE, *upgrade) for upgrade in shown]
-        verdict = judge(_facts(found, report, baseline, repeats), thresholds)
+        verdict = judge(GATES, _facts(found, report, baseline, repeats), thresholds)
         judged = Judged(baseline=baseline, match=found, report=report, verdict=verdict, upgrades=upgrades)
-        with work.job.transaction():
-            work.note(**_figures(judged))
-            keep_findings(work, report, more=samples + _url_samples(slot, spool, found))
-            notices.store(work.run, noticed, checked=[NoticeCode.IDENTITY_UPGRADES, NoticeCode.TENFOLD_PRICES])
-        tell_matched(work, found, upgrades)
-        tell_judged(work, found, verdict)
+        with context.job.transaction():
+            context.note(**_figures(judged))
+            context.note_verdict(verdict)
+            keep_findings(context, report, more=samples + _url_samples(slot, spool, found))
+            notices.store(context.run, noticed, checked=[NoticeCode.IDENTITY_UPGRADES, NoticeCode.TENFOLD_PRICES])
+        log_matched(context, found, upgrades)
+        log_judged(context, found, verdict)
     return judged
 
 
@@ -302,53 +294,52 @@ def _figures(judged: Judged) -> dict[str, object]:
         "active_count_before": found.active_before,
         "seen_success_count": found.active_seen,
         "would_expire_count": max(0, found.active_before - found.active_seen),
-        "verdict": judged.verdict.as_json(),
     }  # mutant: run-figures
 
 
-def _promote(work: Work, slot: Slot, spool: Spool, judged: Judged, endings: Endings) -> None:
+def _promote(context: FeedRunContext, slot: Slot, spool: Spool, judged: Judged, endings: Endings) -> None:
     new = judged.match.new
-    batches = UpsertBatches(work, new)
-    products = add_new_products(work.job, slot, spool, judged.baseline, work.run.no, around_block=batches)
+    batches = UpsertBatches(context, new)
+    products = add_new_products(context.job, slot, spool, judged.baseline, context.run.no, around_block=batches)
     # The promotion reads new products only to write their words itself.
     is_beside = come_later(new)
-    with work.step("upsert"):
+    with context.step("upsert"):
         if judged.match.content:
-            stage_contents(work.job, slot, spool, with_new=False)
+            stage_contents(context.job, slot, spool, with_new=False)
         if new and not is_beside:
             for _ in products:
                 pass  # mutant: products-early
     with (
-        work.step("promote"),
+        context.step("promote"),
         in_side_session(products if is_beside else ()) as products_are_there,
-        work.job.transaction(),
+        context.job.transaction(),
         connection.cursor() as cursor,
     ):
         if is_beside:
             cursor.execute(MAY_WAIT)
-        work.log.info("PROMOTE_START", products_to_promote=judged.match.products)
-        work.job.progress(0, None, "promoting")
-        feed, baseline = lock_feed_and_source(cursor, work.feed)
-        promoted = promote(cursor, Difference.staged(slot), baseline, promotion_of(work, judged.match.products))
+        context.log.info("PROMOTE_START", products_to_promote=judged.match.products)
+        context.job.progress(0, None, "promoting")
+        feed, baseline = lock_feed_and_source(cursor, context.feed)
+        promoted = promote(cursor, Difference.staged(slot), baseline, promotion_of(context, judged.match.products))
         products_are_there()  # mutant: products-awaited
-        endings.promoted(work, feed, baseline, promoted)  # mutant: promotion-ends
+        endings.promoted(context, feed, baseline, promoted)  # mutant: promotion-ends
 
 
-def promotion_of(work: Work, products: int, *, accept_absence: bool = False) -> Promotion:
+def promotion_of(context: FeedRunContext, products: int, *, accept_absence: bool = False) -> Promotion:
     return Promotion(
-        run_no=work.run.no,
-        run_type=RunKind.AFFILIATE_FEED,
+        run_no=context.run.no,
+        run_type=context.kind.name,
         accept_absence=accept_absence,
         products=products,
-        artifact_hash=work.run.artifact_hash,
+        artifact_hash=context.run.artifact_hash,
     )
 
 
-def _hold(work: Work, slot: Slot, spool: Spool, judged: Judged, endings: Endings) -> None:
+def _hold(context: FeedRunContext, slot: Slot, spool: Spool, judged: Judged, endings: Endings) -> None:
     if judged.match.new or judged.match.content:
-        with work.step("upsert"):
-            stage_contents(work.job, slot, spool, with_new=True)
-    with work.step("promote"), work.job.transaction(), connection.cursor() as cursor:
-        feed, baseline = lock_feed_and_source(cursor, work.feed)
-        hold(cursor, slot, baseline, work.run.no)
-        endings.held(work, feed, baseline, judged.verdict)
+        with context.step("upsert"):
+            stage_contents(context.job, slot, spool, with_new=True)
+    with context.step("promote"), context.job.transaction(), connection.cursor() as cursor:
+        feed, baseline = lock_feed_and_source(cursor, context.feed)
+        hold(cursor, slot, baseline, context.run.no)
+        endings.held(context, feed, judged.verdict, baseline)

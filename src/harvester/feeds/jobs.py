@@ -9,17 +9,13 @@ from harvester.ops.jobs import Hooks, add_hooks
 RUN: Final = "feeds.run"
 TEST: Final = "feeds.test"
 FORGET_TESTS: Final = "feeds.forget_tests"
-APPROVE: Final = "feeds.approve"
-REJECT: Final = "feeds.reject"
-REJUDGE: Final = "feeds.rejudge"
 TICK: Final = "feeds.tick"
-CLOSE_ORPHANS: Final = "feeds.close_orphans"
 WATCH: Final = "feeds.watch_clocks"
 NOTE_DAYS: Final = "feeds.note_days"
 CLEAN_UP: Final = "feeds.clean_up"
 #: Where runs wait. What must not wait behind them is urgent: it goes first and has a slot that runs cannot take.
 QUEUE: Final = "feeds"
-#: Of runs and of decisions about them.
+#: Of runs.
 RETRY: Final = RetryPolicy(base=5.0, factor=3.0, attempts=3)  # mutant: feed-retries
 
 
@@ -33,17 +29,11 @@ def _register_runs() -> None:
     start_again = Later("harvester.feeds.verbs.run_requests:start_again")
     add_hooks(RUN, Hooks(start_again=start_again, cancelled=Later("harvester.feeds.verbs.run_requests:cancel_waiting")))
     job_kind(TEST, queue=QUEUE, retry=RetryPolicy(attempts=1))(Later("harvester.feeds.feed_test:test_feed"))
-    for name in (APPROVE, REJECT, REJUDGE):
-        handler = Later(f"harvester.feeds.decision_jobs:{name.removeprefix('feeds.')}")
-        job_kind(name, queue="decisions", retry=RETRY, urgent=True)(handler)
 
 
 def _register_upkeep() -> None:
     job_kind(TICK, queue="maintenance", urgent=True)(Later("harvester.feeds.schedule:tick"))
     periodic("feeds that are due", kind=TICK, cron="* * * * *")
-    close_orphans = Later("harvester.feeds.orphans:close_all")
-    job_kind(CLOSE_ORPHANS, queue="maintenance", urgent=True)(close_orphans)
-    periodic("runs without a job", kind=CLOSE_ORPHANS, cron="* * * * *")
     job_kind(WATCH, queue="maintenance", timeout=300.0)(Later("harvester.feeds.early_warnings:watch_clocks"))
     periodic("clocks of feeds", kind=WATCH, cron="*/10 * * * *")
     job_kind(FORGET_TESTS, queue="maintenance")(Later("harvester.feeds.feed_test:forget_tests"))

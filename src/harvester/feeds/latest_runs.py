@@ -5,12 +5,12 @@ from datetime import timedelta
 from typing import Final
 from uuid import UUID
 
-from harvester.catalog.models import Run
 from harvester.engine.models import Job
 from harvester.feeds.jobs import TEST
 from harvester.feeds.models import Feed, FeedRun
 from harvester.feeds.verbs.locked_feed import database_now
 from harvester.ops.models import AuditEvent
+from harvester.runs.models import Run
 
 #: Days of figures that pages and commands show. How long runs are kept is the setting `keep_runs_days`.
 HISTORY_DAYS: Final = 30

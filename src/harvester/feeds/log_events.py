@@ -10,12 +10,12 @@ from django.db import DatabaseError
 from harvester.feeds.reader import ParseReport, Parsing
 from harvester.feeds.reader.errors import HeaderUnreadable
 from harvester.feeds.reader.load import Position
-from harvester.feeds.run_context import Work
+from harvester.feeds.run_context import FeedRunContext
 from harvester.kernel.network import REQUIRED, Field
 from harvester.kernel.rejects import RejectCode
 from harvester.pipeline.baseline import Baseline
-from harvester.pipeline.gates import Finding, Verdict
 from harvester.pipeline.match import Match
+from harvester.runs.gates import Finding, Verdict
 
 #: More names than a catalog has columns; a longer header is somebody's mistake and would fill the log.
 SHOWN_COLUMNS: Final = 200
@@ -24,23 +24,23 @@ EXPECTED: Final = ((Field.ITEM_ID, Field.SKU), (Field.STOCK,), (Field.IMAGE_URL,
 
 
 @contextmanager
-def header_told(work: Work) -> Iterator[None]:
+def header_logged(context: FeedRunContext) -> Iterator[None]:
     """Around the reading of the header: what is expected of it, and what a file that lacks it lacks."""
-    feed = work.feed
+    feed = context.feed
     expected = [_words(group) for group in REQUIRED]
-    work.log.info("PARSE_START", format=feed.format, encoding=feed.encoding or "auto", expected_columns=expected)
+    context.log.info("PARSE_START", format=feed.format, encoding=feed.encoding or "auto", expected_columns=expected)
     try:
         yield
     except HeaderUnreadable as problem:
         if problem.missing:
             columns = [_words(group) for group in problem.missing]
-            work.log.warning("PARSE_COLUMN_MISSING", columns=columns, required=True)
+            context.log.warning("PARSE_COLUMN_MISSING", columns=columns, required=True)
         raise
 
 
-def tell_header(work: Work, parsing: Parsing) -> None:
+def log_header(context: FeedRunContext, parsing: Parsing) -> None:
     report = parsing.report
-    work.log.debug(
+    context.log.debug(
         "PARSE_HEADERS",
         headers=list(report.binding.header[:SHOWN_COLUMNS]),
         mapped_columns=report.binding.names,
@@ -51,7 +51,7 @@ def tell_header(work: Work, parsing: Parsing) -> None:
     )
     missing = [_words(group) for group in EXPECTED if not any(field in report.binding.columns for field in group)]
     if missing:
-        work.log.warning("PARSE_COLUMN_MISSING", columns=missing, required=False)
+        context.log.warning("PARSE_COLUMN_MISSING", columns=missing, required=False)
 
 
 def _words(group: tuple[Field, ...]) -> str:
@@ -61,46 +61,46 @@ def _words(group: tuple[Field, ...]) -> str:
 class ParseProgress:
     """Says how far the file was read, after each of its blocks."""
 
-    def __init__(self, work: Work, report: ParseReport) -> None:
-        self._work = work
+    def __init__(self, context: FeedRunContext, report: ParseReport) -> None:
+        self._context = context
         self._report = report
         self._blocks = 0
 
     def __call__(self, position: Position) -> None:
         report = self._report
         self._blocks += 1
-        self._work.log.debug(
+        self._context.log.debug(
             "PARSE_PROGRESS",
             batch_number=self._blocks,
             rows_read=report.rows_read,
             rows_parsed=report.rows_valid,
             rows_skipped=report.rows_rejected,
             percent_complete=100 * position.done // position.total if position.total else 100,
-            duration_ms=self._work.elapsed_ms(),
+            duration_ms=self._context.elapsed_ms(),
         )
 
 
-def tell_parsed(work: Work, report: ParseReport) -> None:
+def log_parsed(context: FeedRunContext, report: ParseReport) -> None:
     skipped = report.rows_rejected
     counts = {code.value: report.findings.counts[code] for code in RejectCode if report.findings.counts[code]}
     if skipped:
-        work.log.warning("PARSE_ROW_SKIPPED", count=skipped, by_code=counts)
+        context.log.warning("PARSE_ROW_SKIPPED", count=skipped, by_code=counts)
     if report.duplicates and report.duplicates.count:
-        work.log.warning("DUPLICATE_ROW_SAME_IDENTITY", count=report.duplicates.count)
-    work.log.info(
+        context.log.warning("DUPLICATE_ROW_SAME_IDENTITY", count=report.duplicates.count)
+    context.log.info(
         "PARSE_COMPLETE",
         total_rows=report.rows_read,
         parsed_rows=report.rows_valid,
         skipped_rows=skipped,
         known_rows=report.rows_cached,
         encoding=report.encoding,
-        duration_ms=work.elapsed_ms(),
+        duration_ms=context.elapsed_ms(),
     )
 
 
-def tell_matched(work: Work, found: Match, upgrades: int) -> None:
+def log_matched(context: FeedRunContext, found: Match, upgrades: int) -> None:
     """What single rows say elsewhere, as counts."""
-    log = work.log
+    log = context.log
     log.debug("PRICE_SIGNATURE", compared=found.known, due=found.prices_due, shocked=found.shocked)
     if found.heartbeats:
         log.debug("PRICE_HEARTBEAT_DUE", count=found.heartbeats)
@@ -110,12 +110,12 @@ def tell_matched(work: Work, found: Match, upgrades: int) -> None:
         log.info("IDENTITY_UPGRADE_DETECTED", count=upgrades, products=found.products)
 
 
-def tell_judging(work: Work, baseline: Baseline) -> None:
-    work.log.info("CIRCUIT_BREAKER_START", t0=baseline.moment.isoformat(), expiry_hours=baseline.expiry_hours)
+def log_judging(context: FeedRunContext, baseline: Baseline) -> None:
+    context.log.info("CIRCUIT_BREAKER_START", t0=baseline.moment.isoformat(), expiry_hours=baseline.expiry_hours)
 
 
-def tell_judged(work: Work, found: Match, verdict: Verdict) -> None:
-    log = work.log
+def log_judged(context: FeedRunContext, found: Match, verdict: Verdict) -> None:
+    log = context.log
     before, seen = found.active_before, found.active_seen
     counts = {"active_count_before": before, "seen_success_count": seen}
     log.debug("CIRCUIT_BREAKER_COUNTS", **counts, **_would_expire(before, seen))
@@ -146,8 +146,8 @@ def _thresholds(finding: Finding) -> dict[str, float]:
 class UpsertBatches:
     """Tells each block of new products: before it is copied, and when it is there or is not."""
 
-    def __init__(self, work: Work, products: int) -> None:
-        self._work = work
+    def __init__(self, context: FeedRunContext, products: int) -> None:
+        self._context = context
         self._left = products
         self._number = 0
 
@@ -155,7 +155,7 @@ class UpsertBatches:
     def __call__(self, size: int) -> Iterator[None]:
         self._number, self._left = self._number + 1, self._left - size
         # Very many come in while the run is at its next stage.
-        log, began = self._work.log.bind(batch_number=self._number, stage="upsert"), time.monotonic()
+        log, began = self._context.log.bind(batch_number=self._number, stage="upsert"), time.monotonic()
         log.info("UPSERT_BATCH_START", batch_size=size, products_left=self._left)
         try:
             yield

@@ -7,9 +7,9 @@ from django.db import connection
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from harvester.catalog.states import RunOutcome, RunStatus
 from harvester.feeds.states import FeedStatus
 from harvester.ops import metrics
+from harvester.runs.states import RunOutcome, RunStatus
 
 _BY_STATUS = "SELECT status, count(*) FROM feeds WHERE retired_at IS NULL GROUP BY status"
 #: What became of a run: how it ended if it succeeded, else its status.

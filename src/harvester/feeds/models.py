@@ -3,10 +3,11 @@
 from django.db import models
 from django.db.models.functions import Now
 
-from harvester.catalog.models import Run, Source
+from harvester.catalog.models import Source
 from harvester.feeds.states import Compression, FeedStatus, Transport
 from harvester.kernel.ids import uuid7
 from harvester.kernel.stock import UnknownStock
+from harvester.runs.models import Run
 
 
 class Feed(models.Model):
@@ -69,7 +70,6 @@ class FeedRun(models.Model):
 
     run = models.OneToOneField(Run, on_delete=models.DO_NOTHING, primary_key=True, related_name="feed_run")
     feed = models.ForeignKey(Feed, on_delete=models.PROTECT, related_name="runs")
-    next_try_at = models.DateTimeField(null=True)
     skipped_reason = models.TextField(null=True)
     remote_mtime = models.DateTimeField(null=True)
     remote_size = models.BigIntegerField(null=True)
@@ -98,12 +98,10 @@ class FeedRun(models.Model):
     seen_success_count = models.BigIntegerField(null=True)
     would_expire_count = models.BigIntegerField(null=True)
     is_partial = models.BooleanField(default=False)
-    verdict = models.JSONField(default=list)
     rejects = models.JSONField(default=dict)
     warnings = models.JSONField(default=dict)
     notices = models.JSONField(default=list)
     dialect = models.JSONField(default=dict)
-    timings = models.JSONField(default=dict)
 
     class Meta:
         managed = False

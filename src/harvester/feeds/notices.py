@@ -16,7 +16,6 @@ from typing import Any
 
 from django.db.models.functions import Now
 
-from harvester.catalog.models import Run
 from harvester.feeds.models import Feed, FeedRun
 from harvester.feeds.reader import ParseReport
 from harvester.feeds.reader.findings import storable
@@ -25,6 +24,7 @@ from harvester.kernel.currencies import MINOR_UNITS
 from harvester.ops.alerts import raise_alert, resolve_alert
 from harvester.ops.models import Alert
 from harvester.pipeline.match import TenfoldPrice
+from harvester.runs.models import Run
 
 #: Examples of a notice, and the characters of each.
 MOST_EXAMPLES, EXAMPLE_CHARACTERS = 10, 200

@@ -4,12 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from harvester.catalog.states import RunOutcome, RunStatus
-from harvester.feeds.decision_jobs import SEEN
-from harvester.feeds.errors import RunNotFound
 from harvester.feeds.models import Feed, FeedRun
-from harvester.feeds.states import FeedStatus, Trigger
+from harvester.feeds.states import FeedStatus
 from harvester.kernel.errors import InvalidInput, NotFound
+from harvester.runs.errors import RunNotFound
+from harvester.runs.states import RunOutcome, RunStatus, RunTrigger
 
 LARGEST_PAGE = 100
 
@@ -30,7 +29,7 @@ class RunQuery:
     feed_id: UUID | None = None
     status: RunStatus | None = None
     outcome: RunOutcome | None = None
-    trigger: Trigger | None = None
+    trigger: RunTrigger | None = None
     before: int | None = None
     most: int = 20
 
@@ -86,11 +85,6 @@ def runs(query: RunQuery) -> Sequence[FeedRun]:
         "run__no__lt": query.before,
     }
     return list(found.filter(**{name: value for name, value in wanted.items() if value is not None})[: query.most])
-
-
-def decisive_figures(figures: FeedRun) -> dict[str, int]:
-    """What a decision about a held run depends on; whoever decides says what they saw."""
-    return {name: getattr(figures, name) or 0 for name in SEEN}
 
 
 def _check_most(most: int) -> None:

@@ -4,13 +4,10 @@ from typing import Any, Final
 
 from django.db import connection, transaction
 
-from harvester.catalog.models import Run
-from harvester.catalog.states import RunOutcome
-from harvester.engine.models import Job
-from harvester.feeds.decisions import REQUESTS
 from harvester.feeds.models import FeedRunSample
-from harvester.ops.models import AuditEvent
 from harvester.pipeline.held_difference import read_told, tell
+from harvester.runs.models import Run
+from harvester.runs.states import RunOutcome
 
 #: Figure -> what people call it, in the order in which they read it.
 FIGURES: Final = {
@@ -51,10 +48,3 @@ def difference_of(run: Run) -> dict[str, Any] | None:
         if told is None and run.outcome == RunOutcome.HELD and run.source_id is not None:
             told = tell(cursor, run.source_id, run.no)
     return told
-
-
-def last_decision(run: Run) -> Job | None:
-    """The job of what was last decided about a run, or asked for; none if nobody did, or if it was cleared away."""
-    asked = AuditEvent.objects.filter(object_type="run", object_id=str(run.pk), verb__in=REQUESTS.values())
-    latest = asked.order_by("-at", "-id").first()
-    return Job.objects.filter(pk=latest.detail.get("job_id")).first() if latest else None

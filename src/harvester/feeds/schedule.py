@@ -8,8 +8,9 @@ from django.db import connection
 
 from harvester.engine.enqueue import NewJob, enqueue_many
 from harvester.engine.job import RunningJob
+from harvester.feeds.cleanup import watch_time
 from harvester.feeds.jobs import RUN
-from harvester.feeds.states import Trigger
+from harvester.runs.states import RunTrigger
 
 log = structlog.get_logger(__name__)
 
@@ -31,19 +32,20 @@ RETURNING feeds.id, feeds.source_id, feeds.network, feeds.next_run_at
 
 
 def tick(job: RunningJob) -> dict[str, int]:
-    """Enqueue a run for each feed that is due."""
+    """Enqueue a run for each feed that is due. A slow clean-up is noticed here too: this job comes every minute."""
     began, enqueued = time.monotonic(), 0
     while claimed := _claim(job):
         enqueued += len(claimed)
         for feed_id, source_id, network, next_run_at, job_id in claimed:
             log.info(
                 "FEED_ENQUEUED", feed_id=str(feed_id), source_id=str(source_id), network=network, stage="scheduler",
-                next_run_at=next_run_at.isoformat(), trigger=Trigger.SCHEDULED.value, enqueued_job_id=job_id,
+                next_run_at=next_run_at.isoformat(), trigger=RunTrigger.SCHEDULED.value, enqueued_job_id=job_id,
             )  # fmt: skip
         job.check()
     took = round((time.monotonic() - began) * 1000)
     log.debug("SCHEDULER_TICK", stage="scheduler", eligible_feeds=enqueued, tick_duration_ms=took)
-    return {"enqueued": enqueued}
+    with job.transaction():
+        return {"enqueued": enqueued, "slow_clean_ups": watch_time()}
 
 
 def _claim(job: RunningJob) -> list[tuple[Any, ...]]:
@@ -53,6 +55,6 @@ def _claim(job: RunningJob) -> list[tuple[Any, ...]]:
         feeds = cursor.fetchall()
         # Without a dedupe key: the feed's lock alone keeps its runs apart.
         job_ids = enqueue_many(
-            NewJob(kind=RUN, args={"feed_id": str(feed[0]), "trigger": Trigger.SCHEDULED.value}) for feed in feeds
+            NewJob(kind=RUN, args={"feed_id": str(feed[0]), "trigger": RunTrigger.SCHEDULED.value}) for feed in feeds
         )  # mutant: schedule-enqueues
     return [(*feed, job_id) for feed, job_id in zip(feeds, job_ids, strict=True)]

@@ -9,6 +9,7 @@ from typing import Any
 
 from django.conf import settings
 
+from harvester.feeds.gates import Thresholds
 from harvester.feeds.networks import networks
 from harvester.feeds.states import SCHEDULES, Compression, Transport
 from harvester.guards.ftp import VARIABLE as PLAIN_FTP_VARIABLE
@@ -18,7 +19,6 @@ from harvester.kernel.currencies import MINOR_UNITS
 from harvester.kernel.errors import InvalidInput
 from harvester.kernel.stock import UnknownStock
 from harvester.kernel.text import CONTROLS, is_encodable, trim
-from harvester.pipeline.gates import Thresholds
 
 LONGEST_PATH, LONGEST_USERNAME = 1000, 200
 SHORTEST_EXPIRY_HOURS, LONGEST_EXPIRY_HOURS = 1, 168

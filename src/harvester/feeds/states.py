@@ -33,15 +33,6 @@ class Compression(StrEnum):
     GZIP = "GZIP"
 
 
-class Trigger(StrEnum):
-    """Why a run began; never changes."""
-
-    SCHEDULED = "SCHEDULED"
-    MANUAL = "MANUAL"
-    MANUAL_PENDING = "MANUAL_PENDING"  # somebody asked while another run was at work
-    RETRY = "RETRY"  # somebody retried the job of a run that had ended
-
-
 class SkipReason(StrEnum):
     """Why a run had nothing to do."""
 

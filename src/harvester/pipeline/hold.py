@@ -19,7 +19,6 @@ SELECT %(source)s, %(run)s, c.line, c.is_new, c.is_content, c.is_price, c.is_bac
     c.promotion, c.in_stock, c.signature, {_CONTENT_FROM_K}
 FROM {{changes}} c LEFT JOIN {{contents}} k ON k.line = c.line
 """
-_OVERTAKEN = "UPDATE runs SET outcome = 'OVERTAKEN', decided_at = %(moment)s WHERE no = %(held)s AND no <> %(run)s"
 # The clock has stood still since the first of them was held; a newer one does not start it.
 _SOURCE = """
 UPDATE sources SET held_run_no = %(run)s, held_since = coalesce(held_since, %(moment)s) WHERE id = %(source)s
@@ -45,14 +44,12 @@ WHERE id = %(source)s
 
 
 def hold(cursor: Any, slot: Slot, baseline: Baseline, run_no: int) -> None:
-    """Keep the difference aside; a run that was held before is overtaken. `baseline` was taken with the lock."""
+    """Keep the difference aside, in place of that of a run that was held before. `baseline` was taken with the lock."""
     values = _values(baseline, run_no)
     prepare_session(cursor)
     cursor.execute(_DROP, values)
     cursor.execute(_KEEP.format(changes=slot.changes, contents=slot.contents), values)
     keep_told(cursor, baseline.source_id, run_no)
-    if baseline.held_run_no:
-        cursor.execute(_OVERTAKEN, values)  # mutant: hold-overtakes
     cursor.execute(_SOURCE, values)
 
 
@@ -72,4 +69,4 @@ def drop_held(cursor: Any, baseline: Baseline, run_no: int) -> None:
 
 
 def _values(baseline: Baseline, run_no: int) -> dict[str, Any]:
-    return {"source": baseline.source_id, "run": run_no, "moment": baseline.moment, "held": baseline.held_run_no}
+    return {"source": baseline.source_id, "run": run_no, "moment": baseline.moment}

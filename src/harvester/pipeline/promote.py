@@ -193,7 +193,7 @@ SELECT count(*) FROM offers WHERE source_id = %(source)s AND seen_until IS NOT N
 _SOURCE = """
 UPDATE sources SET last_promoted_run_no = %(run)s, last_promoted_at = %(moment)s, last_promoted_count = %(products)s,
     last_promoted_hash = %(hash)s, last_observed_at = %(observed)s, content_hash_version = %(content_version)s,
-    held_run_no = NULL, held_since = NULL, frozen = '0', last_success_at = %(moment)s, failure_streak = 0
+    held_run_no = NULL, held_since = NULL, frozen = '0', last_success_at = %(moment)s
 WHERE id = %(source)s
 """  # mutant: source-promoted
 # Corrections are rare; where one is valid, its readers' truth is made the slow and certain way. So it is for products
@@ -217,7 +217,6 @@ WHERE k.source_id = %(source)s AND v.revoked_at IS NULL AND c.is_price
   AND ((k.run_type, k.amount, k.currency) = (%(run_type)s, c.amount, c.currency)
        OR NOT EXISTS (SELECT FROM offers o WHERE o.source_id = %(source)s AND o.product_id = c.product_id))
 """
-_OVERTAKEN = "UPDATE runs SET outcome = 'OVERTAKEN', decided_at = %(moment)s WHERE no = %(held)s AND no <> %(run)s"
 # Another file than that of an ignored run is shown: what was refused may come again, and is judged like any other.
 _REFUSES_NO_MORE = """
 UPDATE runs SET refuses_file = false WHERE source_id = %(source)s AND ignored_at IS NOT NULL AND refuses_file
@@ -265,8 +264,6 @@ def promote(cursor: Any, difference: Difference, baseline: Baseline, promotion: 
     run(_SEEN_AGAIN)
     run(_SEEN_HIDDEN)
     run(_SOURCE)
-    if baseline.held_run_no:
-        run(_OVERTAKEN)  # mutant: promotion-overtakes
     run(_REFUSES_NO_MORE)
     if promotion.accept_absence:
         run(_REPEATS_ACCEPTED)

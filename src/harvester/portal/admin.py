@@ -1,6 +1,6 @@
 """The portal's lists. Django finds this module by its name."""
 
-from harvester.catalog.models import PriceCorrection, Retailer, Run, Source
+from harvester.catalog.models import PriceCorrection, Retailer, Source
 from harvester.engine.models import Job, JobEvent, PeriodicJob
 from harvester.feeds.models import Feed
 from harvester.ops.models import Alert, ApiKey, AuditEvent, User
@@ -17,6 +17,7 @@ from harvester.portal.jobs import JobAdmin, JobEventAdmin, PeriodicJobAdmin
 from harvester.portal.runs.lists import RunAdmin
 from harvester.portal.site import site
 from harvester.portal.users import UserAdmin
+from harvester.runs.models import Run
 
 site.register(Run, RunAdmin)
 site.register(Feed, FeedAdmin)

@@ -18,8 +18,8 @@ PAGES = {
     "job": "admin:engine_job_change",
     "offer": "admin:catalog_offer_change",
     "retailer": "admin:catalog_retailer_change",
-    "run": "admin:catalog_run_change",
-    "runs": "admin:catalog_run_changelist",
+    "run": "admin:runs_run_change",
+    "runs": "admin:runs_run_changelist",
     "source": "admin:catalog_source_change",
     "user": "admin:ops_user_change",
 }

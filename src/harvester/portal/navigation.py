@@ -14,7 +14,7 @@ _MENU: Final = (
         "",
         ("Dashboard", "space_dashboard", "index"),
         ("Affiliate feeds", "rss_feed", "feeds_feed_changelist"),
-        ("Runs", "sync", "catalog_run_changelist"),
+        ("Runs", "sync", "runs_run_changelist"),
         ("Jobs", "stacks", "engine_job_changelist"),
     ),
     (

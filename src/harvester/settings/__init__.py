@@ -32,6 +32,7 @@ INSTALLED_APPS = [
     "harvester.guards",
     "harvester.engine",
     "harvester.ops",
+    "harvester.runs",
     "harvester.catalog",
     "harvester.feeds",
     "harvester.portal",

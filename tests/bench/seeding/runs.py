@@ -6,12 +6,12 @@ from typing import Any
 
 from django.db import connection, transaction
 
-from harvester.catalog.models import Run
-from harvester.catalog.states import RunKind, RunStatus
 from harvester.engine.enqueue import NewJob, enqueue_many
 from harvester.feeds.jobs import RUN
 from harvester.feeds.models import FeedRun
-from harvester.feeds.states import Trigger
+from harvester.feeds.runs import FEED_RUNS
+from harvester.runs.models import Run
+from harvester.runs.states import RunStatus, RunTrigger
 from tests.bench.seeding.shops import NEWEST, Shop, Story, domain, network
 
 #: Runs that seem to be at work; their jobs wait for a day, so that no worker takes them for real.
@@ -48,9 +48,10 @@ FROM (
 ) p
 """
 _RUNS = """
-INSERT INTO runs (id, kind, source_id, trigger, status, outcome, started_at, finished_at, duration_ms, stage,
-    artifact_hash, observed_at, error_code, error)
-SELECT id, 'AFFILIATE_FEED', source_id, CASE WHEN pg_temp.draw(dice, 3, 20) = 0 THEN 'MANUAL' ELSE 'SCHEDULED' END,
+INSERT INTO runs (id, kind, subject_id, source_id, trigger, status, outcome, started_at, finished_at, duration_ms,
+    stage, artifact_hash, observed_at, error_code, error, verdict, timings)
+SELECT id, 'AFFILIATE_FEED', feed_id, source_id,
+    CASE WHEN pg_temp.draw(dice, 3, 20) = 0 THEN 'MANUAL' ELSE 'SCHEDULED' END,
     CASE ending WHEN 'FAILED' THEN 'FAILED' ELSE 'SUCCEEDED' END, nullif(ending, 'FAILED'),
     started_at, finished_at, extract(epoch FROM took) * 1000, CASE ending WHEN 'FAILED' THEN 'download' END,
     CASE WHEN ending <> 'FAILED' THEN encode(sha256(mix::bytea), 'hex') END,
@@ -58,8 +59,18 @@ SELECT id, 'AFFILIATE_FEED', source_id, CASE WHEN pg_temp.draw(dice, 3, 20) = 0 
     CASE WHEN ending = 'FAILED' THEN CASE story WHEN 'NEW_KEY' THEN 'HOST_KEY_CHANGED' ELSE 'CONNECT_TIMEOUT' END END,
     CASE WHEN ending = 'FAILED' THEN CASE story
         WHEN 'NEW_KEY' THEN 'The host key of sftp.' || domain || ' is not the approved one. Nothing was sent.'
-        ELSE 'sftp.' || domain || ' did not answer within 15 s. What was promoted before still shows.' END END
-FROM seed_runs ORDER BY started_at, number
+        ELSE 'sftp.' || domain || ' did not answer within 15 s. What was promoted before still shows.' END END,
+    CASE WHEN ending = 'HELD' THEN jsonb_build_array(jsonb_build_object('gate', 'EXPIRY_SPIKE', 'holds', true,
+        'reason', format('%%s of %%s products on sale are missing (40.0%%%%); at most 30.0%%%% may be.',
+                         products - seen, products),
+        'figures', jsonb_build_object('missing', products - seen, 'active_before', products, 'threshold_share', 0.3)))
+        ELSE '[]' END,
+    jsonb_build_object('download', 800, 'parse', 2 * products / 100, 'promote', w.wrote * products / 100)
+FROM seed_runs
+CROSS JOIN LATERAL (SELECT (ending IN ('PROMOTED', 'HELD'))::int AS read, (ending = 'PROMOTED')::int AS wrote) w
+CROSS JOIN LATERAL (SELECT products - CASE ending WHEN 'HELD' THEN products * 2 / 5 ELSE products * 3 / 100 END AS seen,
+                           pg_temp.draw(dice, 4, 8) * products / 1000 AS refused) c
+ORDER BY started_at, number
 """
 _NUMBERS = "UPDATE seed_runs p SET no = r.no FROM runs r WHERE r.id = p.id"
 
@@ -69,20 +80,14 @@ INSERT INTO feed_runs (run_id, feed_id, skipped_reason, remote_mtime, remote_siz
     rows_parsed, products_upserted, products_new, products_changed, products_missing, products_back, products_expired,
     products_rejected, prices_written, prices_due, error_count, known_products, shocked_products,
     url_hash_fallback_count, identity_upgrades, active_count_before, seen_success_count, would_expire_count,
-    verdict, rejects, dialect, timings)
+    rejects, dialect)
 SELECT id, feed_id, CASE ending WHEN 'SKIPPED' THEN 'UNCHANGED_MTIME' END,
     started_at - interval '20 minutes', products * 96, w.read * products * 96, w.read * (seen + refused),
     w.read * seen, w.read * seen, CASE WHEN place = runs - 1 THEN w.read * seen ELSE 0 END,
     w.wrote * (products / 100), w.read * (products - seen), 0, 0, w.read * refused, 0, w.read * (products / 20),
     w.read * refused, w.read * seen, 0, 0, 0, w.read * products, w.read * seen, w.read * (products - seen),
-    CASE WHEN ending = 'HELD' THEN jsonb_build_array(jsonb_build_object('gate', 'EXPIRY_SPIKE', 'holds', true,
-        'reason', format('%%s of %%s products on sale are missing (40.0%%%%); at most 30.0%%%% may be.',
-                         products - seen, products),
-        'figures', jsonb_build_object('missing', products - seen, 'active_before', products, 'threshold_share', 0.3)))
-        ELSE '[]' END,
     CASE WHEN w.read * refused > 0 THEN jsonb_build_object('MISSING_PRICE', refused) ELSE '{}' END,
-    CASE WHEN w.read = 1 THEN '{"delimiter": ",", "quoted": true, "encoding": "utf-8"}'::jsonb ELSE '{}' END,
-    jsonb_build_object('download', 800, 'parse', 2 * products / 100, 'promote', w.wrote * products / 100)
+    CASE WHEN w.read = 1 THEN '{"delimiter": ",", "quoted": true, "encoding": "utf-8"}'::jsonb ELSE '{}' END
 FROM seed_runs
 CROSS JOIN LATERAL (SELECT (ending IN ('PROMOTED', 'HELD'))::int AS read, (ending = 'PROMOTED')::int AS wrote) w
 CROSS JOIN LATERAL (SELECT products - CASE ending WHEN 'HELD' THEN products * 2 / 5 ELSE products * 3 / 100 END AS seen,
@@ -175,11 +180,12 @@ def _row(shop: Shop) -> tuple[Any, ...]:
 def _run_some(made: Sequence[Shop], moment: datetime) -> None:
     """A few runs that wait for their next attempt."""
     chosen = [shop for shop in made if shop.story is Story.ORDINARY][:RUNNING]
-    args = [{"feed_id": str(shop.ids[2]), "trigger": Trigger.SCHEDULED.value} for shop in chosen]
+    args = [{"feed_id": str(shop.ids[2]), "trigger": RunTrigger.SCHEDULED.value} for shop in chosen]
     jobs = enqueue_many(NewJob(kind=RUN, args=arg, delay=_DAY_SECONDS) for arg in args)
     for shop, job_id in zip(chosen, jobs, strict=True):
         run = Run.objects.create(
-            kind=RunKind.AFFILIATE_FEED, source_id=shop.ids[1], trigger=Trigger.SCHEDULED, status=RunStatus.RUNNING,
+            kind=FEED_RUNS.name, subject_id=shop.ids[2], source_id=shop.ids[1], trigger=RunTrigger.SCHEDULED,
+            status=RunStatus.RUNNING,
             started_at=moment, job_id=job_id, stage="download",
         )  # fmt: skip
         FeedRun.objects.create(run=run, feed_id=shop.ids[2])

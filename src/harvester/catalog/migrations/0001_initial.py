@@ -11,7 +11,7 @@ SQL = HERE.parents[1] / "sql"
 
 class Migration(migrations.Migration):
     initial = True
-    dependencies = [("engine", "0001_initial")]
+    dependencies = [("runs", "0001_initial")]
     operations = [
         migrations.CreateModel(
             name="Retailer",
@@ -53,44 +53,12 @@ class Migration(migrations.Migration):
                 ("price_heartbeat_hours", models.SmallIntegerField()),
                 ("enabled", models.BooleanField()),
                 ("rate_per_minute", models.IntegerField(null=True)),
-                ("failure_streak", models.IntegerField()),
                 ("last_success_at", models.DateTimeField(null=True)),
                 ("last_failure_at", models.DateTimeField(null=True)),
                 ("paused_until", models.DateTimeField(null=True)),
                 ("created_at", models.DateTimeField()),
             ],
             options={"db_table": "sources", "managed": False},
-        ),
-        migrations.CreateModel(
-            name="Run",
-            fields=[
-                ("id", models.UUIDField(primary_key=True, serialize=False)),
-                ("no", models.BigIntegerField(unique=True)),
-                ("kind", models.TextField()),
-                ("source", models.ForeignKey("catalog.Source", DO_NOTHING, null=True, related_name="runs")),
-                ("trigger", models.TextField()),
-                ("status", models.TextField()),
-                ("outcome", models.TextField(null=True)),
-                ("started_at", models.DateTimeField()),
-                ("finished_at", models.DateTimeField(null=True)),
-                ("duration_ms", models.BigIntegerField(null=True)),
-                ("job_id", models.BigIntegerField(null=True, unique=True)),
-                ("lease", models.UUIDField(null=True)),
-                ("attempt", models.SmallIntegerField()),
-                ("stage", models.TextField(null=True)),
-                ("artifact_hash", models.TextField(null=True)),
-                ("observed_at", models.DateTimeField(null=True)),
-                ("error_code", models.TextField(null=True)),
-                ("error", models.TextField(null=True)),
-                ("decided_at", models.DateTimeField(null=True)),
-                ("decided_by", models.TextField(null=True)),
-                ("decision_reason", models.TextField(null=True)),
-                ("ignored_at", models.DateTimeField(null=True)),
-                ("ignored_by", models.TextField(null=True)),
-                ("ignored_reason", models.TextField(null=True)),
-                ("refuses_file", models.BooleanField()),
-            ],
-            options={"db_table": "runs", "managed": False},
         ),
         migrations.CreateModel(
             name="PriceCorrection",
@@ -116,7 +84,6 @@ class Migration(migrations.Migration):
             ],
             options={"db_table": "price_corrections", "managed": False},
         ),
-        migrations.RunSQL((SQL / "functions.sql").read_text()),
         migrations.RunSQL(HERE.with_suffix(".sql").read_text()),
         migrations.RunSQL((SQL / "views_and_functions.sql").read_text()),
     ]

@@ -42,7 +42,6 @@ CREATE TABLE sources (
     -- For work that fetches from the source.
     enabled                boolean NOT NULL DEFAULT true,
     rate_per_minute        integer CHECK (rate_per_minute > 0),
-    failure_streak         integer NOT NULL DEFAULT 0,
     last_success_at        timestamptz,
     last_failure_at        timestamptz,
     paused_until           timestamptz,
@@ -69,59 +68,6 @@ COMMENT ON COLUMN sources.last_promoted_hash IS 'Hash of what that run read.';
 COMMENT ON COLUMN sources.last_observed_at IS 'The newest time that a price of the source has.';
 COMMENT ON COLUMN sources.content_hash_version IS 'Which rule computed the content hashes of its products.';
 COMMENT ON COLUMN sources.price_heartbeat_hours IS 'Unchanged prices are recorded again after so many hours.';
-COMMENT ON COLUMN sources.failure_streak IS 'Failed runs in a row.';
-
-CREATE TABLE runs (
-    id              uuid PRIMARY KEY,
-    no              bigint GENERATED ALWAYS AS IDENTITY UNIQUE,
-    kind            text COLLATE "C" NOT NULL CHECK (kind IN ('AFFILIATE_FEED', 'SCRAPE', 'ACTOR', 'MANUAL')),
-    source_id       uuid REFERENCES sources,
-    trigger         text COLLATE "C" NOT NULL,
-    status          text COLLATE "C" NOT NULL CHECK (status IN ('RUNNING', 'SUCCEEDED', 'FAILED')),
-    outcome         text COLLATE "C"
-                    CHECK (outcome IN ('PROMOTED', 'HELD', 'APPROVED', 'REJECTED', 'OVERTAKEN', 'SKIPPED')),
-    started_at      timestamptz NOT NULL DEFAULT clock_timestamp(),
-    finished_at     timestamptz,
-    duration_ms     bigint,
-    job_id          bigint UNIQUE, -- mutant: job-has-one-run
-    lease           uuid,
-    attempt         smallint NOT NULL DEFAULT 1,
-    stage           text COLLATE "C",
-    artifact_hash   text COLLATE "C",
-    observed_at     timestamptz,
-    error_code      text COLLATE "C",
-    error           text,
-    decided_at      timestamptz,
-    decided_by      text,
-    decision_reason text CONSTRAINT decision_reason_length CHECK (char_length(decision_reason) <= 1000),
-    ignored_at      timestamptz,
-    ignored_by      text,
-    ignored_reason  text CONSTRAINT ignored_reason_length CHECK (char_length(ignored_reason) <= 1000),
-    refuses_file    boolean NOT NULL DEFAULT false,
-    CONSTRAINT runs_finished_when_ended CHECK ((status = 'RUNNING') = (finished_at IS NULL))
-);
-CREATE INDEX runs_source ON runs (source_id, started_at);
-CREATE INDEX runs_started ON runs (started_at);
-CREATE UNIQUE INDEX runs_one_held_per_source ON runs (source_id) WHERE outcome = 'HELD'; -- mutant: one-held-run
-CREATE INDEX runs_ignored ON runs (no) WHERE ignored_at IS NOT NULL;
--- Lists of runs are filtered by these and ordered by number.
-CREATE INDEX runs_by_status ON runs (status, no);
-CREATE INDEX runs_by_outcome ON runs (outcome, no);
-CREATE TRIGGER keep_run_identity BEFORE UPDATE ON runs FOR EACH ROW EXECUTE FUNCTION keep_run_identity();
-
-COMMENT ON TABLE runs IS 'One row per run: where everything that came in has come from.';
-COMMENT ON COLUMN runs.no IS 'Counts up; people call runs by it, and volume tables refer to it.';
-COMMENT ON COLUMN runs.trigger IS 'Why it began; never changes.';
-COMMENT ON COLUMN runs.outcome IS 'What became of a run that succeeded: PROMOTED, SKIPPED, or HELD and then APPROVED, REJECTED or OVERTAKEN.';
-COMMENT ON COLUMN runs.job_id IS 'The job that does it; never changes.';
-COMMENT ON COLUMN runs.lease IS 'The lease of the attempt that works on it.';
-COMMENT ON COLUMN runs.stage IS 'The step that it is at, or ended in.';
-COMMENT ON COLUMN runs.artifact_hash IS 'Hash of the file that it read; once set it never changes, so that a retry does not mix two files.';
-COMMENT ON COLUMN runs.observed_at IS 'The time that its prices have.';
-COMMENT ON COLUMN runs.error_code IS 'Why it failed, as a stable code.';
-COMMENT ON COLUMN runs.decided_by IS 'Who approved or rejected it.';
-COMMENT ON COLUMN runs.ignored_at IS 'Since when its prices do not count.';
-COMMENT ON COLUMN runs.refuses_file IS 'The run is ignored, and its file is refused when it comes again. Not part of change detection, which settings, upgrades and corrections clear.';
 
 -- The difference itself may have half a million rows, is deleted with the decision, and no page reads it.
 CREATE TABLE run_differences (

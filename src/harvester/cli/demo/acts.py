@@ -7,14 +7,14 @@ from typing import Any
 
 from django.db import connection
 
-from harvester.catalog.models import Run
-from harvester.catalog.states import RunOutcome
 from harvester.cli.demo.catalog import FIRST, HARBOUR, LEAVER, SECOND, SHRUNK, Edition
 from harvester.cli.demo.shop import HARBOUR_STREET, KESTREL, Shop
 from harvester.cli.job_views import details
 from harvester.engine.states import JobState
 from harvester.feeds.models import Feed, FeedRun
 from harvester.kernel.errors import TerminalError
+from harvester.runs.models import Run
+from harvester.runs.states import RunOutcome
 
 #: SKU -> price that consumers see.
 Shown = Mapping[str, Decimal]
@@ -91,7 +91,7 @@ class Played:
     @property
     def reason(self) -> str:
         """Return why the run was held."""
-        return " ".join(finding["reason"] for finding in self.figures.verdict if finding["holds"])
+        return " ".join(finding["reason"] for finding in self.run.verdict if finding["holds"])
 
 
 def look_back(act: Act, feed: Feed, job_id: int, before: Shown) -> Played:

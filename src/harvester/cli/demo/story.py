@@ -12,7 +12,6 @@ from rich.text import Text
 
 from harvester.catalog.search import search
 from harvester.catalog.search_query import Query, Sort
-from harvester.catalog.states import RunOutcome
 from harvester.cli.actor import operator
 from harvester.cli.demo.acts import ACTS, Act, Played, look_back, problems, shown
 from harvester.cli.demo.catalog import CURRENCY, FIRST, HARBOUR, LEAVER, SECOND
@@ -31,6 +30,7 @@ from harvester.feeds.models import Feed, FeedRun
 from harvester.feeds.partner_connection import approved_keys
 from harvester.kernel.errors import TerminalError
 from harvester.ops import jobs
+from harvester.runs.states import RunOutcome
 
 LOOK_SECONDS = 0.05
 #: Timeout of each step; the longest, the rescue of a job, takes about five seconds on two busy cores.
@@ -182,8 +182,8 @@ def summary(story: Sequence[Played]) -> RenderableType:
         for played in story
     ]
     columns = ("run", "feed", "outcome", "products", "new", "back", "missing", "prices", "held", "shown")
-    rescued = next(played.run for played in story if played.act.worker_dies)
-    hours = rescued.source.expiry_hours if rescued.source else None
+    [crashed] = [played for played in story if played.act.worker_dies][:1]
+    rescued, hours = crashed.run, crashed.figures.feed.source.expiry_hours
     return stacked(
         Text(""),
         table(columns, rows, title="Runs", right=("run", *columns[3:])),

@@ -8,7 +8,7 @@ from django.db.models import DO_NOTHING
 
 class Migration(migrations.Migration):
     initial = True
-    dependencies = [("catalog", "0001_initial")]
+    dependencies = [("runs", "0001_initial"), ("catalog", "0001_initial")]
     operations = [
         migrations.CreateModel(
             name="Feed",
@@ -65,11 +65,10 @@ class Migration(migrations.Migration):
                 (
                     "run",
                     models.OneToOneField(
-                        "catalog.Run", DO_NOTHING, primary_key=True, related_name="feed_run", serialize=False
+                        "runs.Run", DO_NOTHING, primary_key=True, related_name="feed_run", serialize=False
                     ),
                 ),
                 ("feed", models.ForeignKey("feeds.Feed", DO_NOTHING, related_name="runs")),
-                ("next_try_at", models.DateTimeField(null=True)),
                 ("skipped_reason", models.TextField(null=True)),
                 ("remote_mtime", models.DateTimeField(null=True)),
                 ("remote_size", models.BigIntegerField(null=True)),
@@ -98,12 +97,10 @@ class Migration(migrations.Migration):
                 ("seen_success_count", models.BigIntegerField(null=True)),
                 ("would_expire_count", models.BigIntegerField(null=True)),
                 ("is_partial", models.BooleanField()),
-                ("verdict", models.JSONField()),
                 ("rejects", models.JSONField()),
                 ("warnings", models.JSONField()),
                 ("notices", models.JSONField()),
                 ("dialect", models.JSONField()),
-                ("timings", models.JSONField()),
             ],
             options={"db_table": "feed_runs", "managed": False},
         ),

@@ -81,15 +81,14 @@ COMMENT ON COLUMN feeds.unchanged_means_seen IS 'An unchanged file confirms its 
 CREATE TABLE feed_runs (
     run_id                  uuid PRIMARY KEY REFERENCES runs ON DELETE CASCADE,
     feed_id                 uuid NOT NULL REFERENCES feeds,
-    next_try_at             timestamptz,
     skipped_reason          text COLLATE "C",
     -- The file.
     remote_mtime            timestamptz,
     remote_size             bigint,
     manifest_rows           bigint,
     download_bytes          bigint,
-    fetched_hash            text,
-    file_end                text CHECK (file_end IN ('NEWLINE', 'PROVEN', 'LEFT_OUT', 'TAKEN')),
+    fetched_hash            text COLLATE "C",
+    file_end                text COLLATE "C" CHECK (file_end IN ('NEWLINE', 'PROVEN', 'LEFT_OUT', 'TAKEN')),
     rows_read               bigint,
     rows_parsed             bigint,
     -- Its difference to the last promoted run.
@@ -113,17 +112,14 @@ CREATE TABLE feed_runs (
     seen_success_count      bigint,
     would_expire_count      bigint,
     is_partial              boolean NOT NULL DEFAULT false CHECK (NOT is_partial), -- mutant: never-partial
-    verdict                 jsonb NOT NULL DEFAULT '[]',
     rejects                 jsonb NOT NULL DEFAULT '{}',
     warnings                jsonb NOT NULL DEFAULT '{}',
     notices                 jsonb NOT NULL DEFAULT '[]',
-    dialect                 jsonb NOT NULL DEFAULT '{}',
-    timings                 jsonb NOT NULL DEFAULT '{}'
+    dialect                 jsonb NOT NULL DEFAULT '{}'
 );
 CREATE INDEX feed_runs_feed ON feed_runs (feed_id);
 
 COMMENT ON TABLE feed_runs IS 'What a run of a feed read and found, next to its row in runs. Written by the run, and by decisions.';
-COMMENT ON COLUMN feed_runs.next_try_at IS 'When the next attempt starts, after one that failed.';
 COMMENT ON COLUMN feed_runs.skipped_reason IS 'Why a skipped run had nothing to do.';
 COMMENT ON COLUMN feed_runs.manifest_rows IS 'Rows that the partner''s manifest names.';
 COMMENT ON COLUMN feed_runs.fetched_hash IS 'Hash of the file that it downloaded, read or not.';
@@ -145,12 +141,10 @@ COMMENT ON COLUMN feed_runs.active_count_before IS 'Products on sale before the 
 COMMENT ON COLUMN feed_runs.seen_success_count IS 'Of these, those that it saw.';
 COMMENT ON COLUMN feed_runs.would_expire_count IS 'Of these, those that it did not see.';
 COMMENT ON COLUMN feed_runs.is_partial IS 'Always false: a run reads the whole file or fails.';
-COMMENT ON COLUMN feed_runs.verdict IS 'What each gate said, with its figures and thresholds.';
 COMMENT ON COLUMN feed_runs.rejects IS 'Rejected rows by code.';
 COMMENT ON COLUMN feed_runs.warnings IS 'Rows with warnings by code.';
 COMMENT ON COLUMN feed_runs.notices IS 'Warnings about the run as a whole.';
 COMMENT ON COLUMN feed_runs.dialect IS 'How the file was read: encoding, delimiter, columns.';
-COMMENT ON COLUMN feed_runs.timings IS 'Milliseconds of each step, in all attempts.';
 
 CREATE TABLE feed_run_samples (
     run_id uuid NOT NULL REFERENCES feed_runs ON DELETE CASCADE,

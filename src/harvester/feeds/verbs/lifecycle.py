@@ -6,13 +6,11 @@ from django.db import connection, transaction
 
 from harvester.feeds.alerts import feed_runs_again
 from harvester.feeds.change_detection import forget_ingested
-from harvester.feeds.decision_jobs import refuse_while_running
-from harvester.feeds.errors import FeedBusy
-from harvester.feeds.feed_lock import try_lock_in_transaction
 from harvester.feeds.models import Feed
 from harvester.feeds.partner_connection import OWNER_KIND
 from harvester.feeds.readiness import missing_for_a_run
 from harvester.feeds.run_endings import lock_feed_and_source
+from harvester.feeds.runs import FEED_RUNS
 from harvester.feeds.settings import InvalidSettings
 from harvester.feeds.states import FeedStatus
 from harvester.feeds.verbs.locked_feed import RunHeld, database_now, locked, next_run, record, save
@@ -21,6 +19,9 @@ from harvester.kernel.actor import Actor
 from harvester.kernel.errors import Conflict, InvalidInput
 from harvester.ops.alerts import resolve_alert
 from harvester.ops.models import Alert
+from harvester.runs.decision_jobs import refuse_while_running
+from harvester.runs.errors import SubjectBusy
+from harvester.runs.subject_lock import try_lock_in_transaction
 
 RETIRABLE = (FeedStatus.PAUSED, FeedStatus.DISABLED)
 #: State -> how to leave it, for people who tried something else.
@@ -80,9 +81,11 @@ def retire(actor: Actor, feed_id: UUID) -> Feed:
             f"The feed {feed} is {feed.status}; only PAUSED or DISABLED feeds can be retired. Nothing was changed. "
             + ("Delete the draft instead." if feed.status == FeedStatus.DRAFT else "Pause it first.")
         )
-    if not try_lock_in_transaction(feed):
-        raise FeedBusy("A run or decision of this feed is in progress. Nothing was changed. Try again when it ends.")
-    refuse_while_running(feed)
+    if not try_lock_in_transaction(FEED_RUNS, feed):
+        raise SubjectBusy(
+            "feed", "A run or decision of this feed is in progress. Nothing was changed. Try again when it ends."
+        )
+    refuse_while_running(FEED_RUNS, feed)
     with connection.cursor() as cursor:
         feed, baseline = lock_feed_and_source(cursor, feed)
     if baseline.held_run_no is not None:

@@ -7,25 +7,27 @@ import structlog
 from django.db import connection, transaction
 
 from harvester.catalog import ignored_runs
-from harvester.catalog.models import Run
-from harvester.catalog.states import RunStatus
 from harvester.engine.enqueue import Enqueued, enqueue
 from harvester.engine.errors import JobCancelled
 from harvester.engine.models import Job
 from harvester.feeds.change_detection import forget_ingested
 from harvester.feeds.jobs import RUN, TEST
 from harvester.feeds.models import Feed
-from harvester.feeds.orphans import cancelled_words, drop_lost_request
 from harvester.feeds.readiness import missing_for_a_test
-from harvester.feeds.run_context import fields_of
-from harvester.feeds.run_endings import lock_feed_and_source, settle_failed, tell_enqueued
+from harvester.feeds.run_context import log_fields
+from harvester.feeds.run_endings import drop_lost_request, lock_feed_and_source, log_enqueued
+from harvester.feeds.runs import FEED_RUNS
 from harvester.feeds.settings import InvalidSettings
-from harvester.feeds.states import FeedStatus, Trigger
+from harvester.feeds.states import FeedStatus
 from harvester.feeds.verbs.lifecycle import require_status
 from harvester.feeds.verbs.locked_feed import database_now, locked, record, save
 from harvester.kernel.actor import Actor
 from harvester.kernel.errors import NotFound
 from harvester.ops import audit
+from harvester.runs.endings import settle_failed
+from harvester.runs.models import Run
+from harvester.runs.orphans import cancelled_message
+from harvester.runs.states import RunStatus, RunTrigger
 
 log = structlog.get_logger(__name__)
 
@@ -40,7 +42,7 @@ def run_now(actor: Actor, feed_id: UUID, *, force: bool = False) -> Enqueued:
     With `force`, the file is read even if it is unchanged or belongs to an ignored run, and imported even if no line
     feed ends it.
     """
-    return _request(actor, locked(feed_id), Trigger.MANUAL, force=force)
+    return _request(actor, locked(feed_id), RunTrigger.MANUAL, force=force)
 
 
 @transaction.atomic
@@ -49,7 +51,7 @@ def start_again(actor: Actor, job_id: int) -> int:
 
     The run of the old job has ended and cannot continue.
     """
-    return _request(actor, locked(_feed_id(job_id)), Trigger.RETRY, retried_job_id=job_id).job_id
+    return _request(actor, locked(_feed_id(job_id)), RunTrigger.RETRY, retried_job_id=job_id).job_id
 
 
 @transaction.atomic
@@ -62,7 +64,8 @@ def cancel_waiting(actor: Actor, job_id: int) -> None:
         return
     with connection.cursor() as cursor:
         feed, _ = lock_feed_and_source(cursor, feed)
-    settle_failed(feed, run, JobCancelled.code, cancelled_words(actor.name), stage=run.stage)
+    message = cancelled_message(FEED_RUNS, actor.name)
+    settle_failed(FEED_RUNS, feed, run, JobCancelled.code, message, stage=run.stage)
     audit.record(actor, "RUN_CANCELLED", "run", run.id, detail={"feed": str(feed.id), "job_id": job_id})
 
 
@@ -74,7 +77,7 @@ def _feed_id(job_id: int) -> UUID:
         raise NotFound(f"Job {job_id} has no feed, so nothing can run.") from None
 
 
-def _request(actor: Actor, feed: Feed, trigger: Trigger, *, force: bool = False, **detail: Any) -> Enqueued:
+def _request(actor: Actor, feed: Feed, trigger: RunTrigger, *, force: bool = False, **detail: Any) -> Enqueued:
     require_status(feed, FeedStatus.ENABLED, "run")
     feed.manual_run_requested_at = database_now()
     feed.takes_file_as_is |= force
@@ -87,9 +90,9 @@ def _request(actor: Actor, feed: Feed, trigger: Trigger, *, force: bool = False,
     active = Run.objects.filter(source_id=feed.source_id, status=RunStatus.RUNNING).first()
     if active is not None:
         # The request waits for this run, which began before it.
-        fields = {**fields_of(feed), "active_run_id": str(active.id), "stage": "scheduler"}
+        fields = {**log_fields(feed), "active_run_id": str(active.id), "stage": "scheduler"}
         transaction.on_commit(lambda: log.warning("MANUAL_RUN_PENDING_SET", **fields))
-    tell_enqueued(feed, trigger, made.job_id)
+    log_enqueued(feed, trigger, made.job_id)
     return made
 
 

@@ -16,7 +16,7 @@ from django.views.decorators.http import require_safe
 from harvester.catalog import sources
 from harvester.catalog.display_primary import preview, preview_kind, set_display_primary, unset_display_primary
 from harvester.catalog.holds import hold_of, offers_expire_at
-from harvester.catalog.models import Retailer, Run, Source
+from harvester.catalog.models import Retailer, Source
 from harvester.catalog.states import SourceKind
 from harvester.feeds.models import Feed
 from harvester.kernel.errors import Conflict
@@ -28,6 +28,7 @@ from harvester.portal.filters import ChoicePill
 from harvester.portal.links import link
 from harvester.portal.model_admin import PortalAdmin
 from harvester.portal.requests import attempt, form_view, may, require
+from harvester.runs.models import Run
 
 LATEST_RUNS = 10
 

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from typing import Any, Final
 
-from harvester.catalog.models import Run
 from harvester.feeds.fetch import MAX_FILE_BYTES
 from harvester.feeds.models import Feed
 from harvester.feeds.networks import networks
@@ -14,6 +13,7 @@ from harvester.feeds.states import FeedStatus, Transport
 from harvester.guards.host_keys import HostKey
 from harvester.kernel.errors import InvalidInput
 from harvester.kernel.stock import UnknownStock
+from harvester.runs.models import Run
 
 STATUS: Final = {
     FeedStatus.DRAFT: "Not set up yet, so it does not run.",

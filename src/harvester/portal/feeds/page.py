@@ -13,8 +13,6 @@ from django.shortcuts import get_object_or_404
 from django.template.response import TemplateResponse
 
 from harvester.catalog.exposure import Exposure, exposure_of
-from harvester.catalog.models import Run
-from harvester.catalog.states import RunKind, RunStatus
 from harvester.engine.models import Job
 from harvester.engine.states import OPEN
 from harvester.feeds.advice import advice_for
@@ -23,6 +21,7 @@ from harvester.feeds.models import Feed, FeedRun
 from harvester.feeds.notices import titled
 from harvester.feeds.readiness import missing_for_a_run
 from harvester.feeds.run_totals import totals_since
+from harvester.feeds.runs import FEED_RUNS
 from harvester.feeds.states import FeedStatus, Transport
 from harvester.guards.host_keys import HostKeyUnknown
 from harvester.ops.models import AuditEvent, Role
@@ -32,6 +31,8 @@ from harvester.portal.navigation import feed_tabs
 from harvester.portal.requests import is_fragment, may
 from harvester.portal.runs.labels import code
 from harvester.portal.runs.lists import OutcomePill, RunAdmin, StatusPill, TriggerPill
+from harvester.runs.models import Run
+from harvester.runs.states import RunStatus
 
 EVENTS, LAST_RUNS = 6, 5
 #: Bars of a chart; more would be too thin.
@@ -187,7 +188,7 @@ class FeedRuns(RunAdmin):
         self.feed = feed
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Run]:
-        return super().get_queryset(request).filter(source_id=self.feed.source_id, kind=RunKind.AFFILIATE_FEED)
+        return super().get_queryset(request).filter(source_id=self.feed.source_id, kind=FEED_RUNS.name)
 
 
 def show_runs(site: AdminSite, request: HttpRequest, feed_id: UUID) -> HttpResponseBase:

@@ -8,14 +8,15 @@ from django.http import FileResponse, Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 
-from harvester.catalog.models import Run
 from harvester.feeds import decisions, files
-from harvester.feeds.decision_jobs import SEEN
+from harvester.feeds.runs import FEED_RUNS
 from harvester.guards.artifacts import ArtifactMissing
 from harvester.kernel.actor import Actor
 from harvester.kernel.errors import Conflict, InvalidInput, NotFound
 from harvester.ops.models import Role
 from harvester.portal.requests import attempt, require
+from harvester.runs.decisions import request_approval, request_rejection
+from harvester.runs.models import Run
 
 #: More digits than any count has.
 LONGEST_FIGURE = 18
@@ -25,7 +26,7 @@ def approve(request: HttpRequest, run_no: int) -> HttpResponse:
     actor = require(request, Role.OPERATOR)
 
     def verb(run_id: UUID) -> str:
-        decisions.request_approval(actor, run_id, _figures_seen(request))
+        request_approval(actor, run_id, _figures_seen(request))
         return f"Run {run_no} is being approved. This page updates automatically."
 
     return _done(request, run_no, verb)
@@ -35,7 +36,7 @@ def reject(request: HttpRequest, run_no: int) -> HttpResponse:
     actor = require(request, Role.OPERATOR)
 
     def verb(run_id: UUID) -> str:
-        decisions.request_rejection(actor, run_id, _reason(request), _figures_seen(request))
+        request_rejection(actor, run_id, _reason(request), _figures_seen(request))
         return f"Run {run_no} is being rejected. This page updates automatically."
 
     return _done(request, run_no, verb)
@@ -70,7 +71,7 @@ def file(request: HttpRequest, run_no: int) -> HttpResponseBase:
         raise Http404 from problem
     except (Conflict, ArtifactMissing) as problem:
         messages.error(request, str(problem))
-        return redirect("admin:catalog_run_change", run_no)
+        return redirect("admin:runs_run_change", run_no)
 
 
 def _download(actor: Actor, run_id: UUID) -> FileResponse:
@@ -83,7 +84,7 @@ def _download(actor: Actor, run_id: UUID) -> FileResponse:
 def _done(request: HttpRequest, run_no: int, verb: Callable[[UUID], str]) -> HttpResponse:
     run_id = _id_of(run_no)
     attempt(request, lambda: verb(run_id))
-    return redirect("admin:catalog_run_change", run_no)
+    return redirect("admin:runs_run_change", run_no)
 
 
 def _id_of(run_no: int) -> UUID:
@@ -99,7 +100,7 @@ def _reason(request: HttpRequest) -> str:
 
 def _figures_seen(request: HttpRequest) -> dict[str, int]:
     """What the page showed when the person decided; without it nobody knows what was decided about."""
-    given = {name: request.POST.get(name, "") for name in SEEN}
+    given = {name: request.POST.get(name, "") for name in FEED_RUNS.decision_figures}
     if not all(text.isascii() and text.isdigit() and len(text) <= LONGEST_FIGURE for text in given.values()):
         raise InvalidInput("The figures that were decided about did not come along. Look at the page and decide there.")
     return {name: int(text) for name, text in given.items()}

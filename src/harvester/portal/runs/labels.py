@@ -7,20 +7,17 @@ from typing import Any, Final
 from django.template.defaultfilters import filesizeformat
 from django.utils.text import capfirst
 
-from harvester.catalog.models import Run
-from harvester.catalog.states import RunOutcome
 from harvester.feeds.findings import DUPLICATE
 from harvester.feeds.models import FeedRun
 from harvester.feeds.run_details import FIGURES
 from harvester.kernel.network import Field
 from harvester.kernel.rejects import RejectCode
 from harvester.kernel.text import without_markup
-from harvester.pipeline.gates.labels import rule_of, title_of
 from harvester.pipeline.held_difference import KINDS
 from harvester.portal.display import span, verb
+from harvester.runs.kinds import gate_named
+from harvester.runs.models import Run
 
-#: Outcomes of runs that a gate held once.
-EVER_HELD: Final = (RunOutcome.HELD, RunOutcome.APPROVED, RunOutcome.REJECTED, RunOutcome.OVERTAKEN)
 #: Stage -> what happens in it, in their order.
 STAGES: Final = {
     "download": "Download",
@@ -90,18 +87,15 @@ def _figures(figures: FeedRun, names: Sequence[str]) -> Iterator[tuple[str, str]
 
 
 def gates(verdict: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """What each gate says, those that hold first."""
-    told = [
-        {
-            "title": title_of(item["gate"]),
-            "code": item["gate"],
-            "holds": item["holds"],
-            "reason": item["reason"],
-            "rule": rule_of(item["gate"], item.get("figures") or {}),
-        }
-        for item in verdict
-    ]
-    return sorted(told, key=lambda gate: not gate["holds"])
+    """What each gate said, those that hold first."""
+    found = []
+    for item in verdict:
+        gate = gate_named(item["gate"])
+        title = gate.title if gate else item["gate"].replace("_", " ").capitalize()
+        rule = gate.rule_with(item.get("figures") or {}) if gate else ""
+        said = {"holds": item["holds"], "reason": item["reason"]}
+        found.append({"title": title, "code": item["gate"], "rule": rule, **said})
+    return sorted(found, key=lambda gate: not gate["holds"])
 
 
 def stages(timings: Mapping[str, int]) -> list[dict[str, str]]:

@@ -5,7 +5,7 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib.admin import display
-from django.db.models import Q, QuerySet
+from django.db.models import OuterRef, Q, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import URLPattern, reverse
@@ -13,15 +13,15 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.views.decorators.http import require_POST, require_safe
 
-from harvester.catalog.models import Run, Source
-from harvester.catalog.states import RunOutcome, RunStatus
-from harvester.feeds.states import Trigger
+from harvester.catalog.models import Source
 from harvester.portal.display import NOTHING, badge, number, span, verb, when
 from harvester.portal.filters import ChoicePill, Pill, TextPill
 from harvester.portal.links import link
 from harvester.portal.model_admin import PortalAdmin
 from harvester.portal.runs import actions, page
 from harvester.portal.runs.labels import code
+from harvester.runs.models import Run
+from harvester.runs.states import RunOutcome, RunStatus, RunTrigger
 
 #: Sources whose runs are looked for by a part of their name.
 MOST_SOURCES = 200
@@ -46,11 +46,11 @@ class OutcomePill(ChoicePill):
 
 
 class TriggerPill(ChoicePill):
-    title = "Trigger"
+    title = "RunTrigger"
     field = "trigger"
 
     def values(self) -> Iterable[tuple[str, str]]:
-        return [(word.value, verb(word)) for word in Trigger]
+        return [(word.value, verb(word)) for word in RunTrigger]
 
 
 class FeedPill(TextPill):
@@ -97,9 +97,10 @@ class RunAdmin(PortalAdmin):
     list_filter: Sequence[type[Pill]] = (StatusPill, OutcomePill, TriggerPill, FeedPill)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Run]:
-        found = super().get_queryset(request).select_related("source", "feed_run")
+        found = super().get_queryset(request).select_related("feed_run")
         columns = ("no", "trigger", "status", "outcome", "started_at", "duration_ms", "error_code", "ignored_at")
-        return found.only(*columns, "source__name", "feed_run__feed_id", *(f"feed_run__{name}" for name in _FIGURES))
+        found = found.annotate(source_name=Source.objects.filter(pk=OuterRef("source_id")).values("name")[:1])
+        return found.only(*columns, "feed_run__feed_id", *(f"feed_run__{name}" for name in _FIGURES))
 
     def page_urls(self) -> list[URLPattern]:
         return [
@@ -120,21 +121,21 @@ class RunAdmin(PortalAdmin):
         number = Run.objects.filter(pk=run_id).values_list("no", flat=True).first()
         if number is None:
             raise Http404
-        return redirect("admin:catalog_run_change", number)
+        return redirect("admin:runs_run_change", number)
 
     @display(description="Run")
     def run(self, run: Run) -> SafeString:
-        address = reverse("admin:catalog_run_change", args=[run.no])
+        address = reverse("admin:runs_run_change", args=[run.no])
         return format_html(
             '<a class="hv-job" id="run-{0}" href="{1}"><span class="hv-kind">#{0}</span></a>', run.no, address
         )
 
     @display(description="Feed")
     def of(self, run: Run) -> SafeString:
-        figures = getattr(run, "feed_run", None)
+        figures, name = getattr(run, "feed_run", None), getattr(run, "source_name", None)
         if figures is None:
-            return format_html("{}", run.source.name) if run.source else NOTHING
-        return link("feed", figures.feed_id, text=run.source.name if run.source else "feed")
+            return format_html("{}", name) if name else NOTHING
+        return link("feed", figures.feed_id, text=name or "feed")
 
     @display(description="State")
     def state(self, run: Run) -> SafeString:
@@ -144,7 +145,7 @@ class RunAdmin(PortalAdmin):
         shown = badge("ignored" if run.ignored_at else run.outcome or run.status)
         return format_html('{} <span class="hv-note">{}</span>', shown, code(why)) if why else shown
 
-    @display(description="Trigger")
+    @display(description="RunTrigger")
     def trigger_words(self, run: Run) -> str:
         return verb(run.trigger)
 

@@ -11,22 +11,24 @@ from django.utils import timezone
 from harvester.catalog import before_images
 from harvester.catalog.exposure import exposure_of, missed_by
 from harvester.catalog.holds import choices, hold_of
-from harvester.catalog.ignored_runs import PROMOTED
-from harvester.catalog.models import Run
-from harvester.catalog.states import RunOutcome, RunStatus
+from harvester.catalog.models import Source
 from harvester.engine.models import Job
 from harvester.engine.states import OPEN, JobState
 from harvester.feeds import files, run_details
 from harvester.feeds.advice import advice_for
-from harvester.feeds.decision_jobs import REJUDGING, SEEN
 from harvester.feeds.findings import header_check
 from harvester.feeds.models import FeedRun
 from harvester.feeds.notices import titled
+from harvester.feeds.runs import FEED_RUNS
 from harvester.feeds.states import FeedStatus
 from harvester.kernel.text import LONGEST_REASON
 from harvester.ops.models import Role
 from harvester.portal.requests import is_fragment, may
 from harvester.portal.runs import labels, timeline
+from harvester.runs.decision_jobs import REJUDGING
+from harvester.runs.decisions import last_decision
+from harvester.runs.models import Run
+from harvester.runs.states import EVER_HELD, PROMOTED, RunOutcome, RunStatus
 
 #: Seconds between two looks: at a run that moves, and at one that waits for somebody, who may sit elsewhere.
 MOVING, WAITING = 2, 10
@@ -39,13 +41,15 @@ class Seen:
     """A run as the page finds it.
 
     Attributes:
-        run: the run, with its source.
+        run: the run.
+        source: the source whose prices it may change.
         figures: its figures; none if it is not of a feed.
         job: its own job while it is at work.
         decision: the job of the last decision about it.
     """
 
     run: Run
+    source: Source | None
     figures: FeedRun | None
     job: Job | None
     decision: Job | None
@@ -80,12 +84,13 @@ def show(site: AdminSite, request: HttpRequest, run_no: int) -> HttpResponse:
 
 
 def _look(run_no: int) -> Seen:
-    run = Run.objects.select_related("source").filter(no=run_no).first()
+    run = Run.objects.filter(no=run_no).first()
     if run is None:
         raise Http404
-    decision = run_details.last_decision(run) if run.outcome == RunOutcome.HELD else None
+    decision = last_decision(run) if run.outcome == RunOutcome.HELD else None
     return Seen(
         run=run,
+        source=Source.objects.filter(pk=run.source_id).first() if run.source_id else None,
         figures=FeedRun.objects.select_related("feed").filter(pk=run.pk).first(),
         job=Job.objects.filter(pk=run.job_id or 0).first() if run.status == RunStatus.RUNNING else None,
         decision=decision,
@@ -93,16 +98,16 @@ def _look(run_no: int) -> Seen:
 
 
 def _facts(seen: Seen) -> dict[str, Any]:
-    run, figures = seen.run, seen.figures
+    run, source, figures = seen.run, seen.source, seen.figures
     known: dict[str, Any] = {}
     if figures is not None:
         known = {
             "feed": figures.feed,
             "figures": figures,
             "figure_groups": labels.figure_groups(figures),
-            "gates": labels.gates(figures.verdict),
+            "gates": labels.gates(run.verdict),
             "notices": titled(figures.notices),
-            "stages": labels.stages(figures.timings),
+            "stages": labels.stages(run.timings),
             "binding": labels.binding(figures.dialect),
             "header_rows": [row._replace(field=labels.code(row.field)) for row in header_check(run, figures.dialect)],
             "delimiter": labels.delimiter(figures.dialect),
@@ -110,11 +115,12 @@ def _facts(seen: Seen) -> dict[str, Any]:
     return {
         "seen": seen,
         "run": run,
+        "source": source,
         "state": "ignored" if run.ignored_at else run.outcome or run.status,
         "steps": labels.steps(run) if run.status == RunStatus.RUNNING else None,
         "took": labels.took(run),
-        "hold": hold_of(run.source) if run.outcome == RunOutcome.HELD and run.source else None,
-        "shown_is_ignored": (run.outcome == RunOutcome.HELD or bool(run.error)) and _shown_is_ignored(run),
+        "hold": hold_of(source) if run.outcome == RunOutcome.HELD and source else None,
+        "shown_is_ignored": (run.outcome == RunOutcome.HELD or bool(run.error)) and _shown_is_ignored(source),
         "not_visible": exposure_of(run.source_id).not_visible_because if run.source_id else None,
         "choices": choices(run.source_id, run.no) if seen.waits and run.source_id else None,
         "missed": missed_by(run.source_id, run.no) if run.outcome in PROMOTED and run.source_id else None,
@@ -127,9 +133,9 @@ def _facts(seen: Seen) -> dict[str, Any]:
     }
 
 
-def _shown_is_ignored(run: Run) -> bool:
+def _shown_is_ignored(source: Source | None) -> bool:
     """Whether the prices of the run that was promoted last are hidden, so that consumers see what was before it."""
-    last = run.source.last_promoted_run_no if run.source else None
+    last = source.last_promoted_run_no if source else None
     return last is not None and Run.objects.filter(no=last, ignored_at__isnull=False).exists()
 
 
@@ -149,13 +155,13 @@ def _buttons(request: HttpRequest, seen: Seen) -> dict[str, Any]:
         "is_retired": seen.figures is not None and seen.figures.feed.retired_at is not None,
         "may_undo": admin and is_feeds and run.ignored_at is not None,
         "file_kept": is_feeds and files.is_kept(run),
-        "expected": {name: getattr(seen.figures, name) or 0 for name in SEEN} if seen.waits and is_feeds else {},
+        "expected": FEED_RUNS.figures(run) if seen.waits and is_feeds else {},
     }
 
 
 def _difference(request: HttpRequest, seen: Seen) -> dict[str, Any]:
     """What would change, or would have changed, with the kind of change that the person looks at."""
-    told = run_details.difference_of(seen.run) if seen.run.outcome in labels.EVER_HELD else None
+    told = run_details.difference_of(seen.run) if seen.run.outcome in EVER_HELD else None
     if told is None:
         return {}
     view = labels.difference(told, request.GET.get("show", ""), every="more" in request.GET)

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from harvester.catalog.models import Run
 from harvester.engine.models import JobEvent
 from harvester.ops.models import AuditEvent
 from harvester.portal.display import verb
+from harvester.runs.models import Run
 
 #: Of each kind of event; more would be a run that failed over and over, whose job has them all.
 MOST = 20

@@ -18,7 +18,7 @@ from harvester.feeds.reader import Parsing
 from harvester.feeds.reader.row_cache.file import CachedRows, CacheWriter
 from harvester.feeds.reader.row_cache.reuse import RowCache
 from harvester.feeds.reader.spool import Spool
-from harvester.feeds.run_context import Work
+from harvester.feeds.run_context import FeedRunContext
 from harvester.guards.artifacts import translated_disk_errors
 
 DIRECTORY = "known"
@@ -30,19 +30,19 @@ def cache_path(source_id: UUID) -> Path:
 
 
 @contextmanager
-def use_cache(work: Work, parsing: Parsing, spool: Spool, *, looks: bool) -> Iterator[CacheWriter | None]:
+def use_cache(context: FeedRunContext, parsing: Parsing, spool: Spool, *, looks: bool) -> Iterator[CacheWriter | None]:
     """Let a file be parsed with the row cache, and its rows be written to a new one.
 
     With `looks` off, no rows are taken from the cache. There is none for a file whose rows depend on the moment.
     """
     if parsing.key is None:
         with suppress(OSError):
-            cache_path(work.feed.source_id).unlink(missing_ok=True)
+            cache_path(context.feed.source_id).unlink(missing_ok=True)
         yield None
         return
-    key = f"{work.feed.source_id} {PARSER_VERSION} {work.feed.encoding} {parsing.key}"
+    key = f"{context.feed.source_id} {PARSER_VERSION} {context.feed.encoding} {parsing.key}"
     with ExitStack() as opened:
-        cached = CachedRows.open(cache_path(work.feed.source_id), key) if looks else None
+        cached = CachedRows.open(cache_path(context.feed.source_id), key) if looks else None
         if cached:
             opened.enter_context(cached)
         writer = opened.enter_context(CacheWriter(spool.path(DIRECTORY), key))
@@ -50,14 +50,14 @@ def use_cache(work: Work, parsing: Parsing, spool: Spool, *, looks: bool) -> Ite
         yield writer
 
 
-def publish_cache(work: Work, written: CacheWriter | None) -> None:
+def publish_cache(context: FeedRunContext, written: CacheWriter | None) -> None:
     """Make the rows of a promoted run the cache of the next one. If this fails, the run does not."""
     if written is None:
         return
     try:
-        written.publish(cache_path(work.feed.source_id))
+        written.publish(cache_path(context.feed.source_id))
     except OSError as error:
-        work.log.warning("KNOWN_ROWS_NOT_KEPT", reason=os.strerror(error.errno) if error.errno else str(error))
+        context.log.warning("KNOWN_ROWS_NOT_KEPT", reason=os.strerror(error.errno) if error.errno else str(error))
 
 
 def remove_all_except(source_ids: set[UUID]) -> int:

@@ -1,19 +1,23 @@
 """Too many products are known by nothing but their address: identities are about to fall apart."""
 
-from harvester.pipeline.gates.facts import Finding, RunFacts, Thresholds, exceeds, percent, share
+from harvester.feeds.gates.facts import RunFacts, Thresholds
+from harvester.runs.gates import Gate, exceeds, percent, share
 
 
-def url_hash(facts: RunFacts, thresholds: Thresholds) -> Finding:
+def check(facts: RunFacts, thresholds: Thresholds) -> tuple[bool, str, dict[str, float]]:
     """Hold when too large a share, or too many, of the products have neither an item id nor a SKU."""
     count, products = facts.url_hash_products, facts.products
     is_too_many = exceeds(count, thresholds.url_hash_share, products) or count > thresholds.url_hash_most
     accepted = " This feed accepts that." if thresholds.accepts_url_identity and is_too_many else ""
-    return Finding(
-        gate="URL_HASH",
-        holds=is_too_many and not thresholds.accepts_url_identity,
-        reason=f"{count:,} of {products:,} products ({percent(share(count, products))}) have no item ID or SKU "
-        f"and are matched by URL.{accepted}",
-        figures={
+    holds = is_too_many and not thresholds.accepts_url_identity
+    reason = (
+        f"{count:,} of {products:,} products ({percent(share(count, products))}) have no item ID or SKU "
+        f"and are matched by URL.{accepted}"
+    )
+    return (
+        holds,
+        reason,
+        {
             "url_hash_products": count,
             "products": products,
             "share": share(count, products),
@@ -21,3 +25,11 @@ def url_hash(facts: RunFacts, thresholds: Thresholds) -> Finding:
             "threshold_most": thresholds.url_hash_most,
         },
     )
+
+
+GATE = Gate(
+    name="URL_HASH",
+    title="No ID or SKU (matched by URL)",
+    rule="Holds when more than {share} of the products, or more than {most:,}, have neither item id nor SKU.",
+    check=check,
+)

@@ -1,17 +1,19 @@
 """Everything has expired meanwhile, so nothing can be missing: the last promoted run is what is compared with."""
 
-from harvester.pipeline.gates.facts import Finding, RunFacts, Thresholds, is_spike, percent, share
+from harvester.feeds.gates.facts import SPIKE_RULE, RunFacts, Thresholds, is_spike
+from harvester.runs.gates import Gate, percent, share
 
 
-def baseline_shrunk(facts: RunFacts, thresholds: Thresholds) -> Finding:
+def check(facts: RunFacts, thresholds: Thresholds) -> tuple[bool, str, dict[str, float]]:
     """Hold when nothing is active and the file has far fewer products than the last promoted one."""
     before = facts.promoted_before or 0
     missing = max(0, before - facts.products) if not facts.active_before else 0
-    return Finding(
-        gate="BASELINE_SHRUNK",
-        holds=not facts.active_before and is_spike(missing, before, thresholds),
-        reason=_reason(facts, before, missing),
-        figures={
+    holds = not facts.active_before and is_spike(missing, before, thresholds)
+    reason = _reason(facts, before, missing)
+    return (
+        holds,
+        reason,
+        {
             "missing": missing,
             "promoted_before": before,
             "products": facts.products,
@@ -32,3 +34,11 @@ def _reason(facts: RunFacts, before: int, missing: int) -> str:
         f"Nothing is active any more; the last promoted run had {before:,} products and this file has "
         f"{facts.products:,} ({percent(share(missing, before))} fewer)."
     )
+
+
+GATE = Gate(
+    name="BASELINE_SHRUNK",
+    title="Smaller than the last run",
+    rule=f"Asked only when nothing is active any more. Holds when {SPIKE_RULE}.",
+    check=check,
+)

@@ -1,13 +1,15 @@
-"""What gates look at, and what they say."""
+"""What the gates of feeds look at."""
 
 from dataclasses import dataclass, fields
-from decimal import Decimal
-from typing import Any
+from typing import Any, Final
 
 from harvester.kernel.errors import InvalidInput
+from harvester.runs.gates import exceeds
 
 #: Above any catalog; a higher threshold is a typing error.
 HIGHEST_COUNT = 1_000_000_000
+#: When too many products are missing, as a part of a gate's rule.
+SPIKE_RULE: Final = "more than {share} of them, and at least {least:,}, are missing, or {most:,} whatever their share"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,61 +103,6 @@ def _check(name: str, value: Any) -> None:
             raise InvalidInput(f"{name} must be a number from 0 to {top}, such as 0.3 for 30 %.")
     elif isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= HIGHEST_COUNT:
         raise InvalidInput(f"{name} must be a whole number from 0 to {HIGHEST_COUNT:,}.")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Finding:
-    """What one gate says.
-
-    Attributes:
-        gate: its name, constant.
-        holds: whether the run has to wait for a person.
-        reason: one sentence with the figures, for people.
-        figures: the same as numbers.
-    """
-
-    gate: str
-    holds: bool
-    reason: str
-    figures: dict[str, float]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Verdict:
-    """What all gates say."""
-
-    findings: tuple[Finding, ...]
-
-    @property
-    def passed(self) -> bool:
-        return not self.holding
-
-    @property
-    def holding(self) -> tuple[Finding, ...]:
-        """The findings that hold the run."""
-        return tuple(finding for finding in self.findings if finding.holds)
-
-    def as_json(self) -> list[dict[str, Any]]:
-        """As it is kept with the run."""
-        return [
-            {"gate": item.gate, "holds": item.holds, "reason": item.reason, "figures": item.figures}
-            for item in self.findings
-        ]
-
-
-def share(part: int, whole: int) -> float:
-    """A part of a whole; of nothing, nothing."""
-    return part / whole if whole else 0.0
-
-
-def percent(value: float) -> str:
-    """A share for people."""
-    return f"{value:.1%}"
-
-
-def exceeds(part: int, most: float, whole: int) -> bool:
-    """Whether a part is more than this share of the whole. Exact at the edge, which binary fractions are not."""
-    return part > Decimal(str(most)) * whole
 
 
 def is_spike(missing: int, before: int, thresholds: Thresholds) -> bool:

@@ -1,0 +1,198 @@
+"""Kinds of runs. A capability registers one object for each kind; nothing here knows the capabilities.
+
+RunKind       what every kind has: its subject, its lock, its figures, and what follows when a run fails
+JobRunKind    one job does the whole run, and tries again after an error
+HoldingKind   gates can hold a run, and a person approves or rejects it
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cache
+from importlib import import_module
+from typing import Any, ClassVar, Final
+from uuid import UUID
+
+from harvester.kernel.actor import Actor
+from harvester.kernel.retry import RetryPolicy
+from harvester.runs.context import RunContext
+from harvester.runs.gates import Gate
+from harvester.runs.models import Run
+from harvester.runs.states import RunTrigger
+
+
+@dataclass(frozen=True, kw_only=True)
+class Applied:
+    """What a decision has written.
+
+    Attributes:
+        moment: when, by the database's clock.
+        observed_at: the time that the run's prices have now, if it wrote any.
+        detail: for the audit event.
+    """
+
+    moment: datetime
+    observed_at: datetime | None = None
+    detail: dict[str, Any] = field(default_factory=dict)
+
+
+class RunKind(ABC):
+    """A kind of run.
+
+    Attributes:
+        name: kept with each run; constant.
+        label: for people, as in "Feed run".
+        subject: what it is a run of, in one lower-case word, as in "feed".
+        actor: who acts when no person does.
+        needed_sql: a condition on the row `r` of a run that must not be deleted however old it is.
+    """
+
+    name: ClassVar[str]
+    label: ClassVar[str]
+    subject: ClassVar[str]
+    actor: ClassVar[Actor]
+    context_class: ClassVar[type[RunContext]] = RunContext
+    needed_sql: ClassVar[str] = "false"
+
+    @property
+    def subject_key(self) -> str:
+        """What the subject's id is called in logs, alerts and jobs."""
+        return f"{self.subject}_id"
+
+    @abstractmethod
+    def find_or_none(self, subject_id: UUID | str) -> Any:
+        """The subject as it is now."""
+
+    @abstractmethod
+    def lock(self, cursor: Any, subject: Any) -> tuple[Any, Any]:
+        """Lock the subject and everything that its runs write, in the order that all use.
+
+        The answer has the subject as it stays until the transaction ends, and what the kind needs to know besides.
+        """
+
+    @abstractmethod
+    def lock_key(self, subject: Any) -> tuple[int, int]:
+        """The advisory lock that lets only one run or decision of a subject work at a time."""
+
+    @abstractmethod
+    def log_fields(self, subject: Any) -> dict[str, str]:
+        """What every event about the subject has."""
+
+    @abstractmethod
+    def source_id(self, subject: Any) -> UUID | None:
+        """The source whose prices its runs may change."""
+
+    @abstractmethod
+    def begin(self, run: Run, subject: Any) -> None:
+        """Create the row with the figures of a new run."""
+
+    @abstractmethod
+    def write_figures(self, run: Run, figures: Mapping[str, Any]) -> None:
+        """Write figures of a run."""
+
+    @abstractmethod
+    def failed(self, subject: Any, run: Run, *, is_counted: bool, run_follows: bool) -> None:
+        """Write what follows from a failed run. The subject is locked, and the run has ended.
+
+        Args:
+            subject: as locked.
+            run: the run, which has ended.
+            is_counted: whether the subject is to blame.
+            run_follows: whether the next run begins in this very transaction, so that none has to be enqueued.
+        """
+
+    def runs_deleted(self, cursor: Any, runs: Sequence[tuple[int, UUID | None]]) -> None:  # noqa: B027 - optional
+        """Delete rows without a foreign key that belong to deleted runs, given as number and source."""
+
+    def alert_for(self, code: str) -> str:  # noqa: ARG002 - a kind may have alerts of its own
+        """The alert for a failure with this code."""
+        return "RUN_FAILED"
+
+    #: Every alert that a run which succeeds resolves.
+    failure_alerts: ClassVar[tuple[str, ...]] = ("RUN_FAILED",)
+
+
+class JobRunKind(RunKind):
+    """A kind whose runs are the work of one job.
+
+    Attributes:
+        job_kind: the job.
+        retry: how often and after how long it tries again.
+    """
+
+    job_kind: ClassVar[str]
+    retry: ClassVar[RetryPolicy]
+
+    @abstractmethod
+    def is_wanted(self, subject: Any, trigger: RunTrigger) -> bool:
+        """Whether a run is to begin."""
+
+    @abstractmethod
+    def attempt(self, context: Any) -> None:
+        """Do the work and end the run through `runs.endings`. An exception ends the attempt."""
+
+    def note_error(self, context: Any, error: Exception, wait: float | None) -> None:
+        """Log that an attempt failed; it is tried again after `wait` seconds, or not."""
+        if wait is not None:
+            context.log_retry("RUN_RETRY", error, wait)
+
+    def job_failed(self, subject: Any) -> None:
+        """Write what follows if a job failed before it had a run."""
+
+
+class HoldingKind(RunKind):
+    """A kind whose gates can hold a run.
+
+    Attributes:
+        gates: its gates, in the order in which people should read about them.
+        decision_figures: figures that a person saw when deciding; if one has changed, the decision is refused.
+    """
+
+    gates: ClassVar[tuple[Gate, ...]]
+    decision_figures: ClassVar[tuple[str, ...]]
+
+    @abstractmethod
+    def figures(self, run: Run) -> dict[str, int]:
+        """The figures that a decision depends on."""
+
+    @abstractmethod
+    def apply(self, context: Any, cursor: Any, subject: Any, state: Any) -> Applied:
+        """Write what was held. The arguments are those that `lock` returned."""
+
+    @abstractmethod
+    def discard(self, context: Any, cursor: Any, state: Any) -> Applied:
+        """Drop what was held."""
+
+    def judge_again(self, context: Any) -> None:
+        """Compare a held run once more, because what it was compared with has changed. Not every kind can."""
+        raise NotImplementedError(f"{self.label} cannot be judged again: {context.run}")
+
+
+_PATHS: Final[dict[str, str]] = {}
+
+
+def register(name: str, path: str) -> None:
+    """Register a kind by the place of its object, as in "harvester.feeds.runs:FEED_RUNS".
+
+    It is imported at its first use, because every process registers all kinds and only some need what a kind imports.
+    """
+    _PATHS[name] = path
+
+
+@cache
+def kind_named(name: str) -> RunKind:
+    module, _, attribute = _PATHS[name].partition(":")
+    kind: RunKind = getattr(import_module(module), attribute)
+    return kind
+
+
+def all_kinds() -> list[RunKind]:
+    """All kinds, in the order in which capabilities registered them."""
+    return [kind_named(name) for name in _PATHS]
+
+
+def gate_named(name: str) -> Gate | None:
+    """A gate of any kind; none if it was removed since."""
+    found = (gate for kind in all_kinds() if isinstance(kind, HoldingKind) for gate in kind.gates)
+    return next((gate for gate in found if gate.name == name), None)

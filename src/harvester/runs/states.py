@@ -1,0 +1,43 @@
+"""The states and outcomes of runs of every kind."""
+
+from enum import StrEnum
+from typing import Final
+
+
+class RunStatus(StrEnum):
+    """RUNNING ──> SUCCEEDED | FAILED."""
+
+    RUNNING = "RUNNING"
+    SUCCEEDED = "SUCCEEDED"
+    FAILED = "FAILED"
+
+
+class RunOutcome(StrEnum):
+    """What became of a run that succeeded.
+
+    SKIPPED                                  nothing has changed since the last run
+    PROMOTED                                 every gate passed
+    HELD ──> APPROVED | REJECTED | OVERTAKEN  a gate held it; a person, or a newer run, decided
+    """
+
+    PROMOTED = "PROMOTED"
+    HELD = "HELD"
+    APPROVED = "APPROVED"
+    REJECTED = "REJECTED"
+    OVERTAKEN = "OVERTAKEN"
+    SKIPPED = "SKIPPED"
+
+
+#: Outcomes of runs that a gate held, whatever was decided.
+EVER_HELD: Final = (RunOutcome.HELD, RunOutcome.APPROVED, RunOutcome.REJECTED, RunOutcome.OVERTAKEN)
+#: Outcomes of runs that became visible to consumers.
+PROMOTED: Final = (RunOutcome.PROMOTED, RunOutcome.APPROVED)
+
+
+class RunTrigger(StrEnum):
+    """Why a run began; never changes."""
+
+    SCHEDULED = "SCHEDULED"
+    MANUAL = "MANUAL"
+    MANUAL_PENDING = "MANUAL_PENDING"  # requested while another run was in progress
+    RETRY = "RETRY"  # somebody retried the job of a run that had ended
