@@ -51,8 +51,8 @@ def source(owner: Retailer | None = None, kind: str = "AFFILIATE_FEED", **values
 
 def run(of: Source, outcome: str | None = "PROMOTED", kind: str = "AFFILIATE_FEED", **values: Any) -> Run:
     """An ended run, newer than every other."""
-    values = {"status": "SUCCEEDED", "trigger": "SCHEDULED", "finished_at": now(), **values}
-    made = Run.objects.create(id=uuid7(), subject_id=of.pk, source_id=of.pk, kind=kind, outcome=outcome, **values)
+    values = {"subject_id": of.pk, "status": "SUCCEEDED", "trigger": "SCHEDULED", "finished_at": now(), **values}
+    made = Run.objects.create(id=uuid7(), source_id=of.pk, kind=kind, outcome=outcome, **values)
     made.refresh_from_db()
     if outcome in {"PROMOTED", "APPROVED"}:
         Source.objects.filter(pk=of.pk).update(last_promoted_run_no=made.no)
