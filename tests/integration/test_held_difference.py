@@ -52,7 +52,7 @@ def test_the_whole_difference_is_counted(world, run):
     }  # fmt: skip
     figures = world.figures(run)
     assert (counts["missing"], counts["new"]) == (figures.products_missing, figures.products_new)
-    assert (counts["dearer"], counts["cheaper"], counts["other_currency"]) == (2, 1, 1)
+    assert (counts["more_expensive"], counts["cheaper"], counts["other_currency"]) == (2, 1, 1)
     assert (counts["out_of_stock"], counts["into_stock"]) == (1, 0)
 
 

@@ -138,10 +138,10 @@ def test_odd_progress_breaks_nothing(viewer, said):
 
 
 def test_a_stage_that_counts_nothing_is_named_once_and_without_a_number(viewer):
-    found = job("running", progress='{"done": 0, "total": null, "note": "comparing with what is known"}')
+    found = job("running", progress='{"done": 0, "total": null, "note": "comparing with the catalog"}')
     for address in ("/jobs/", f"/jobs/{found}/"):
         shown = text(viewer.get(address))
-        assert shown.count("comparing with what is known") == 1
+        assert shown.count("comparing with the catalog") == 1
         assert "0 comparing" not in shown
 
 

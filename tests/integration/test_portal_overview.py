@@ -261,7 +261,7 @@ def test_running_runs_show_their_progress(viewer):
     job_id = job("running", progress='{"done": 30, "total": 40, "note": "parsed 30 rows"}')
     run = make_run(feed, status="RUNNING", outcome=None, job_id=job_id, stage="parse")
     make_run(feed)
-    assert [each.run_no for each in attention.at_work()] == [run.no]
+    assert [each.run_no for each in attention.runs_in_progress()] == [run.no]
     shown = words(viewer)
     assert f"Shop Run {run.no}, parse: parsed 30 rows" in shown
     assert "75%" in shown

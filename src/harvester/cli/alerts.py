@@ -121,7 +121,7 @@ def _detail_view(alert: dict[str, Any], now: datetime) -> RenderableType:
 
 
 def _message(message: dict[str, Any] | None, now: datetime) -> str:
-    return f"{message['words']} {when(message['told_at'], now)}".strip() if message else ""  # plain: quoted
+    return f"{message['words']} {when(message['delivered_at'], now)}".strip() if message else ""
 
 
 def _moment(moment: datetime | None, now: datetime) -> str:

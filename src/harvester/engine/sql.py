@@ -49,10 +49,10 @@ WITH made AS (
 ), woken AS (
     INSERT INTO job_lane_wakeups (queue, lane, wake_at)
     SELECT queue, lane, min(run_at) FROM made WHERE lane IS NOT NULL GROUP BY queue, lane
-), told AS (
+), notified AS (
     SELECT count({_NOTIFY}) AS pairs FROM (SELECT DISTINCT queue, priority FROM made) AS p
 )
-SELECT made.id, made.dedupe_key, told.pairs FROM made, told ORDER BY made.id
+SELECT made.id, made.dedupe_key, notified.pairs FROM made, notified ORDER BY made.id
 """
 
 OPEN_JOB_BY_DEDUPE_KEY = """
@@ -432,10 +432,10 @@ WITH lost AS (
 ), woken AS (
     INSERT INTO job_lane_wakeups (queue, lane, wake_at)
     SELECT queue, lane, statement_timestamp() FROM taken WHERE lane IS NOT NULL
-), told AS (
+), notified AS (
     SELECT count({_NOTIFY}) AS pairs FROM taken
 )
-SELECT taken.state, told.pairs FROM taken, told
+SELECT taken.state, notified.pairs FROM taken, notified
 """
 
 # A person asks a job to stop: immediately if it waits, at its next check if it runs; its worker is notified.
@@ -452,10 +452,10 @@ WITH target AS (
 ), logged AS (
     INSERT INTO job_events (job_id, state, attempt, detail)
     SELECT id, state, attempt, 'cancel requested' FROM asked
-), told AS (
+), notified AS (
     SELECT count(pg_notify('harvester_cancels', id::text)) AS workers FROM asked WHERE state = 'running'
 )
-SELECT asked.before, asked.state, told.workers FROM asked, told
+SELECT asked.before, asked.state, notified.workers FROM asked, notified
 """
 
 # A person retries an ended or waiting job: now, with all its attempts.
@@ -472,10 +472,10 @@ WITH target AS (
     SELECT id, 'pending', 0, 'driven again' FROM again
 ), woken AS (
     INSERT INTO job_lane_wakeups (queue, lane, wake_at) SELECT queue, lane, run_at FROM again WHERE lane IS NOT NULL
-), told AS (
+), notified AS (
     SELECT count({_NOTIFY}) AS pairs FROM again
 )
-SELECT again.id, told.pairs FROM again, told
+SELECT again.id, notified.pairs FROM again, notified
 """
 
 # Deletes ended jobs in batches; the states are part of the condition, so that no open job can be deleted.

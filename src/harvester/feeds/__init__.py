@@ -1,1 +1,1 @@
-"""Affiliate feeds: what is fetched from where and when, who decides what, and the networks that feeds belong to."""
+"""Affiliate feeds: their settings, schedules, runs and gates, and the networks that they belong to."""

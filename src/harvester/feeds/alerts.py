@@ -1,4 +1,4 @@
-"""Alerts about feeds besides those about their runs."""
+"""Alerts about feeds; those about single runs are in `harvester.runs.alerts`."""
 
 from typing import Final
 
@@ -20,7 +20,7 @@ _DISABLED: Final = "FEED_AUTO_DISABLED"
 
 
 def feed_runs_again(feed: Feed) -> None:
-    """Somebody re-enabled it; if it is disabled once more, that is a new alert."""
+    """Resolve the alert of a feed that was re-enabled; if it is disabled again, that is a new alert."""
     resolve_alert(f"{_DISABLED}:feed:{feed.id}", "The feed was re-enabled.")  # mutant: enabled-again
 
 

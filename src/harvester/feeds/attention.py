@@ -1,4 +1,4 @@
-"""Feeds at a glance: what needs a person now, and what is at work."""
+"""The feeds that need attention, and the runs in progress."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,11 +14,11 @@ from harvester.feeds.states import FeedStatus
 from harvester.guards.host_keys import HostKey
 from harvester.kernel.errors import InvalidInput
 
-#: Of each sort of need so many are named; the rest is a number.
+#: Needs of each kind that are named; of the others only the number is shown.
 NAMED = 5
-#: The scheduler looks every minute; whoever waits longer than this waits for a scheduler that does not run.
+#: The scheduler looks every minute; a feed that is due for longer than this waits for a scheduler that does not run.
 LATE_MINUTES = 15
-#: No run takes a day; beyond two, an index by time need not be searched for those that are at work.
+#: No run takes a day; runs in progress are searched among those that began in the last two.
 _RUNNING_DAYS = 2
 
 
@@ -30,14 +30,14 @@ class NeedKind(StrEnum):
     FAILING = "FAILING"  # its last run failed
     OFFERS_EXPIRED = "OFFERS_EXPIRED"  # consumers see none of its offers any more
     EXPIRES_SOON = "EXPIRES_SOON"  # its offers expire, and no run is expected that confirms them
-    NOT_VISIBLE = "NOT_VISIBLE"  # a run was promoted, and consumers see nothing of it
-    LATE = "LATE"  # it is due, and nobody begins
-    HOST_KEY = "HOST_KEY"  # its server shows a key that nobody approved
+    NOT_VISIBLE = "NOT_VISIBLE"  # a run was promoted, and consumers see none of its offers
+    LATE = "LATE"  # it is due, and no run has begun
+    HOST_KEY = "HOST_KEY"  # its server shows a host key that nobody has approved
     DISAPPEARING = "DISAPPEARING"  # after an approval, offers are about to expire
 
 
-#: Alerts about what `needs` tells anyway.
-TOLD_BY_NEEDS = (
+#: Alerts about conditions that `needs` reports too.
+COVERED_BY_NEEDS = (
     *("RUN_HELD", "HOLD_ENDS_SOON", "RUN_FAILED", "LIMIT_EXCEEDED", "FEED_AUTO_DISABLED"),
     "PRODUCTS_EXPIRE_SOON",
 )
@@ -49,11 +49,11 @@ class Need:
 
     Attributes:
         kind: why.
-        feed_id: of which feed.
-        feed: its name.
+        feed_id: the feed.
+        feed: the name of its source.
         run_no: the run that it is about, if it is about one.
         reason: one sentence.
-        at: when it happened; for a held run, when its offers disappear; none if nobody knows.
+        at: when it happened; for a held run, when its offers disappear; None if that is unknown.
     """
 
     kind: NeedKind
@@ -66,7 +66,7 @@ class Need:
 
 @dataclass(frozen=True, kw_only=True)
 class Needs:
-    """The most urgent needs of a kind, and how many there are in all."""
+    """The most urgent needs of a kind, and the number of all."""
 
     kind: NeedKind
     named: list[Need]
@@ -96,7 +96,7 @@ LEFT JOIN LATERAL (
 WHERE f.status {{status}} AND f.retired_at IS NULL AND f.consecutive_failures > 0 AND NOT ({_PENDING_KEY})
 ORDER BY f.last_run_at DESC NULLS LAST, s.name LIMIT %(named)s
 """  # noqa: S608 - put together from constants
-# Whatever the feed does: consumers see nothing of a held, paused or failing one either.
+# In any status of the feed: consumers see no offers of a held, paused or failing one either.
 _EXPIRED = """
 SELECT f.id, s.name, s.last_promoted_run_no,
        'No run has confirmed its offers within ' || s.expiry_hours || ' h; consumers see none of them.',
@@ -110,8 +110,8 @@ SELECT e.feed_id, e.source, e.run_no, e.cause, e.offers_expire_at, count(*) OVER
 FROM ({EXPIRING}) e WHERE e.is_shown AND e.offers_expire_at >= statement_timestamp()
 ORDER BY e.offers_expire_at, e.source LIMIT %(named)s
 """  # noqa: S608 - put together from constants
-# A source next to a display primary is hidden on purpose; one whose retailer has none was forgotten. A source that is
-# shown may have no price left.
+# A source is hidden on purpose if its retailer shows another one, and by mistake if it shows none. A source that is
+# shown may have hidden prices only.
 _NOT_VISIBLE = f"""
 SELECT f.id, s.name, s.last_promoted_run_no, s.id::text, s.last_promoted_at, count(*) OVER ()
 FROM feeds f JOIN sources s ON s.id = f.source_id JOIN source_windows w ON w.source_id = s.id
@@ -134,7 +134,7 @@ SELECT f.id, s.name, NULL::bigint, concat_ws(' ', f.status, CASE f.host_keys WHE
 FROM feeds f JOIN sources s ON s.id = f.source_id
 WHERE f.retired_at IS NULL AND {_PENDING_KEY} ORDER BY s.name LIMIT %(named)s
 """  # noqa: S608 - put together from constants
-# What a person agreed to lose, until it is gone.
+# Offers that a person agreed to remove, until they have expired.
 _DISAPPEARING = """
 SELECT f.id, s.name, s.last_promoted_run_no, m.offers::text,
        expires_at(m.last, s.expiry_hours, s.frozen, s.held_since, s.max_hold_hours), count(*) OVER ()
@@ -156,7 +156,7 @@ _NEEDS = {
     NeedKind.HOST_KEY: _HOST_KEYS,
     NeedKind.DISAPPEARING: _DISAPPEARING,
 }
-# Together, because the way to the database and back takes longer than each of them.
+# One statement, because a round trip to the database takes longer than each of them.
 _ALL_NEEDS = " UNION ALL ".join(
     f"SELECT '{kind}' AS kind, row_number() OVER () AS place, x.* FROM ({query}) x"  # noqa: S608 - of constants
     for kind, query in _NEEDS.items()
@@ -171,7 +171,7 @@ def feeds_by_status() -> dict[str, int]:
 
 
 def needs(named: int = NAMED) -> list[Needs]:
-    """What somebody should look at, by urgency; sorts of which there is nothing are left out."""
+    """Return what needs attention, by urgency; kinds without a need are left out."""
     rows = _rows(_ALL_NEEDS, {"named": named, "late": LATE_MINUTES, "hours": EXPIRY_NOTICE_HOURS})
     found = [_needs(kind, [row[2:] for row in rows if row[0] == kind]) for kind in NeedKind]
     return [each for each in found if each.total]
@@ -196,7 +196,7 @@ def _reason(kind: NeedKind, text: str) -> str:
 
 
 def _about_key(status: str, sight: str, line: str) -> str:
-    """A first key is part of setting a feed up; one that changed may be somebody in between."""
+    """A first key is part of setting up a feed; a key that changed may belong to an attacker in between."""
     try:
         key = HostKey.parse(line).fingerprint
     except InvalidInput:
@@ -208,8 +208,8 @@ def _about_key(status: str, sight: str, line: str) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AtWork:
-    """A run that is going on, or waits for its next attempt."""
+class RunInProgress:
+    """A run that has not ended; it may be waiting for its next attempt."""
 
     run_no: int
     feed_id: UUID
@@ -229,11 +229,11 @@ ORDER BY r.started_at DESC LIMIT %(most)s
 """
 
 
-def at_work(most: int = 10) -> list[AtWork]:
-    """Runs of feeds that have not ended, the newest first."""
-    names = tuple(AtWork.__dataclass_fields__)
+def runs_in_progress(most: int = 10) -> list[RunInProgress]:
+    """Return the runs of feeds that have not ended, the newest first."""
+    names = tuple(RunInProgress.__dataclass_fields__)
     found = _rows(_RUNNING, {"days": _RUNNING_DAYS, "most": most})
-    return [AtWork(**dict(zip(names, row, strict=True))) for row in found]
+    return [RunInProgress(**dict(zip(names, row, strict=True))) for row in found]
 
 
 def _rows(query: str, values: dict[str, Any]) -> list[tuple[Any, ...]]:

@@ -2,7 +2,7 @@
 
 Prices and audit events stay for ever. So do runs that something still points to: one that is held, a source's last
 promoted and last ingested ones, the promoted one before it, one that a correction names or that is ignored, and one
-that is at work.
+that is in progress.
 """
 
 import time
@@ -35,8 +35,8 @@ BATCH = 1_000
 #: A clean-up that takes longer says that tables are bloated.
 SLOW_SECONDS = 600.0
 
-# A run at work, or a held one, may have recognised a product that has no price yet and give it one later. So nothing
-# is removed beside them, and none can begin meanwhile: the lock is the feed's own.
+# A run in progress or a held one may have matched a product that has no price yet and give it one later. So nothing is
+# deleted during a run or while one is held, and no run can begin meanwhile: the lock is that of the feed.
 _LOCK_IDLE_FEED = """
 SELECT pg_try_advisory_xact_lock(%(lock)s, f.lock_no) AND s.held_run_no IS NULL
        AND NOT EXISTS (SELECT FROM runs r WHERE r.source_id = s.id AND r.status = 'RUNNING')
@@ -64,7 +64,7 @@ WHERE r.artifact_hash IS NOT NULL
 
 
 def clean_up(job: RunningJob, *, clock: Callable[[], float] = time.monotonic) -> dict[str, Any]:
-    """Delete what is old enough and nothing points to, in batches, each its own transaction."""
+    """Delete old rows and files that nothing refers to, in batches, each in its own transaction."""
     began, before = clock(), _cutoff()
     totals = {
         "runs": _in_batches(job, "runs", before, delete_old_runs(job, before)),
@@ -109,13 +109,13 @@ def _product_batches(job: RunningJob) -> Iterator[int]:
 
 
 def _delete_products(job: RunningJob, source_id: UUID, after: int) -> list[int]:
-    """Remove the next products that were never promoted; none while the feed is busy."""
+    """Delete the next products that were never promoted; none while a run of the feed is in progress or held."""
     values = {"source": source_id, "after": after, "most": BATCH, "lock": FEED_LOCK}
     with job.transaction():
         if _column(_LOCK_IDLE_FEED, values) != [True]:
             return []
         with connection.cursor() as cursor:
-            # Words of a product that goes must not be written at the same time.
+            # The search words of a deleted product must not be written at the same time.
             lock_words(cursor, source_id)
         return _column(_DELETE_PRODUCTS, values)
 

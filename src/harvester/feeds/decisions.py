@@ -1,4 +1,4 @@
-"""What a person decides about a promoted run: ignore it, or undo that. Both are audited."""
+"""Decisions about a promoted run: ignore it, or undo that. Both are audited."""
 
 from uuid import UUID
 
@@ -20,7 +20,7 @@ from harvester.runs.subject_lock import try_lock_in_transaction
 
 
 def ignore(actor: Actor, run_id: UUID, reason: str) -> int:
-    """Hide the prices of a promoted run; return how many products that concerns."""
+    """Hide the prices of a promoted run; return the number of products that this changes."""
     why = checked_reason(reason)
     with transaction.atomic():
         feed = _locked_feed(run_id)
@@ -30,7 +30,7 @@ def ignore(actor: Actor, run_id: UUID, reason: str) -> int:
 
 
 def undo_ignore(actor: Actor, run_id: UUID) -> int:
-    """Let the prices of an ignored run count again; return how many products that concerns."""
+    """Restore the prices of an ignored run; return the number of products that this changes."""
     with transaction.atomic():
         feed = _locked_feed(run_id)
         count = ignored_runs.undo_ignore(actor, run_id)
@@ -39,7 +39,7 @@ def undo_ignore(actor: Actor, run_id: UUID) -> int:
 
 
 def _locked_feed(run_id: UUID) -> Feed:
-    """The feed of a run, with nothing else in progress on it until the transaction ends."""
+    """Return the feed of a run, locked against runs and other decisions until the transaction ends."""
     figures = FeedRun.objects.filter(pk=run_id).first()
     if figures is None:
         raise RunNotFound(f"There is no run {run_id} of a feed; it may have been deleted after the retention period.")

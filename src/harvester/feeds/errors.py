@@ -1,11 +1,11 @@
-"""What can be wrong with a feed, beyond what its doors and its parser say.
+"""Errors of feeds, besides those of connections, of the reader and of runs.
 
 TransientError
-├── CountMismatch       the file has other rows than the partner's manifest says: it may still be on its way
-└── ManifestUnreadable  the partner's manifest cannot be parsed: it may still be on its way
+├── CountMismatch       the file has another number of rows than the manifest: the partner may still be writing it
+└── ManifestUnreadable  the partner's manifest cannot be parsed: the partner may still be writing it
 TerminalError
 ├── NoValidProducts     not one row of the file can be used
-└── Conflict            what a person asked for is not possible now
+└── Conflict            the request is not possible now
     └── FeedRetired     the feed was retired for good
 """
 
@@ -13,7 +13,7 @@ from harvester.kernel.errors import Conflict, TerminalError, TransientError
 
 
 class CountMismatch(TransientError):
-    """The file has other rows than the partner's manifest says."""
+    """The file has another number of rows than the partner's manifest."""
 
     code = "COUNT_MISMATCH"
 

@@ -1,4 +1,4 @@
-"""From the partner's server to the artifact store, unless the file is the one that was read before."""
+"""Download the file of a feed to the artifact store, unless it is the file that was read before."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -23,19 +23,19 @@ from harvester.runs.states import RunOutcome
 
 #: Bytes of a file, unless the feed says otherwise.
 MAX_FILE_BYTES = 500 * 1024 * 1024  # mutant: max-file-bytes
-#: A file that was read this long after its time stays as it is unless its time changes. Two seconds would do if the
-#: partner's clock were right; nobody can ask it.
+#: A file that was read this long after its modification time has not changed unless the time changes. Two seconds would
+#: be enough if the partner's clock were known to be right.
 SETTLING_TIME = timedelta(minutes=10)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Fetched:
-    """A file that is kept now.
+    """A file that was downloaded.
 
     Attributes:
         sha256: its hash, which is its name in the store.
         size: bytes.
-        manifest_rows: how many rows the partner's manifest says it has, if it does.
+        manifest_rows: the number of rows in the partner's manifest, if it has one.
         end: what to do if no line feed ends its last record.
     """
 
@@ -46,7 +46,7 @@ class Fetched:
 
 
 def fetch(context: FeedRunContext) -> Fetched | SkipReason:
-    """Download the feed's file, or say why there is no need to."""
+    """Download the feed's file, or return why that is not necessary."""
     feed, log = context.feed, context.log
     log.info("DOWNLOAD_START", host=feed.host, port=port_of(feed), path=feed.path, transport=feed.transport)
     try:
@@ -72,7 +72,7 @@ def fetch(context: FeedRunContext) -> Fetched | SkipReason:
 
 
 def is_unchanged(feed: Feed, stat: RemoteStat, say: Callable[..., object]) -> bool:
-    """Whether the server shows the very file that was read last. What it does not tell counts as changed."""
+    """Return whether the server has the file that was read last. A missing time or size counts as changed."""
     if stat.mtime is None or stat.size is None:
         say("STAT_INCOMPLETE", mtime=_text(stat.mtime), size=stat.size)
         return False
@@ -84,7 +84,7 @@ def is_unchanged(feed: Feed, stat: RemoteStat, say: Callable[..., object]) -> bo
 
 
 def _was_read_early(feed: Feed, stat: RemoteStat) -> bool:
-    """Whether the file was read only so soon after it was written that it may have been written again unseen.
+    """Return whether the file was only read so soon after it was written that a later write may have been missed.
 
     Times have whole seconds, so the same time and size prove nothing then, and the hash is compared.
     """
@@ -128,13 +128,13 @@ def _download(
 
 
 def _compression(sha256: str) -> Compression:
-    """What the file is; what the feed says about that may be outdated."""
+    """Return the compression of the file; that in the feed may be outdated."""
     with artifact_store().open(sha256) as file:
         return Compression.GZIP if is_gzip(file.read(len(GZIP_MAGIC))) else Compression.NONE
 
 
 def _skipped(context: FeedRunContext, reason: SkipReason) -> SkipReason:
-    """The file is as before; whether that was refused by a person is worth another word."""
+    """Log that the file is unchanged; the reason shows if a person rejected it before."""
     last = Run.objects.filter(no=context.feed.last_ingested_run_no or 0).values_list("outcome", flat=True).first()
     reason = SkipReason.UNCHANGED_REJECTED if last == RunOutcome.REJECTED else reason
     context.log.info("DOWNLOAD_SKIPPED_UNCHANGED", reason=reason.value, hash=context.feed.last_content_hash)
@@ -142,18 +142,18 @@ def _skipped(context: FeedRunContext, reason: SkipReason) -> SkipReason:
 
 
 class _Progress:
-    """Says how far a download is: to people all the time, to the log at every tenth."""
+    """Reports the progress of a download: always to the job, to the log at every tenth."""
 
     def __init__(self, context: FeedRunContext) -> None:
         self._context = context
-        self._told = 0
+        self._logged = 0
 
     def __call__(self, done: int, total: int | None) -> None:
         self._context.job.check()
         self._context.job.progress(done, total, "downloading")
         tenth = done * 10 // total if total else 0
-        if total and tenth > self._told:
-            self._told = tenth
+        if total and tenth > self._logged:
+            self._logged = tenth
             self._context.log.debug(
                 "DOWNLOAD_PROGRESS", bytes_downloaded=done, total_bytes=total, percent_complete=tenth * 10
             )

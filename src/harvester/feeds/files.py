@@ -1,4 +1,4 @@
-"""Handing out the file of a run, as the partner wrote it. Audited: it may hold what pages would redact."""
+"""The file of a run, as the partner wrote it. Downloads are audited: it may have data that pages would redact."""
 
 import re
 from dataclasses import dataclass
@@ -17,16 +17,16 @@ from harvester.ops import audit
 from harvester.runs.models import Run
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
-#: Of the name that the file has at the partner's.
+#: Characters kept of the name that the file has on the partner's server.
 LONGEST_NAME = 100
 
 
 @dataclass(frozen=True, kw_only=True)
 class KeptFile:
-    """A file to hand out.
+    """A file for a download.
 
     Attributes:
-        content: open for reading; whoever got it closes it.
+        content: open for reading; the caller closes it.
         name: harmless in every file system.
     """
 
@@ -35,7 +35,7 @@ class KeptFile:
 
 
 def is_kept(run: Run) -> bool:
-    """Whether the file of a run can still be had on this machine."""
+    """Return whether the file of a run is available on this machine."""
     sha256 = hash_of(run)
     return sha256 is not None and artifact_store().has(sha256)
 
@@ -43,8 +43,8 @@ def is_kept(run: Run) -> bool:
 def hash_of(run: Run) -> str | None:
     """Return the hash of the file that a run read, or only downloaded before it failed; None without one.
 
-    `artifact_hash` is set once a file is proven, so that a retry reads the same one. A file that could not be read is
-    worth a look too, and it is what `fetched_hash` names.
+    `artifact_hash` is set once a file is known to be complete, so that a retry reads the same one. `fetched_hash` is
+    also set for a file that could not be read.
     """
     if run.artifact_hash is not None:
         return run.artifact_hash
@@ -52,12 +52,12 @@ def hash_of(run: Run) -> str | None:
 
 
 def hand_out(actor: Actor, run_id: UUID) -> KeptFile:
-    """Open the file of a run, whatever became of the run.
+    """Open the file of a run with any outcome.
 
     Raises:
         RunNotFound: there is no such run of a feed.
         Conflict: the run has downloaded no file.
-        ArtifactMissing: it is not kept any more.
+        ArtifactMissing: the file was deleted.
     """
     figures = queries.run(run_id)
     feed, run = figures.feed, figures.run

@@ -1,4 +1,4 @@
-"""What a run found in its file, kept with the run: counts by code, and the first rows of each."""
+"""What a run found in its file, stored with the run: counts by code, and the first rows of each."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,7 +17,7 @@ from harvester.kernel.rejects import RejectCode, WarningCode
 from harvester.runs.models import Run
 from harvester.runs.states import RunStatus
 
-#: What people want to know of a run in one line.
+#: The figures of a run that are shown in one line.
 SUMMARY = (
     *("download_bytes", "rows_read", "rows_parsed", "products_upserted", "products_new", "products_changed"),
     *("products_missing", "products_expired", "products_rejected", "prices_written", "error_count"),
@@ -31,7 +31,7 @@ DUPLICATE = "DUPLICATE_ROW_SAME_IDENTITY"
 
 
 class HeaderRow(NamedTuple):
-    """One field of a header that could not be read: the names that are wanted, and the columns for it."""
+    """One field of a header that could not be read: the names that it may have, and its columns."""
 
     field: str
     wanted: str
@@ -41,7 +41,7 @@ class HeaderRow(NamedTuple):
 
 
 class MoreSample(NamedTuple):
-    """A row to look at that was found behind the parser."""
+    """A sample row that was found after parsing."""
 
     code: str
     line: int
@@ -50,7 +50,7 @@ class MoreSample(NamedTuple):
 
 
 def keep_findings(context: FeedRunContext, report: ParseReport, *, more: Sequence[MoreSample] = ()) -> None:
-    """Write counts and samples, in place of what an earlier attempt wrote. The transaction is the caller's."""
+    """Write counts and samples, in place of those of an earlier attempt. The transaction is the caller's."""
     counts = report.findings.counts
     rejected = report.rows_rejected
     context.note(
@@ -69,13 +69,13 @@ def keep_findings(context: FeedRunContext, report: ParseReport, *, more: Sequenc
 
 
 def summary_of(run: Run) -> dict[str, int | str]:
-    """The figures of a run that are known."""
+    """Return the figures of a run that are known."""
     found = FeedRun.objects.filter(pk=run.pk).values(*SUMMARY).get()
     return {name: value for name, value in found.items() if value is not None}
 
 
 def dialect_of(report: ParseReport) -> dict[str, Any]:
-    """How the file is written, for people."""
+    """Return how the file is written, for people."""
     return {
         "delimiter": report.dialect.delimiter,
         "quoted": report.dialect.quoted,
@@ -129,7 +129,7 @@ def header_check(run: Run, dialect: Mapping[str, Any]) -> list[HeaderRow]:
 
 
 def _binding_of(report: ParseReport) -> dict[str, Any]:
-    """Which column was read as what."""
+    """Return which column was read as which field."""
     binding = report.binding
     columns = {name: [storable(column) for column in found] for name, found in binding.names.items()}
     return {"family": binding.family, "columns": columns, "unbound": [storable(name) for name in binding.unbound[:200]]}

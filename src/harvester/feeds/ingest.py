@@ -1,4 +1,4 @@
-"""From a kept file to a verdict, and from the verdict to promotion or hold. Nothing is a fact before the verdict."""
+"""Read the file of a run, judge it, and promote or hold it. No facts are written before the verdict."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -52,7 +52,7 @@ from harvester.feeds.store import artifact_store
 from harvester.guards.inflate import InflateLimits, inflate
 from harvester.kernel.numerals import DecimalStyle
 from harvester.kernel.stock import UnknownStock
-from harvester.pipeline.baseline import Baseline, look
+from harvester.pipeline.baseline import Baseline, read_baseline
 from harvester.pipeline.hold import hold
 from harvester.pipeline.match import Match, match, tenfold_prices
 from harvester.pipeline.promote import Difference, Promotion, promote
@@ -61,7 +61,7 @@ from harvester.pipeline.staging import Slot, staging
 from harvester.runs.gates import Verdict, judge
 
 READ_BYTES = 1024 * 1024
-#: Catalogs shrink to a fifth or less. A feed with a low limit for the download may still have a file that shrinks well.
+#: Catalogs compress to a fifth or less. A feed with a low download limit may still have a file that compresses well.
 INFLATED_TIMES, LEAST_INFLATED_BYTES = 8, 1024**3
 #: The lines of a file are counted in 32 bits.
 MOST_INFLATED_BYTES = 4 * 1024**3
@@ -72,8 +72,8 @@ class RunFile(NamedTuple):
 
     Attributes:
         sha256: its name in the store.
-        manifest_rows: how many rows the partner says it has.
-        end: what to do if no line feed ends its last record; none for a file that the run has verified before.
+        manifest_rows: the number of rows in the partner's manifest.
+        end: what to do if no line feed ends its last record; None for a file that the run has verified before.
     """
 
     sha256: str
@@ -83,7 +83,7 @@ class RunFile(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Judged:
-    """What a run found and what the gates say of it."""
+    """What a run found, and the verdict of the gates."""
 
     baseline: Baseline
     match: Match
@@ -100,7 +100,7 @@ def ingest(
     end: EndRule | None = None,
     endings: Endings = ENDINGS,
 ) -> None:
-    """Read a kept file for a run and end the run: promoted, or held."""
+    """Read the file of a run and end the run: promoted, or held."""
     file = RunFile(sha256, manifest_rows, end)
     with memory_kept(), staging(context.job) as slot:
         if not _ingest(context, slot, file, endings, looks=True):
@@ -108,7 +108,7 @@ def ingest(
 
 
 def _ingest(context: FeedRunContext, slot: Slot, file: RunFile, endings: Endings, *, looks: bool) -> bool:
-    """Read a file, with or without what is known from the last; false if content is needed of rows that were known."""
+    """Read a file, with or without the row cache; return False if the content of cached rows is needed."""
     with Spool(spool_directory()) as spool:
         report, written = _read(context, slot, spool, file, looks=looks)
         judged = _judge(context, slot, spool, report)
@@ -127,14 +127,14 @@ def spool_directory() -> Path:
 
 
 def thresholds_of(context: FeedRunContext) -> Thresholds:
-    """The feed's own thresholds over the defaults."""
+    """Return the feed's thresholds, with defaults for those that are not set."""
     return Thresholds(**{**context.feed.thresholds, "accepts_url_identity": context.feed.accepts_url_identity})
 
 
 def _read(
     context: FeedRunContext, slot: Slot, spool: Spool, kept: RunFile, *, looks: bool
 ) -> tuple[ParseReport, CacheWriter | None]:
-    """Parse, stage and prove; from here on the run belongs to this very file."""
+    """Parse and stage the file and check that it is complete; from here on the run cannot read another file."""
     end = kept.end or rule_of_verified(FeedRun.objects.get(pk=context.run.pk))
     with context.step("parse"), artifact_store().open(kept.sha256) as file:
         with header_logged(context):
@@ -156,7 +156,7 @@ def _read(
 
 @contextmanager
 def _kept_anyway(context: FeedRunContext, report: ParseReport) -> Iterator[None]:
-    """Keep what was found with the run, however parsing ends; an attempt that lost its job writes nothing."""
+    """Store the findings with the run even if parsing fails; an attempt that lost its job writes nothing."""
     try:
         yield
     except LeaseLost:
@@ -173,7 +173,7 @@ def _kept_anyway(context: FeedRunContext, report: ParseReport) -> Iterator[None]
 def _parsing(context: FeedRunContext, file: BinaryIO, end: EndRule) -> Parsing:
     feed = context.feed
     with connection.cursor() as cursor:
-        moment = look(cursor, feed.source_id).moment
+        moment = read_baseline(cursor, feed.source_id).moment
     said = ParseSettings(
         moment=moment,
         default_currency=feed.default_currency or None,
@@ -190,12 +190,12 @@ def _parsing(context: FeedRunContext, file: BinaryIO, end: EndRule) -> Parsing:
 
 
 def limits_of(feed: Feed) -> ParseLimits:
-    """The feed's own limits over the defaults."""
+    """Return the feed's limits, with defaults for those that are not set."""
     return ParseLimits(rows=feed.max_rows or ParseLimits.rows, products=feed.max_products or ParseLimits.products)
 
 
 def inflate_limits_of(feed: Feed) -> InflateLimits:
-    """How much a file of the feed may inflate to: eight times as much as may be downloaded, and never too little."""
+    """Return the limit for decompressed files: eight times that for downloads, with a minimum."""
     most = max(INFLATED_TIMES * (feed.max_file_bytes or MAX_FILE_BYTES), LEAST_INFLATED_BYTES)
     return InflateLimits(output_bytes=min(most, MOST_INFLATED_BYTES))
 
@@ -223,12 +223,12 @@ def _why_nothing(report: ParseReport) -> str:
 
 
 def _judge(context: FeedRunContext, slot: Slot, spool: Spool, report: ParseReport) -> Judged | None:
-    """Compare with the catalog; none if the content of rows is needed that were known and not parsed."""
+    """Compare with the catalog; return None if the content of rows is needed that were cached and not parsed."""
     thresholds = thresholds_of(context)
     with context.step("circuit_breaker"):
-        context.job.progress(0, None, "comparing with what is known")
+        context.job.progress(0, None, "comparing with the catalog")
         with context.job.transaction(), connection.cursor() as cursor:
-            baseline = look(cursor, context.feed.source_id)
+            baseline = read_baseline(cursor, context.feed.source_id)
             log_judging(context, baseline)
             found = match(
                 context.job, cursor, slot, baseline,
@@ -302,20 +302,20 @@ def _promote(context: FeedRunContext, slot: Slot, spool: Spool, judged: Judged, 
     batches = UpsertBatches(context, new)
     products = add_new_products(context.job, slot, spool, judged.baseline, context.run.no, around_block=batches)
     # The promotion reads new products only to write their words itself.
-    is_beside = come_later(new)
+    is_in_parallel = come_later(new)
     with context.step("upsert"):
         if judged.match.content:
             stage_contents(context.job, slot, spool, with_new=False)
-        if new and not is_beside:
+        if new and not is_in_parallel:
             for _ in products:
                 pass  # mutant: products-early
     with (
         context.step("promote"),
-        in_side_session(products if is_beside else ()) as products_are_there,
+        in_side_session(products if is_in_parallel else ()) as products_are_there,
         context.job.transaction(),
         connection.cursor() as cursor,
     ):
-        if is_beside:
+        if is_in_parallel:
             cursor.execute(MAY_WAIT)
         context.log.info("PROMOTE_START", products_to_promote=judged.match.products)
         context.job.progress(0, None, "promoting")

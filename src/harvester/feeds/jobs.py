@@ -1,4 +1,4 @@
-"""The jobs of feeds: their names, queues, patience and moments. What they do is imported when one of them runs."""
+"""The jobs of feeds: names, queues, retries and schedules. Their code is imported when one of them runs."""
 
 from typing import Final
 
@@ -13,7 +13,7 @@ TICK: Final = "feeds.tick"
 WATCH: Final = "feeds.watch_clocks"
 NOTE_DAYS: Final = "feeds.note_days"
 CLEAN_UP: Final = "feeds.clean_up"
-#: Where runs wait. What must not wait behind them is urgent: it goes first and has a slot that runs cannot take.
+#: The queue of runs. Jobs that must not wait for runs are urgent: they go first and have a slot that runs cannot take.
 QUEUE: Final = "feeds"
 #: Of runs.
 RETRY: Final = RetryPolicy(base=5.0, factor=3.0, attempts=3)  # mutant: feed-retries

@@ -1,4 +1,4 @@
-"""The latest of feeds: their newest runs and tests, and what is visible; read from what is stored, offers uncounted."""
+"""The newest runs and tests of feeds, and their visible offers, from stored figures: offers are not counted."""
 
 from collections.abc import Collection
 from datetime import timedelta
@@ -22,7 +22,7 @@ CROSS JOIN LATERAL (
     ORDER BY started_at DESC, no DESC LIMIT 1
 ) r
 """
-#: What charts show of a run.
+#: The figures of a run in charts.
 _DRAWN = (
     *("rows_read", "prices_written", "products_rejected"),
     *("run__no", "run__started_at", "run__duration_ms"),
@@ -30,13 +30,13 @@ _DRAWN = (
 
 
 def latest_runs(source_ids: Collection[UUID]) -> dict[UUID, Run]:
-    """Source -> the newest run of its feed, for those that have one."""
+    """Return the newest run of each source's feed, for those that have one."""
     found = Run.objects.raw(_LATEST, [list(source_ids)])
     return {run.source_id: run for run in found if run.source_id}
 
 
 def figures_since(feed: Feed, *, days: int = HISTORY_DAYS, most: int) -> list[FeedRun]:
-    """The newest runs of these days with the figures that charts show, oldest first."""
+    """Return the newest runs of these days with the figures of charts, oldest first."""
     since = database_now() - timedelta(days=days)
     found = FeedRun.objects.filter(run__source_id=feed.source_id, run__started_at__gte=since)
     newest = found.select_related("run").only(*_DRAWN).order_by("-run__started_at", "-run__no")[:most]
@@ -44,13 +44,13 @@ def figures_since(feed: Feed, *, days: int = HISTORY_DAYS, most: int) -> list[Fe
 
 
 def latest_test(feed: Feed) -> Job | None:
-    """The job of the test run that was asked for last, while it is kept."""
+    """Return the job of the newest feed test, if it was not deleted."""
     asked = AuditEvent.objects.filter(object_type="feed", object_id=str(feed.pk), verb="FEED_TEST_REQUESTED")
     newest = asked.order_by("-at", "-id").first()
     return test_job(feed, newest.detail["job_id"]) if newest else None
 
 
 def test_job(feed: Feed, job_id: int) -> Job | None:
-    """This job, if it is a test run of the feed."""
+    """Return this job if it is a test of the feed."""
     job = Job.objects.filter(pk=job_id, kind=TEST).first()
     return job if job and job.args.get("feed_id") == str(feed.pk) else None

@@ -1,4 +1,4 @@
-"""What a run logs on its way through its file; docs/feed-events.md has every event."""
+"""The log events of a run about its file; docs/feed-events.md lists all events."""
 
 import time
 from collections.abc import Iterator
@@ -17,15 +17,15 @@ from harvester.pipeline.baseline import Baseline
 from harvester.pipeline.match import Match
 from harvester.runs.gates import Finding, Verdict
 
-#: More names than a catalog has columns; a longer header is somebody's mistake and would fill the log.
+#: More names than a catalog has columns; a longer header is a mistake and would fill the log.
 SHOWN_COLUMNS: Final = 200
-#: Columns without which a catalog can be read but is worth less: of each group one.
+#: Columns without which a catalog can be read but is incomplete: one of each group.
 EXPECTED: Final = ((Field.ITEM_ID, Field.SKU), (Field.STOCK,), (Field.IMAGE_URL,), (Field.BRAND,))
 
 
 @contextmanager
 def header_logged(context: FeedRunContext) -> Iterator[None]:
-    """Around the reading of the header: what is expected of it, and what a file that lacks it lacks."""
+    """Log the expected columns before the header is read, and the missing ones if it cannot be read."""
     feed = context.feed
     expected = [_words(group) for group in REQUIRED]
     context.log.info("PARSE_START", format=feed.format, encoding=feed.encoding or "auto", expected_columns=expected)
@@ -59,7 +59,7 @@ def _words(group: tuple[Field, ...]) -> str:
 
 
 class ParseProgress:
-    """Says how far the file was read, after each of its blocks."""
+    """Reports the progress in the file after each block."""
 
     def __init__(self, context: FeedRunContext, report: ParseReport) -> None:
         self._context = context
@@ -99,7 +99,7 @@ def log_parsed(context: FeedRunContext, report: ParseReport) -> None:
 
 
 def log_matched(context: FeedRunContext, found: Match, upgrades: int) -> None:
-    """What single rows say elsewhere, as counts."""
+    """Log the counts of rows, without one event per row."""
     log = context.log
     log.debug("PRICE_SIGNATURE", compared=found.known, due=found.prices_due, shocked=found.shocked)
     if found.heartbeats:
@@ -134,7 +134,7 @@ def _would_expire(before: int, seen: int) -> dict[str, float]:
 
 
 def _thresholds(finding: Finding) -> dict[str, float]:
-    """The figures of a gate, with the names that its thresholds have in the log."""
+    """Return the figures of a gate, with the names that its thresholds have in the log."""
     figures = dict(finding.figures)
     if "threshold_share" in figures:
         figures["threshold_percent"] = round(100 * figures.pop("threshold_share"), 2)
@@ -144,7 +144,7 @@ def _thresholds(finding: Finding) -> dict[str, float]:
 
 
 class UpsertBatches:
-    """Tells each block of new products: before it is copied, and when it is there or is not."""
+    """Logs each block of new products: before it is copied, and when it was copied or failed."""
 
     def __init__(self, context: FeedRunContext, products: int) -> None:
         self._context = context
@@ -154,7 +154,7 @@ class UpsertBatches:
     @contextmanager
     def __call__(self, size: int) -> Iterator[None]:
         self._number, self._left = self._number + 1, self._left - size
-        # Very many come in while the run is at its next stage.
+        # Very many new products are copied while the run is at its next stage.
         log, began = self._context.log.bind(batch_number=self._number, stage="upsert"), time.monotonic()
         log.info("UPSERT_BATCH_START", batch_size=size, products_left=self._left)
         try:

@@ -1,4 +1,4 @@
-"""Feeds in numbers, for whoever watches them by Prometheus."""
+"""Figures of feeds for Prometheus."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -12,7 +12,7 @@ from harvester.ops import metrics
 from harvester.runs.states import RunOutcome, RunStatus
 
 _BY_STATUS = "SELECT status, count(*) FROM feeds WHERE retired_at IS NULL GROUP BY status"
-#: What became of a run: how it ended if it succeeded, else its status.
+#: The outcome of a run that succeeded, otherwise its status.
 _OUTCOMES = (RunStatus.RUNNING, RunStatus.FAILED, *RunOutcome)
 _RUNS = """
 SELECT CASE WHEN status = 'SUCCEEDED' THEN outcome ELSE status END, count(*) FROM runs
@@ -31,7 +31,7 @@ def register() -> None:
 
 
 class FeedCollector(Collector):
-    """How many feeds and runs of each kind there are, and how old what is shown is."""
+    """The numbers of feeds and runs by status, and the age of each feed's last promotion."""
 
     def collect(self) -> Iterator[Metric]:
         yield _counted("harvester_feeds", "Feeds in each status.", "status", FeedStatus, _BY_STATUS)
@@ -56,7 +56,7 @@ class FeedCollector(Collector):
 
 
 def _counted(name: str, meaning: str, label: str, words: Any, query: str) -> GaugeMetricFamily:
-    """A count for each word, zeros included."""
+    """Return the count of each label, zeros included."""
     found = dict(_rows(query))
     gauge = GaugeMetricFamily(name, meaning, labels=[label])
     for word in words:

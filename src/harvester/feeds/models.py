@@ -1,4 +1,4 @@
-"""Feeds and the figures of their runs. The tables are made by hand-written SQL, like those of the catalog."""
+"""Feeds and the figures of their runs. The tables are created by hand-written SQL."""
 
 from django.db import models
 from django.db.models.functions import Now
@@ -112,7 +112,7 @@ class FeedRun(models.Model):
 
 
 class FeedRunSample(models.Model):
-    """One of the first rows of its kind that were refused or looked odd."""
+    """One of the first rows that were rejected or got a warning for one reason."""
 
     pk = models.CompositePrimaryKey("run_id", "code", "place")
     run = models.ForeignKey(FeedRun, on_delete=models.DO_NOTHING, related_name="samples")

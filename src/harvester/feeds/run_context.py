@@ -9,7 +9,7 @@ from harvester.runs.context import RunContext
 
 
 def log_fields(feed: Feed) -> dict[str, str]:
-    """What every event about a feed has."""
+    """Return the fields of every event about a feed."""
     return {"feed_id": str(feed.id), "source_id": str(feed.source_id), "network": feed.network}
 
 

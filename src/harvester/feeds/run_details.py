@@ -5,7 +5,7 @@ from typing import Any, Final
 from django.db import connection, transaction
 
 from harvester.feeds.models import FeedRunSample
-from harvester.pipeline.held_difference import read_told, tell
+from harvester.pipeline.held_difference import read_summary, summarize
 from harvester.runs.models import Run
 from harvester.runs.states import RunOutcome
 
@@ -43,8 +43,8 @@ def samples_of(run: Run, most: int | None = None) -> dict[str, list[dict[str, An
 def difference_of(run: Run) -> dict[str, Any] | None:
     """What a run that is or was held would change; see `pipeline.held_difference`. None for all others."""
     with transaction.atomic(), connection.cursor() as cursor:
-        told = read_told(cursor, run.no)
+        summary = read_summary(cursor, run.no)
         # Versions before this one kept the difference alone.
-        if told is None and run.outcome == RunOutcome.HELD and run.source_id is not None:
-            told = tell(cursor, run.source_id, run.no)
-    return told
+        if summary is None and run.outcome == RunOutcome.HELD and run.source_id is not None:
+            summary = summarize(cursor, run.source_id, run.no)
+    return summary

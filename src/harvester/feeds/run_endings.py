@@ -1,4 +1,4 @@
-"""How a run of a feed ends, and what follows for the feed. `harvester.runs.endings` has what is common to all kinds."""
+"""The ends of a feed's run and their effects on the feed. `harvester.runs.endings` has what all kinds share."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ from harvester.feeds.run_context import FeedRunContext, log_fields
 from harvester.feeds.states import FeedStatus, SkipReason
 from harvester.kernel.actor import system
 from harvester.ops import audit
-from harvester.pipeline.baseline import Baseline, look
+from harvester.pipeline.baseline import Baseline, read_baseline
 from harvester.pipeline.hold import make_held_products
 from harvester.pipeline.promote import HELD, Promoted, Promotion, promote
 from harvester.runs.alerts import hold_is_over, run_is_held
@@ -49,14 +49,14 @@ _SETTLED: Final = (
 
 
 def lock_feed_and_source(cursor: Any, feed: Feed) -> tuple[Feed, Baseline]:
-    """The feed and its source as they stay until the transaction ends. Everybody locks them in this order."""
+    """Lock the feed and its source until the transaction ends, always in this order."""
     # mutant: feed-row-locked
     locked = Feed.objects.select_for_update(of=("self",)).select_related("source").get(pk=feed.pk)
-    return locked, look(cursor, feed.source_id, lock=True)
+    return locked, read_baseline(cursor, feed.source_id, lock=True)
 
 
 def figures_of(promoted: Promoted) -> dict[str, int]:
-    """What promotion wrote, by the names of the run's figures."""
+    """Return the counts of a promotion under the names of the run's figures."""
     return {
         "prices_written": promoted.prices,
         "products_changed": promoted.changed,
@@ -66,7 +66,7 @@ def figures_of(promoted: Promoted) -> dict[str, int]:
 
 
 def end_promoted(context: FeedRunContext, feed: Feed, baseline: Baseline, promoted: Promoted) -> None:
-    """Every gate passed: the run is what consumers see."""
+    """End a run that passed every gate and was promoted."""
     figures = figures_of(promoted)
     succeed(context, RunOutcome.PROMOTED, baseline.moment, observed_at=baseline.next_observed_at)
     context.note(**figures)
@@ -80,7 +80,7 @@ def end_promoted(context: FeedRunContext, feed: Feed, baseline: Baseline, promot
 
 
 def end_held(context: FeedRunContext, feed: Feed, verdict: Verdict, baseline: Baseline) -> None:
-    """A gate holds the run: nothing changed, and a person decides."""
+    """End a run that a gate holds: consumers see no change until a person decides."""
     succeed(context, RunOutcome.HELD, baseline.moment)
     context.note(**NOTHING_WRITTEN)
     remember_ingested(feed, context.run)  # mutant: hold-remembers
@@ -93,7 +93,7 @@ def end_held(context: FeedRunContext, feed: Feed, verdict: Verdict, baseline: Ba
 
 
 def end_skipped(context: FeedRunContext, reason: SkipReason) -> None:
-    """The file is as before: the run succeeded and had nothing to do."""
+    """End a run whose file is unchanged."""
     with context.job.transaction(), connection.cursor() as cursor:
         feed, baseline = lock_feed_and_source(cursor, context.feed)
         succeed(context, RunOutcome.SKIPPED, baseline.moment)
@@ -105,7 +105,7 @@ def end_skipped(context: FeedRunContext, reason: SkipReason) -> None:
 
 
 def settle_failed_feed(feed: Feed, run: Run, *, is_counted: bool, run_follows: bool) -> None:
-    """What follows for a feed, which the caller has locked, when a run of it has failed."""
+    """Update a feed after a failed run. The caller has locked the feed."""
     FeedRun.objects.filter(pk=run.pk).update(**NOTHING_WRITTEN)
     failures = feed.consecutive_failures + is_counted
     if is_counted and failures >= FAILURES_TO_DISABLE and feed.status == FeedStatus.ENABLED:
@@ -129,7 +129,7 @@ def apply_held(context: FeedRunContext, cursor: Any, feed: Feed, baseline: Basel
 
 
 def _rejudged_promoted(context: FeedRunContext, feed: Feed, baseline: Baseline, promoted: Promoted) -> None:
-    """Nothing holds the run any more."""
+    """End a held run that passes every gate now and was promoted."""
     Run.objects.filter(pk=context.run.pk).update(
         outcome=RunOutcome.PROMOTED, stage=None, decided_at=baseline.moment, observed_at=baseline.next_observed_at
     )
@@ -141,16 +141,16 @@ def _rejudged_promoted(context: FeedRunContext, feed: Feed, baseline: Baseline, 
 
 
 def _rejudged_held(context: FeedRunContext, _feed: Feed, verdict: Verdict, _baseline: Baseline) -> None:
-    """It is held as before, with a newer difference."""
+    """End the new judgement of a run that is still held, with a newer difference."""
     Run.objects.filter(pk=context.run.pk).update(stage=None)
     gates = [finding.gate for finding in verdict.holding]
-    record(context, _BY_SYSTEM, "RUN_HELD_ANEW", {"gates": gates})
+    record(context, _BY_SYSTEM, "RUN_HELD_AGAIN", {"gates": gates})
     finish(context, RunOutcome.HELD)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Endings:
-    """What is written besides the difference, in the same transaction."""
+    """The functions that write the end of a run, in the transaction of its difference."""
 
     promoted: Callable[[FeedRunContext, Feed, Baseline, Promoted], None]
     held: Callable[[FeedRunContext, Feed, Verdict, Baseline], None]
@@ -162,10 +162,10 @@ REJUDGED: Final = Endings(promoted=_rejudged_promoted, held=_rejudged_held)
 
 
 def settle_feed(feed: Feed, run: Run, *, failures: int, run_follows: bool = False) -> None:
-    """Write what every end of a run changes of its feed.
+    """Update the feed at the end of any run.
 
-    A request from before the run was fulfilled by it; a newer one gets a run of its own, if the feed is still enabled.
-    A forced request is not fulfilled by a scheduled run. However the run ended, the force ends with its request.
+    A request from before the run was fulfilled by it; a newer one gets another run, if the feed is still enabled. A
+    forced request is not fulfilled by a scheduled run. The force ends with its request, even if the run failed.
     """
     feed.consecutive_failures = failures
     feed.last_run_at = run.finished_at
@@ -201,7 +201,7 @@ def drop_lost_request(feed: Feed) -> None:
 
 
 def _after_promotion(context: FeedRunContext, promoted: Promoted) -> None:
-    """Have what the run brought indexed for search and linked to canonical products."""
+    """Enqueue the jobs that index the run's products for search and link them to canonical products."""
     if promoted.lacks_words:
         ask_for_words(context.feed.source_id)
     ask_for_links(context.feed.source_id, context.run.no)

@@ -1,4 +1,4 @@
-"""The runs of a feed summed up: all of some days, and day by day."""
+"""Totals of the runs of a feed: of some days, and per day."""
 
 from dataclasses import dataclass
 from datetime import date
@@ -12,17 +12,17 @@ from harvester.feeds.models import Feed
 
 @dataclass(frozen=True, kw_only=True)
 class Totals:
-    """The runs of some days.
+    """Totals of the runs of some days.
 
     Attributes:
-        runs: all of them.
-        failed: of them, those that failed.
-        held: those that a gate held, whatever became of them.
-        skipped: those that found nothing new.
-        rows: how many they read.
-        prices: how many they wrote.
-        rejects: rows that they could not use.
-        median_seconds: how long the usual one took that read its file.
+        runs: number of runs.
+        failed: those that failed.
+        held: those that a gate held, with any decision.
+        skipped: those that found an unchanged file.
+        rows: number of rows read.
+        prices: number of prices written.
+        rejects: number of rows rejected.
+        median_seconds: median duration of the runs that read their file.
     """
 
     runs: int
@@ -50,7 +50,7 @@ _RUNS = """
     AND r.source_id = %(source)s AND r.started_at >= clock_timestamp() - %(days)s * interval '1 day')
 """
 _TOTALS = f"SELECT {_SUMS} FROM {_RUNS}"  # noqa: S608 - constants only
-# A day on which nothing ran is told as such.
+# Days without a run are included.
 _BY_DAY = f"""
 SELECT d.day::date, {_SUMS}
 FROM generate_series(
@@ -62,13 +62,13 @@ GROUP BY 1 ORDER BY 1
 
 
 def totals_since(feed: Feed, *, days: int = HISTORY_DAYS) -> Totals:
-    """The runs that began since this moment so many days ago."""
+    """Return the totals of the runs that began in the last days."""
     [sums] = _rows(_TOTALS, feed, days)
     return _totals(sums)
 
 
 def days_since(feed: Feed, *, days: int = HISTORY_DAYS) -> dict[date, Totals]:
-    """The same runs by the day on which they began, in UTC, oldest first; of the first day only what is left of it."""
+    """Return the same runs by the day on which they began, in UTC, oldest first; the first day is only a part."""
     return {day: _totals(sums) for day, *sums in _rows(_BY_DAY, feed, days)}
 
 

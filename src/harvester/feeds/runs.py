@@ -1,4 +1,4 @@
-"""Runs of feeds: what `harvester.runs` needs to know about them. `docs/architecture.md` has the picture."""
+"""The kind AFFILIATE_FEED: what `harvester.runs` needs to know about runs of feeds. See docs/architecture.md."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -37,7 +37,7 @@ from harvester.runs.states import RunTrigger
 
 log = structlog.get_logger(__name__)
 
-#: The first half of the key of a feed's lock; "feed". The second is the feed's own number.
+#: The first half of the key of a feed's lock; "feed". The second half is `lock_no` of the feed.
 FEED_LOCK: Final = 0x66656564  # mutant: lock-class
 _DELETE_ABSENCES = """
 DELETE FROM run_absences a USING unnest(%s::uuid[], %s::bigint[]) AS gone (source_id, run_no)
@@ -140,7 +140,7 @@ class FeedRuns(JobRunKind, HoldingKind):
         FeedRun.objects.filter(pk=run.pk).update(**figures)
 
     def apply(self, context: FeedRunContext, cursor: Any, subject: Feed, state: Baseline) -> Applied:
-        """Promote as of now. What is missing goes as it expires, and no gate counts it again."""
+        """Promote a held run now. Missing products expire, and no gate counts them again."""
         products = FeedRun.objects.get(pk=context.run.pk).products_upserted or 0
         # mutant: approve-missing
         promotion = promotion_of(context, products, accept_absence=True)

@@ -1,4 +1,4 @@
-"""Which feeds are due. Each moment is claimed and its job enqueued in one transaction, whatever the number of ticks."""
+"""The feeds that are due. Claiming a due time and enqueueing its job is one transaction, so parallel ticks are safe."""
 
 import time
 from typing import Any
@@ -15,8 +15,8 @@ from harvester.runs.states import RunTrigger
 log = structlog.get_logger(__name__)
 
 BATCH = 50
-# The next run is counted from now and not from the moment that was missed: a backlog makes one run. FOR NO KEY UPDATE,
-# because a run at work refers to its feed, which would make a stronger lock pass the feed by.
+# The next run is counted from now, not from the time that was missed: a backlog results in one run. FOR NO KEY UPDATE,
+# because a run in progress refers to its feed: a stronger lock would conflict with it, and SKIP LOCKED skip the feed.
 _CLAIM = """
 WITH due AS (
     SELECT id FROM feeds
@@ -32,7 +32,7 @@ RETURNING feeds.id, feeds.source_id, feeds.network, feeds.next_run_at
 
 
 def tick(job: RunningJob) -> dict[str, int]:
-    """Enqueue a run for each feed that is due. A slow clean-up is noticed here too: this job comes every minute."""
+    """Enqueue a run for each feed that is due. This job runs every minute, so it also detects a slow clean-up."""
     began, enqueued = time.monotonic(), 0
     while claimed := _claim(job):
         enqueued += len(claimed)
@@ -49,7 +49,7 @@ def tick(job: RunningJob) -> dict[str, int]:
 
 
 def _claim(job: RunningJob) -> list[tuple[Any, ...]]:
-    """Some feeds that are due, with the jobs of their runs."""
+    """Claim some feeds that are due; return them with the jobs of their runs."""
     with job.transaction(), connection.cursor() as cursor:
         cursor.execute(_CLAIM, [BATCH])
         feeds = cursor.fetchall()

@@ -1,4 +1,4 @@
-"""The words of feeds. A word that is not here does not exist."""
+"""The states and other enumerations of feeds."""
 
 from enum import StrEnum
 
@@ -14,7 +14,7 @@ class FeedStatus(StrEnum):
     """
 
     DRAFT = "DRAFT"  # being set up; never runs
-    ENABLED = "ENABLED"  # runs by its schedule and when asked
+    ENABLED = "ENABLED"  # runs on its schedule and on request
     PAUSED = "PAUSED"  # stopped by a person
     DISABLED = "DISABLED"  # stopped by three final failures in a row
 
@@ -23,18 +23,18 @@ class Transport(StrEnum):
     """How a file is fetched."""
 
     SFTP = "SFTP"
-    FTP = "FTP"  # readable to anybody on the way; off unless the operator allows it
+    FTP = "FTP"  # not encrypted; off unless an operator allows it
 
 
 class Compression(StrEnum):
-    """What the partner says about the file; its first bytes decide."""
+    """The compression that the partner names; the first bytes of the file decide."""
 
     NONE = "NONE"
     GZIP = "GZIP"
 
 
 class SkipReason(StrEnum):
-    """Why a run had nothing to do."""
+    """Why a run was skipped."""
 
     UNCHANGED_MTIME = "UNCHANGED_MTIME"
     UNCHANGED_HASH = "UNCHANGED_HASH"
@@ -43,7 +43,7 @@ class SkipReason(StrEnum):
 
 
 class FileEnd(StrEnum):
-    """How the file of a run ends, and what that meant for its last record."""
+    """How the file of a run ends, and how its last record was treated."""
 
     NEWLINE = "NEWLINE"  # a line feed ends the last record
     PROVEN = "PROVEN"  # no line feed, but compressed or of exactly the manifest's size: the file is whole
@@ -51,5 +51,5 @@ class FileEnd(StrEnum):
     TAKEN = "TAKEN"  # no line feed: the last record was taken, because the file stayed the same or a person forced it
 
 
-#: Hours between two runs; without one a feed runs only when asked.
+#: Hours between two runs; without a schedule, a feed runs only on request.
 SCHEDULES = (1, 2, 4, 6, 12, 24)

@@ -1,4 +1,4 @@
-"""Where the files of feeds are kept."""
+"""The artifact store, which has the files of feeds."""
 
 from django.conf import settings
 
@@ -8,5 +8,5 @@ DIRECTORY = "artifacts"
 
 
 def artifact_store() -> ArtifactStore:
-    """The store of this installation; several machines share it by sharing the home's directory of that name."""
+    """Return the store of this installation; machines share it by sharing the directory `artifacts` of the home."""
     return ArtifactStore(settings.CONFIG.home / DIRECTORY)

@@ -16,7 +16,7 @@ _OBJECTS = {"feed_id": "feed", "run_no": "run", "source_id": "source"}
 class Delivery(StrEnum):
     """The delivery of a message."""
 
-    DELIVERED = "TOLD"  # plain: quoted
+    DELIVERED = "DELIVERED"
     NOT_DELIVERED = "NOT_DELIVERED"  # the last attempt failed; another follows
     WAITING = "WAITING"
     NO_CHANNEL = "NO_CHANNEL"  # only in the log; Slack is not set up
@@ -29,12 +29,12 @@ class Message:
     Attributes:
         delivery: its state.
         words: the same for a person.
-        told_at: when it was delivered.  # plain: quoted
+        delivered_at: when it was delivered.
     """
 
     delivery: Delivery
     words: str
-    told_at: datetime | None = None  # plain: quoted
+    delivered_at: datetime | None = None
 
 
 def things(alert: Alert) -> dict[str, Any]:
@@ -47,7 +47,7 @@ def message(alert: Alert, phase: str) -> Message:
     """Return the message about the start (OPENED) or the end (RESOLVED) of an alert."""
     delivered_at = alert.delivered_at(phase)
     if delivered_at:
-        return Message(delivery=Delivery.DELIVERED, words="Sent to Slack", told_at=delivered_at)  # plain: quoted
+        return Message(delivery=Delivery.DELIVERED, words="Sent to Slack", delivered_at=delivered_at)
     if alert.delivery_error:
         return Message(delivery=Delivery.NOT_DELIVERED, words=f"Not delivered yet: {alert.delivery_error}")
     if settings.CONFIG.slack_webhook_url:

@@ -46,7 +46,7 @@ VERBS = (
     "RUN_CANCELLED",
     "RUN_FILE_DOWNLOADED",
     "RUN_HELD",
-    "RUN_HELD_ANEW",  # plain: quoted
+    "RUN_HELD_AGAIN",
     "RUN_IGNORED",
     "RUN_IGNORE_UNDONE",
     "RUN_PROMOTED",

@@ -1,1 +1,1 @@
-"""The way in that all kinds of sources share."""
+"""From staged rows to facts, for all kinds of sources: match, hold, promote."""

@@ -1,7 +1,7 @@
-"""What the difference of a held run comes to: counts, by category and brand, and products to look at.
+"""The summary of the difference of a held run: counts, in all and by category and brand, and sample products.
 
-A difference may have half a million rows, so it is told once, when the run is held or judged anew, in a few statements
-over all of it. Whoever shows it reads one row. It outlives the decision, which drops the difference itself.
+A difference may have half a million rows, so it is summarized once, when the run is held or judged again, in a few
+statements over all of it. Pages read one row. The summary remains after the decision, which deletes the difference.
 """
 
 import json
@@ -13,22 +13,22 @@ from harvester.catalog.before_images import CONTENT_COLUMNS
 from harvester.kernel.currencies import MINOR_UNITS
 from harvester.pipeline.staging import prepare_session
 
-#: What can happen to a product, in the order in which people look at it. Several may happen to one.
+#: Kinds of change, in the order in which they are shown. One product may have several.
 KINDS: Final = ("missing", "prices", "new", "content", "back")
-#: Products of each kind, and categories and brands, that are told; the counts are of all.
+#: Products of each kind, and categories and brands, that are kept; the counts include all.
 SAMPLES, GROUPS = 20, 12
-#: Characters of a text that is shown; a category is grouped by as many.
+#: Characters shown of a text; categories are grouped by as many.
 SHOWN_CHARACTERS: Final = 200
-_COUNTED: Final = (*KINDS, "dearer", "cheaper", "other_currency", "out_of_stock", "into_stock", "changes")
+_COUNTED: Final = (*KINDS, "more_expensive", "cheaper", "other_currency", "out_of_stock", "into_stock", "changes")
 
-# A product that an earlier attempt left behind is as new to consumers as one that is not there yet; `match` counts it
-# so too. Amounts are compared as they were released, before corrections.
+# A product that an earlier attempt left behind is as new to consumers as one that does not exist yet; `match` counts it
+# as new too. Amounts are compared without corrections.
 _CHANGES = """
 SELECT h.line, h.product_id, h.amount, h.currency, h.is_content AS content, h.is_missing AS missing, h.is_back AS back,
     NOT h.has_offer AND NOT h.is_missing AND (h.is_new OR p.created_run_no > coalesce(s.last_promoted_run_no, 0))
         AS new,
     moved AND (h.currency <> o.last_currency OR h.amount <> o.last_amount) AS prices,
-    moved AND h.currency = o.last_currency AND h.amount > o.last_amount AS dearer,
+    moved AND h.currency = o.last_currency AND h.amount > o.last_amount AS more_expensive,
     moved AND h.currency = o.last_currency AND h.amount < o.last_amount AS cheaper,
     moved AND h.currency <> o.last_currency AS other_currency,
     h.is_price AND o.in_stock AND NOT h.in_stock AS out_of_stock,
@@ -43,8 +43,8 @@ LEFT JOIN offers o ON o.source_id = %(source)s AND o.product_id = h.product_id
 CROSS JOIN LATERAL (SELECT h.is_price AND o.last_amount IS NOT NULL AS moved) m
 WHERE h.source_id = %(source)s AND h.run_no = %(run)s
 """
-# Once over all of it: the whole, the largest groups, and the products whose prices moved most. How far a price moved
-# is a factor, up or down; another currency cannot be compared and comes first.
+# One pass over all changes: the totals, the largest groups, and the products with the largest price changes. A price
+# change is measured as a factor, up or down; prices in another currency cannot be compared and come first.
 _COUNTS = f"""
 WITH change AS MATERIALIZED ({_CHANGES}), grouped AS (
     SELECT grouping(category, brand) AS which, category, brand, count(*) AS changes,
@@ -66,7 +66,7 @@ FROM ranked
 WHERE place <= %(groups)s AND (which = 3 OR missing + prices + new + content + back > 0)
 ORDER BY which, place
 """  # noqa: S608 - constants only
-#: What `grouping` answers for the whole, for categories and for brands.
+#: The value of `grouping` for the totals, for categories and for brands.
 _WHOLE, _CATEGORIES, _BRANDS = 3, 1, 2
 
 _FIRST = "SELECT line FROM held_changes WHERE source_id = %(source)s AND run_no = %(run)s AND {kind} ORDER BY line"
@@ -85,21 +85,21 @@ ON CONFLICT (run_no) DO UPDATE SET summary = excluded.summary, computed_at = clo
 """
 
 
-def keep_told(cursor: Any, source_id: UUID, run_no: int) -> None:
-    """Tell what was just held, and keep it with the run."""
-    summary = json.dumps(tell(cursor, source_id, run_no), ensure_ascii=False)
+def save_summary(cursor: Any, source_id: UUID, run_no: int) -> None:
+    """Summarize the difference that was just held, and keep the summary with the run."""
+    summary = json.dumps(summarize(cursor, source_id, run_no), ensure_ascii=False)
     cursor.execute(_KEEP, {"run": run_no, "summary": summary})
 
 
-def read_told(cursor: Any, run_no: int) -> dict[str, Any] | None:
-    """What was kept of a run that is or was held."""
+def read_summary(cursor: Any, run_no: int) -> dict[str, Any] | None:
+    """Return the summary of a run that is or was held, if there is one."""
     cursor.execute("SELECT summary FROM run_differences WHERE run_no = %s", [run_no])
     found = cursor.fetchone()
     return json.loads(found[0]) if found else None
 
 
-def tell(cursor: Any, source_id: UUID, run_no: int) -> dict[str, Any]:
-    """Look at the whole difference of a held run. The transaction is the caller's."""
+def summarize(cursor: Any, source_id: UUID, run_no: int) -> dict[str, Any]:
+    """Return the summary of the difference of a held run. The transaction is the caller's."""
     values = {"source": source_id, "run": run_no, "samples": SAMPLES, "groups": GROUPS}
     prepare_session(cursor)
     cursor.execute(_COUNTS, values)
@@ -123,7 +123,7 @@ def _counts(row: Sequence[Any]) -> dict[str, int]:
 
 
 def _groups(rows: Sequence[Sequence[Any]], which: int) -> dict[str, Any]:
-    """The largest groups; a group without a name is of products that have none."""
+    """Return the largest groups; the group without a name has the products without a category or brand."""
     found = [row for row in rows if row[0] == which]
     shown = [{"name": row[1], **{kind: _counts(row)[kind] for kind in KINDS}} for row in found]
     return {"shown": shown, "all": found[0][2] if found else 0}
@@ -154,7 +154,7 @@ def _product(row: Sequence[Any]) -> dict[str, Any]:
 
 
 def _changed(old: Mapping[str, str | None], new: Mapping[str, str | None]) -> dict[str, list[str | None]]:
-    """Name of a column -> what it was and what it would be."""
+    """Return the name of each changed column with its old and its new value."""
     return {name: [_cut(old[name]), _cut(new[name])] for name in CONTENT_COLUMNS if old[name] != new[name]}
 
 

@@ -1,10 +1,10 @@
-"""Holding: the whole difference is kept aside and nothing that anybody sees is written."""
+"""Holding: the whole difference is kept in `held_changes`, and nothing that consumers see is written."""
 
 from typing import Any
 
 from harvester.catalog.before_images import CONTENT_COLUMNS
 from harvester.pipeline.baseline import Baseline
-from harvester.pipeline.held_difference import keep_told
+from harvester.pipeline.held_difference import save_summary
 from harvester.pipeline.staging import Slot, prepare_session
 
 _CONTENT_LIST = ", ".join(CONTENT_COLUMNS)
@@ -19,11 +19,11 @@ SELECT %(source)s, %(run)s, c.line, c.is_new, c.is_content, c.is_price, c.is_bac
     c.promotion, c.in_stock, c.signature, {_CONTENT_FROM_K}
 FROM {{changes}} c LEFT JOIN {{contents}} k ON k.line = c.line
 """
-# The clock has stood still since the first of them was held; a newer one does not start it.
+# The clock of the offers stopped when the first of them was held; a newer held run does not start it.
 _SOURCE = """
 UPDATE sources SET held_run_no = %(run)s, held_since = coalesce(held_since, %(moment)s) WHERE id = %(source)s
 """  # mutant: source-held
-# Another run may have made the same products meanwhile, and ended without promoting them.
+# Another run may have created the same products in the meantime and ended without promoting them.
 _KNOWN_MEANWHILE = """
 UPDATE held_changes h SET product_id = p.id, is_new = false, is_content = true
 FROM source_products p
@@ -44,17 +44,17 @@ WHERE id = %(source)s
 
 
 def hold(cursor: Any, slot: Slot, baseline: Baseline, run_no: int) -> None:
-    """Keep the difference aside, in place of that of a run that was held before. `baseline` was taken with the lock."""
+    """Keep the difference, in place of that of a run that was held before. `baseline` was read under the lock."""
     values = _values(baseline, run_no)
     prepare_session(cursor)
     cursor.execute(_DROP, values)
     cursor.execute(_KEEP.format(changes=slot.changes, contents=slot.contents), values)
-    keep_told(cursor, baseline.source_id, run_no)
+    save_summary(cursor, baseline.source_id, run_no)
     cursor.execute(_SOURCE, values)
 
 
 def make_held_products(cursor: Any, baseline: Baseline, run_no: int) -> None:
-    """Before a held run is promoted: the products that are new in it."""
+    """Create the new products of a held run, before it is promoted."""
     values = _values(baseline, run_no)
     prepare_session(cursor)
     cursor.execute(_KNOWN_MEANWHILE, values)
@@ -62,7 +62,7 @@ def make_held_products(cursor: Any, baseline: Baseline, run_no: int) -> None:
 
 
 def drop_held(cursor: Any, baseline: Baseline, run_no: int) -> None:
-    """After a person rejected a run: its difference goes, and the time that it was held stays lost."""
+    """Delete the difference of a rejected run. Its offers do not get back the time for which the run was held."""
     values = _values(baseline, run_no)
     cursor.execute(_DROP, values)  # mutant: reject-drops
     cursor.execute(_RELEASE, values)

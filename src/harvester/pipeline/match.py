@@ -1,4 +1,4 @@
-"""Match: what a run read against what is known, as one difference, without writing anything that anybody sees."""
+"""Match: compare the rows of a run with the catalog and write the difference, which nobody sees, to staging."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,23 +14,23 @@ from harvester.engine.side_session import MAY_WAIT, in_side_session
 from harvester.pipeline.baseline import Baseline
 from harvester.pipeline.staging import Slot, analyse, prepare_session, share
 
-#: The share of the heartbeat by which prices of different products fall due earlier, so that they do not all at once.
+#: The share of the heartbeat by which prices of some products are due earlier, so that not all are due at once.
 HEARTBEAT_SPREAD = 24
-#: Groups of products, by their numbers, that fall due together.
+#: Groups of products, by their numbers, that are due together.
 DUE_GROUPS = 60
-#: Rows from which on two sessions share the comparison; with fewer, a second session costs what it gains.
+#: Rows from which on two sessions share the comparison; with fewer, a second session is not faster.
 SHARED_FROM = 50_000
 
 # Which rows and products are compared, as `{of}` says: all, or one half of the hashes of their identities. The planner
 # takes an inequality for a third, which is near enough.
 _WHOLE, _HALVES = "true", ("hashtext({of}.identity_value) < 0", "hashtext({of}.identity_value) >= 0")
-# From when on the newest price of a product is old enough to be confirmed.
+# The time before which the newest price of a product must have been recorded to be due again.
 _DUE = f"(%(due)s::timestamptz[])[{{product}} %% {DUE_GROUPS} + 1]"
-#: Factors by which a price moves when a decimal separator is lost or added, and how far from them still counts.
+#: Factors by which a price changes when a decimal separator is lost or added, and the tolerance.
 TENFOLD_FACTORS, TENFOLD_MARGIN = (10, 100, 1000), Decimal("0.1")
 #: Examples of such prices.
 TENFOLD_SHOWN = 10
-# Moved by about such a factor, up or down; within one currency only, because another one has another level.
+# Changed by about such a factor, up or down; within one currency only, because currencies have different levels.
 _IS_TENFOLD = "({last}.last_currency = {row}.currency AND ({moved}))".replace(
     "{moved}",
     " OR ".join(
@@ -78,7 +78,7 @@ SELECT count(*), count(*) FILTER (WHERE identity_type = 4), count(*) FILTER (WHE
 FROM matched
 """.replace("{is_tenfold}", _IS_TENFOLD.format(row="matched", last="matched"))  # mutant: match-rows
 
-# What was there before: on sale; and whatever would be missing if the run had not seen it.
+# The offers before the run: the active ones, and those that would be missing if the run had not seen them.
 _BEFORE = """
 SELECT count(*) FILTER (WHERE is_active), count(*) FILTER (WHERE is_active OR seen_until IS NULL)
 FROM (SELECT seen_until, NOT absence_accepted AND (%(since)s::timestamptz IS NULL
@@ -86,7 +86,7 @@ FROM (SELECT seen_until, NOT absence_accepted AND (%(since)s::timestamptz IS NUL
       FROM offers WHERE source_id = %(source)s) o
 """
 
-# The newest released price of the same kind of run settles whether one is due where the offer could not say.
+# Where the offer does not say whether a price is due, the newest released price of the same kind of run does.
 _SETTLE_UNSURE = """
 UPDATE {changes} c SET is_price = false
 FROM {changes} u CROSS JOIN LATERAL (
@@ -98,15 +98,15 @@ FROM {changes} u CROSS JOIN LATERAL (
 WHERE u.is_unsure AND c.line = u.line AND n.signature = c.signature AND n.created_at > {due_of_change}
 """  # mutant: settle-unsure
 
-# Made by an attempt that came to no promotion: to everybody but the table as new as a product that is not there. Not
-# asked in the large join, which lives on the index of identities alone.
+# Products that an attempt without a promotion created: as new to consumers as a product that does not exist. Not a part
+# of the large join, which reads the index of identities only.
 _LEFT_BEHIND = """
 SELECT count(*), count(*) FILTER (WHERE c.identity_type = 4)
 FROM {changes} c JOIN source_products p ON p.source_id = %(source)s AND p.id = c.product_id
 WHERE c.is_unsure AND NOT c.has_offer AND p.created_run_no > coalesce(%(promoted_run)s, 0)
 """
 
-# Products that the run did not see and that either were there at the last promotion or still count as on sale.
+# Products that the run did not see and that were present at the last promotion or are still active.
 _MISSING = """
 INSERT INTO {changes} (line, product_id, is_new, is_content, is_price, is_back, is_missing, has_offer, is_unsure)
 SELECT -o.product_id, o.product_id, false, false, false, false, true, true, false
@@ -118,7 +118,7 @@ WHERE o.source_id = %(source)s AND r.line IS NULL
        OR o.seen_until >= %(since)s))
   AND (p.identity_type, p.identity_value) IS DISTINCT FROM (%(seen_type)s::smallint, %(seen_value)s::text)
 """
-# A product whose record may be cut: seen, if no other row of the file is about it, and nothing else.
+# A product whose record may be cut: it counts as seen, unless another row of the file is about it.
 _SEEN_ONLY = """
 SELECT count(*), count(*) FILTER (WHERE is_active), count(*) FILTER (WHERE is_active OR seen_until IS NULL)
 FROM (SELECT o.seen_until, NOT o.absence_accepted AND (%(since)s::timestamptz IS NULL
@@ -141,23 +141,23 @@ _PRICES_DUE = "SELECT count(*) FROM {changes} WHERE is_price"
 
 @dataclass(frozen=True, kw_only=True)
 class Match:
-    """What a run would change.
+    """The counts of a difference.
 
     Attributes:
         products: different products that the run saw.
-        url_hash: of them, those known by their address only.
+        url_hash: of them, those without an ID or SKU.
         new_url_hash: of those, never shown before.
         new: never shown before.
         content: known, with other content.
         back: known, and not seen by the last promoted run.
         known: those that have had a price.
-        shocked: of those, how many moved too far.
-        active_seen: of those that were on sale, how many the run saw.
-        active_before: how many were on sale.
+        shocked: of those, the ones whose price changed too much.
+        active_seen: active products that the run saw.
+        active_before: active products.
         absent: products that promotion would mark as missing.
         prices_due: prices that promotion would write.
-        heartbeats: of them, those that only say that nothing has changed for long.
-        tenfold: prices that moved by a factor near 10, 100 or 1000, up or down, within their currency.
+        heartbeats: of them, unchanged prices that are recorded again.
+        tenfold: prices that changed by a factor near 10, 100 or 1000, up or down, within their currency.
     """
 
     products: int
@@ -187,10 +187,10 @@ def match(
     shock_move: float,
     seen_only: tuple[int, str] | None = None,
 ) -> Match:
-    """Find the difference and leave it in the slot's table of changes.
+    """Write the difference to the slot's table of changes.
 
-    `rows` is about how many are staged. The product with the identity `seen_only` counts as seen and does not change,
-    unless a staged row is about it.
+    `rows` is the approximate number of staged rows. The product with the identity `seen_only` counts as seen and does
+    not change, unless a staged row is about it.
     """
     values: dict[str, Any] = {
         "source": baseline.source_id,
@@ -229,7 +229,7 @@ def match(
 
 
 class TenfoldPrice(NamedTuple):
-    """A price that moved by a factor near a power of ten."""
+    """A price that changed by a factor near a power of ten."""
 
     title: str
     before: Decimal
@@ -244,7 +244,7 @@ def tenfold_prices(cursor: Any, slot: Slot, source_id: UUID) -> list[TenfoldPric
 
 
 def _compared(job: RunningJob, cursor: Any, slot: Slot, values: dict[str, Any], rows: int) -> tuple[int, ...]:
-    """Write the difference and count; many rows in two sessions at once. Each row and its product are of one half."""
+    """Write the difference and count; many rows are compared by two sessions, each with its half of the identities."""
     if rows < SHARED_FROM:
         return _one(cursor, slot, _part_of_match(_WHOLE), values)
     ours, theirs = (_part_of_match(half) for half in _HALVES)
@@ -270,7 +270,7 @@ def _part_of_match(some: str) -> str:
 
 
 def _due(baseline: Baseline) -> list[datetime]:
-    """For each group of products, the moment before which a price is to be confirmed now."""
+    """Return for each group of products the time before which a price must have been recorded to be due now."""
     heartbeat = timedelta(hours=baseline.heartbeat_hours)  # mutant: heartbeat
     parts = DUE_GROUPS * HEARTBEAT_SPREAD
     # mutant: heartbeat-spread

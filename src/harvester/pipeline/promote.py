@@ -1,6 +1,6 @@
 """Promotion: one transaction over a difference, and the only code that changes what consumers see.
 
-The difference stands in a run's staging tables when every gate passed, or in `held_changes` when a person approved.
+The difference is in a run's staging tables if every gate passed, or in `held_changes` if a person approved.
 The statements are the same for both.
 """
 
@@ -21,11 +21,11 @@ from harvester.pipeline.staging import Slot, prepare_session
 
 @dataclass(frozen=True, kw_only=True)
 class Difference:
-    """Where a difference stands.
+    """The location of a difference.
 
     Attributes:
-        changes: what is to be done with each product; SQL that can stand behind FROM.
-        contents: the new content of products, by line; the same.
+        changes: the changes of each product; SQL that can follow FROM.
+        contents: the new content of products, by line; SQL that can follow FROM.
     """
 
     changes: str
@@ -36,7 +36,7 @@ class Difference:
         return cls(changes=slot.changes, contents=slot.contents)
 
 
-#: What a person approved. Names of parameters are those of `_values`.
+#: A difference that a person approved. The parameters are those of `_values`.
 HELD = Difference(
     changes="(SELECT * FROM held_changes WHERE source_id = %(source)s AND run_no = %(run)s)",
     contents="(SELECT * FROM held_changes WHERE source_id = %(source)s AND run_no = %(run)s)",
@@ -49,10 +49,10 @@ class Promotion:
 
     Attributes:
         run_no: the run.
-        run_type: its kind, kept with each price.
-        accept_absence: whether a person agreed that what is missing is gone.
-        products: how many products the run saw.
-        artifact_hash: of what it read.
+        run_type: its kind, stored with each price.
+        accept_absence: whether a person accepted that the missing products are gone.
+        products: number of products that the run saw.
+        artifact_hash: hash of the file that it read.
     """
 
     run_no: int
@@ -64,14 +64,14 @@ class Promotion:
 
 @dataclass(frozen=True, kw_only=True)
 class Promoted:
-    """What was written, as the database counted.
+    """The numbers of rows that a promotion wrote.
 
     Attributes:
         prices: price rows.
         changed: products whose content changed.
-        missing: products that went missing, or stay so.
-        expired: products that stopped being on sale since the last promotion.
-        lacks_words: whether so many are new that their words are written by somebody else.
+        missing: products that are missing now.
+        expired: products that expired since the last promotion.
+        lacks_words: whether so many products are new that another job writes their search words.
     """
 
     prices: int
@@ -83,14 +83,15 @@ class Promoted:
 
 _CONTENT_SET = ", ".join(f"{name} = k.{name}" for name in CONTENT_COLUMNS)
 
-# The clock that stood still goes on by leaps unless what is missing moves with it: nothing may vanish at once.
+# The source's clock makes up for the time of the hold at once, so the missing products are shifted by the same time:
+# otherwise they would expire at this moment.
 _SHIFT = "UPDATE offers SET seen_until = seen_until + %(lost)s WHERE source_id = %(source)s AND seen_until IS NOT NULL"
 _SHIFT_HIDDEN = """
 UPDATE hidden_offers SET seen_until = seen_until + %(lost)s, last_promoted_at = last_promoted_at + %(lost)s
 WHERE source_id = %(source)s
 """
 
-# No conflict is expected, and none is passed over: a run that is promoted twice would fail here as a whole.
+# No ON CONFLICT: a run that is promoted twice must fail here as a whole.
 _PRICES = """
 INSERT INTO prices (source_id, source_product_id, observed_at, run_no, signature, run_type, amount, currency,
     original_amount, promotion, in_stock, created_at)
@@ -105,8 +106,8 @@ UPDATE source_products p SET content_hash = c.content_hash, updated_run_no = %(r
 FROM {{changes}} c JOIN {{contents}} k ON k.line = c.line
 WHERE p.source_id = %(source)s AND p.id = c.product_id AND c.is_content
 """
-# Made by a run that came to no promotion and shown by this one first: whoever links the products that a run made or
-# changed has never met them.
+# Created by a run without a promotion and shown by this one first. They count as changed by this run, because the job
+# that links products looks only at those that a run created or changed.
 _IS_LEFT_BEHIND = "c.is_price AND NOT c.has_offer AND NOT c.is_new AND NOT c.is_content"
 _ANY_LEFT_BEHIND = f"SELECT EXISTS (SELECT FROM {{changes}} c WHERE {_IS_LEFT_BEHIND})"
 _LEFT_BEHIND = f"""
@@ -123,8 +124,8 @@ SELECT %(source)s, c.product_id, c.currency, c.amount, c.original_amount, c.in_s
     %(run_type)s, c.signature, c.amount, c.currency, %(moment)s
 FROM {changes} c WHERE c.is_price AND NOT c.has_offer
 """
-# A correction may have been revoked since the difference was found: then an offer is there that was not. To look for it
-# costs a fifth of the time, so it is looked for when it was met.
+# A correction may have been revoked since the match: then an offer exists that did not. To check for it always would
+# cost a fifth of the time, so this statement runs only after a conflict.
 _OFFERS_OVER_OTHERS = f"""{_OFFERS}
 ON CONFLICT (source_id, product_id) DO UPDATE SET
     currency = excluded.currency, amount = excluded.amount, original_amount = excluded.original_amount,
@@ -162,13 +163,13 @@ UPDATE offers o SET seen_until = coalesce(o.seen_until, %(promoted_at)s::timesta
     absence_accepted = o.absence_accepted OR %(accept)s
 FROM {changes} c WHERE o.source_id = %(source)s AND o.product_id = c.product_id AND c.is_missing
 """  # mutant: missing-offers
-# An offer that was not there when the difference was found may be there again, as present as it was before the run.
+# An offer that did not exist at the match may exist again, with the presence that it had before the run.
 _SEEN_AGAIN = """
 UPDATE offers o SET seen_until = NULL, absence_accepted = false
 FROM {changes} c
 WHERE o.source_id = %(source)s AND o.product_id = c.product_id AND o.seen_until IS NOT NULL AND NOT c.is_missing
 """
-# Products without a readable price were seen too, and show as such once a price may be read again.
+# Products without a readable price were seen too; this counts once a price of theirs can be read again.
 _SEEN_HIDDEN = """
 UPDATE hidden_offers h SET seen_until = NULL, absence_accepted = false, last_promoted_run_no = %(run)s,
     last_promoted_at = %(moment)s
@@ -184,7 +185,7 @@ SELECT %(source)s, %(run)s, part, array_agg(product_id ORDER BY product_id) FROM
 GROUP BY part
 """
 
-# Whoever stopped being on sale between the last promotion and this one.
+# Offers that expired between the last promotion and this one.
 _EXPIRED = """
 SELECT count(*) FROM offers WHERE source_id = %(source)s AND seen_until IS NOT NULL
   AND seen_until < %(moment)s - %(expiry)s * interval '1 hour'
@@ -196,8 +197,8 @@ UPDATE sources SET last_promoted_run_no = %(run)s, last_promoted_at = %(moment)s
     held_run_no = NULL, held_since = NULL, frozen = '0', last_success_at = %(moment)s
 WHERE id = %(source)s
 """  # mutant: source-promoted
-# Corrections are rare; where one is valid, its readers' truth is made the slow and certain way. So it is for products
-# that show the price of another kind of run; whose price was just written shows this one's.
+# Corrections are rare; where one is valid, the offers are recomputed, which is slow and certain. So are offers that
+# show the price of another kind of run, unless this run just wrote their price.
 _CORRECTED = """
 SELECT EXISTS (SELECT FROM price_corrections WHERE revoked_at IS NULL AND extent = 'WINDOW'
                AND (source_id = %(source)s OR retailer_id = %(retailer)s))
@@ -217,7 +218,7 @@ WHERE k.source_id = %(source)s AND v.revoked_at IS NULL AND c.is_price
   AND ((k.run_type, k.amount, k.currency) = (%(run_type)s, c.amount, c.currency)
        OR NOT EXISTS (SELECT FROM offers o WHERE o.source_id = %(source)s AND o.product_id = c.product_id))
 """
-# Another file than that of an ignored run is shown: what was refused may come again, and is judged like any other.
+# A file other than that of an ignored run is promoted: the refused file may come again, and is judged like any other.
 _REFUSES_NO_MORE = """
 UPDATE runs SET refuses_file = false WHERE source_id = %(source)s AND ignored_at IS NOT NULL AND refuses_file
 """
@@ -231,7 +232,7 @@ _DROP_HELD = "DELETE FROM held_changes WHERE source_id = %(source)s"
 
 
 def promote(cursor: Any, difference: Difference, baseline: Baseline, promotion: Promotion) -> Promoted:
-    """Make a difference visible. The transaction is open, and `baseline` was taken in it with the lock."""
+    """Make a difference visible, in the open transaction, in which `baseline` was read with the lock."""
     values = _values(baseline, promotion)
 
     def run(statement: str) -> int:

@@ -1,4 +1,4 @@
-"""How many prices of ignored runs are in a file again."""
+"""The number of prices of ignored runs that are in a file again."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -24,7 +24,7 @@ ORDER BY count(r.line)::float8 / count(*) DESC, i.run_no DESC
 
 @dataclass(frozen=True, kw_only=True)
 class Repeats:
-    """What a run repeats of an ignored one; see the same names in `RunFacts`."""
+    """The prices of an ignored run that a run repeats; see the same names in `RunFacts`."""
 
     ignored_run_no: int = 0
     ignored_prices: int = 0
@@ -40,6 +40,6 @@ def count_repeats(cursor: Any, slot: Slot, source_id: UUID) -> Repeats:
         return Repeats()
     cursor.execute(_COUNT.format(rows=slot.rows), values)
     counted = cursor.fetchall()
-    # A run that repeats more, but nothing that is not live already, must not stand before one that brings prices back.
+    # An ignored run whose repeated prices are all live already must not hide one whose prices would come back.
     run_no, changed, repeated, returning = next((row for row in counted if row[3]), counted[0])
     return Repeats(ignored_run_no=run_no, ignored_prices=changed, repeated_prices=repeated, returning_prices=returning)

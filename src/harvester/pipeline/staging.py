@@ -1,7 +1,7 @@
-"""Staging: what a run read, beside what is known, in tables that nobody else sees.
+"""Staging: the rows that a run read and what they change, in tables that no other run and no consumer reads.
 
 There is one set of tables for each slot. A run takes a free slot with an advisory lock of its session, which the
-server drops with the session, whatever happens to the process.
+server releases with the session, even if the process is killed.
 """
 
 from collections.abc import Iterable, Iterator
@@ -24,16 +24,16 @@ from harvester.engine.job import RunningJob
 from harvester.kernel.errors import TransientError
 
 SLOTS: Final = 16
-#: The first half of the lock's key; "stag". Whoever has the lock has the slot.
+#: The first half of the lock's key; "stag". The session with the lock has the slot.
 STAGING_LOCK: Final = 0x73746167
-#: The same of the lock that a second session has while it writes into the slot.
+#: The first half of the key of the lock that a second session has while it writes into the slot.
 SHARING_LOCK: Final = STAGING_LOCK + 1
-#: Seconds until a run that found no slot looks again.
+#: Seconds until a run that found no free slot tries again.
 WAIT_SECONDS: Final = 15.0
 
-#: As much as fits between client and server at once; larger pieces gain nothing.
+#: As much as fits into the buffers between client and server; larger pieces are not faster.
 _PIECE_BYTES: Final = 128 * 1024
-# The planner knows nothing of tables that were filled a moment ago: with nested loops it takes minutes for seconds.
+# The planner has no statistics of tables that were just filled: with nested loops, seconds become minutes.
 _SESSION = "SET LOCAL enable_nestloop = off; SET LOCAL jit = off; SET LOCAL work_mem = '128MB'"
 
 
@@ -64,7 +64,7 @@ WHERE pg_try_advisory_xact_lock(%s, n) AND pg_try_advisory_lock(%s, n) LIMIT 1
 
 @contextmanager
 def staging(job: RunningJob) -> Iterator[Slot]:
-    """A slot of one's own. What an earlier run left in it is cleared when something is staged.
+    """Take a slot for the length of the block. Rows that an earlier run left in it are deleted by the first staging.
 
     Raises:
         Snooze: all slots are taken; the job comes back.
@@ -73,7 +73,7 @@ def staging(job: RunningJob) -> Iterator[Slot]:
         cursor.execute(_TAKE, [SLOTS - 1, SHARING_LOCK, STAGING_LOCK])
         taken = cursor.fetchone()
         if taken is None:
-            raise Snooze(WAIT_SECONDS, "as many runs as there are staging tables are at work")
+            raise Snooze(WAIT_SECONDS, "all staging tables are in use by other runs")
     slot = Slot(taken[0])
     try:
         yield slot
@@ -82,7 +82,7 @@ def staging(job: RunningJob) -> Iterator[Slot]:
 
 
 def _release(slot: Slot) -> None:
-    """Give the slot back. A session that is gone has given it back already."""
+    """Release the slot. If the session is gone, the server has released it."""
     if connection.connection is None or connection.connection.closed:
         return
     with suppress(DatabaseError), connection.cursor() as cursor:
@@ -98,7 +98,7 @@ SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND granted
 def share(cursor: Any, slot: Slot, holder: int) -> None:
     """Let the open transaction write into a slot that another session (its process number) has.
 
-    The slot goes to nobody else before the transaction ends, even if the other session dies.
+    No other run gets the slot before the transaction ends, even if the other session dies.
 
     Raises:
         TransientError: the other session has lost it already.
@@ -110,22 +110,22 @@ def share(cursor: Any, slot: Slot, holder: int) -> None:
 
 
 def prepare_session(cursor: Any) -> None:
-    """Set up the open transaction for work over whole tables."""
+    """Set up the open transaction for statements over whole tables."""
     cursor.execute(_SESSION)
 
 
 def analyse(cursor: Any, slot: Slot, table: Literal["changes", "contents"]) -> None:
-    """Tell the planner what is in a table now. Rows are joined whole, in the one way that is left to it."""
+    """Give the planner current statistics of a table, so that it joins whole tables in the right order."""
     cursor.execute("SELECT analyse_staging(%s, %s)", [slot.number, table])
 
 
 def copy_in(cursor: Any, table: str, columns: Iterable[str], frames: Iterable[pl.DataFrame]) -> int:
-    """Copy frames, column by column of these names, into a table; answers the number of rows."""
+    """Copy these columns of the frames into a table; return the number of rows."""
     names = list(columns)
     count = 0
     with cursor.copy(f"COPY {table} ({', '.join(names)}) FROM STDIN (FORMAT csv)") as copy:
         for frame in frames:
-            # What is missing is null, never the empty text, so that a field without quotes is unambiguous.
+            # A missing value is null, never the empty text, so that an empty field without quotes is unambiguous.
             lines = BytesIO()
             frame.select(names).write_csv(lines, include_header=False, null_value="")
             with lines.getbuffer() as data:
@@ -135,9 +135,9 @@ def copy_in(cursor: Any, table: str, columns: Iterable[str], frames: Iterable[pl
 
 
 def _send(copy: Copy, data: memoryview) -> None:
-    """Write data, piece by piece, each only when the server has taken the one before.
+    """Write data in pieces, each after the server has received the one before.
 
-    Otherwise the client library keeps what the server did not take yet, and moves all of it with each piece.
+    Otherwise the client library buffers what the server has not received yet, and moves all of it with each piece.
     """
     for start in range(0, len(data), _PIECE_BYTES):
         copy.write(data[start : start + _PIECE_BYTES])
@@ -150,16 +150,16 @@ def _sent(pgconn: PGconn) -> PQGen[None]:
 
 
 _PAIR = np.dtype([("line", ">i8"), ("id", ">i8")])
-#: Before the one value of the one row that is copied in PostgreSQL's binary format: header, number of fields, length.
+#: Bytes before the only value of the only row in PostgreSQL's binary format: header, number of fields, length.
 _BEFORE_VALUE_BYTES: Final = 19 + 2 + 4
 _TRAILER_BYTES: Final = 2
 
 
 def lines_and_ids(cursor: Any, slot: Slot, condition: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Lines, ascending, and product ids of the changes that a condition (a constant of this house) picks."""
+    """Return the lines, ascending, and the product ids of the changes that fulfil a condition (a constant)."""
     pairs = "string_agg(int8send(line) || int8send(product_id), '' ORDER BY line)"
     query = f"SELECT coalesce({pairs}, '') FROM {slot.changes} WHERE {condition}"  # noqa: S608 - constants
-    # Half a million rows would be as many messages; one value is one.
+    # Half a million rows would be half a million messages; one value is one message.
     data = bytearray()
     with cursor.copy(f"COPY ({query}) TO STDOUT (FORMAT binary)") as copy:
         for part in copy:

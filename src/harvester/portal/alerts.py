@@ -132,7 +132,7 @@ def _subjects(alert: Alert, *, by_name: bool = True) -> list[tuple[str, SafeStri
 def _delivery(alert: Alert, phase: str) -> SafeString:
     """Return what happened to the message about the alert's beginning or end."""
     message = alert_details.message(alert, phase)
-    if message.told_at:
-        return format_html("{} {}", message.words, when(message.told_at))
+    if message.delivered_at:
+        return format_html("{} {}", message.words, when(message.delivered_at))
     kind = "hv-field-error" if message.delivery is alert_details.Delivery.NOT_DELIVERED else "hv-note"
     return format_html('<span class="{}">{}</span>', kind, message.words)

@@ -18,7 +18,7 @@ from django.utils.safestring import SafeString
 from harvester.engine.models import Job
 from harvester.engine.states import JobState
 from harvester.feeds import attention, daily_figures
-from harvester.feeds.attention import AtWork, Need, NeedKind, Needs
+from harvester.feeds.attention import Need, NeedKind, Needs, RunInProgress
 from harvester.feeds.latest_runs import HISTORY_DAYS
 from harvester.ops import job_figures
 from harvester.ops.models import Alert
@@ -58,7 +58,7 @@ class FeedFigures:
     needs: list[Needs]
     alerts: list[Alert]
     alert_count: int
-    running: list[tuple[AtWork, Job | None]]
+    running: list[tuple[RunInProgress, Job | None]]
     days: list[daily_figures.Day]
 
 
@@ -135,9 +135,9 @@ def read_cached(name: str, seconds: float, query: Callable[[], Found]) -> Found:
 
 
 def read_feeds() -> FeedFigures:
-    others = Alert.objects.filter(resolved_at=None).exclude(kind__in=attention.TOLD_BY_NEEDS)
+    others = Alert.objects.filter(resolved_at=None).exclude(kind__in=attention.COVERED_BY_NEEDS)
     named = list(others.order_by("-id")[: ALERTS + 1])
-    runs = attention.at_work(RUNS)
+    runs = attention.runs_in_progress(RUNS)
     jobs = Job.objects.defer("args", "result", "traceback").in_bulk([run.job_id for run in runs if run.job_id])
     return FeedFigures(
         statuses=attention.feeds_by_status(),

@@ -75,7 +75,7 @@ def _request(actor: Actor, run_id: UUID, job_name: str, expected: Mapping[str, i
     for name in expected or ():
         if name not in kind.decision_figures:
             names = ", ".join(kind.decision_figures)
-            raise InvalidInput(f"{name} is no figure that a decision can depend on; there are {names}.")
+            raise InvalidInput(f"{name} is not a figure that a decision can depend on; these are: {names}.")
     with log_refusals(job_name, kind, subject, run), transaction.atomic(), connection.cursor() as cursor:
         subject, _ = kind.lock(cursor, subject)
         run.refresh_from_db()

@@ -83,7 +83,7 @@ def settle_failed(
 
 
 def supersede(context: RunContext, message: str) -> None:
-    """End a run whose place another one took, which is no failure of the subject. The transaction is the caller's."""
+    """End a run that another one replaced; not counted as a failure of the subject. The transaction is the caller's."""
     _end(context.run, RunStatus.FAILED, error_code=Superseded.code, error=message, stage=context.stage)
     _log_failed(context.kind, context.subject, context.run)  # mutant: superseded-event
 

@@ -146,8 +146,8 @@ def _attempt(kind: JobRunKind, context: RunContext) -> None:
         # The run stays as it is for the next attempt.
         raise
     except DATABASE_LOST as problem:
-        # Errors of psycopg itself do not tell Django that the session may be gone. If the database does not answer yet,
-        # the run gets its error from the job (see `orphans`).
+        # Django does not learn from errors of psycopg that the session may be gone. If the database does not answer
+        # yet, the run gets its error from the job (see `orphans`).
         connection.errors_occurred = True
         connection.close_if_unusable_or_obsolete()
         with suppress(*DATABASE_LOST):

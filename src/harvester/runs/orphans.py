@@ -72,8 +72,8 @@ def close_all(job: RunningJob) -> dict[str, int]:
 def close_orphans(kind: RunKind | None = None, subject: Any = None) -> int:
     """End runs whose job has ended without them, as failed by the last error that is known.
 
-    A run without any error is ABANDONED, which is no failure of its subject. The transaction is the caller's; with a
-    subject, that of its next run, which is about to begin.
+    A run without any error is ABANDONED; that is not counted as a failure of its subject. The transaction is the
+    caller's; with a subject, it is that of the next run, which is about to begin.
     """
     with connection.cursor() as cursor:
         cursor.execute(_ORPHANS, _selection(kind, subject))

@@ -2,7 +2,7 @@
 
 from django.db import connection, transaction
 
-from harvester.pipeline.held_difference import keep_told
+from harvester.pipeline.held_difference import save_summary
 
 # Of fifty products one is known by its trade item number, and of a hundred one waits for a person.
 _PRODUCTS = """
@@ -31,4 +31,4 @@ def write_aftermath() -> None:
         cursor.execute(_LINKS)
         cursor.execute(_HELD)
         for source_id, run_no in cursor.fetchall():
-            keep_told(cursor, source_id, run_no)
+            save_summary(cursor, source_id, run_no)

@@ -1,6 +1,6 @@
-"""The gates of feeds. One file each: a pure function of what the run found, and its `Gate`.
+"""The gates of feeds, one file each: a pure function of the run's counts, and its `Gate`.
 
-To add a gate, write its file and name it in `GATES`.
+To add a gate, write its file and add it to `GATES`.
 """
 
 from harvester.feeds.gates import (
@@ -13,7 +13,7 @@ from harvester.feeds.gates import (
 )
 from harvester.feeds.gates.facts import RunFacts, Thresholds
 
-#: In the order in which people should read about them.
+#: In the order in which they are shown.
 GATES = (  # mutant: gates
     expiry_spike.GATE,
     baseline_shrunk.GATE,

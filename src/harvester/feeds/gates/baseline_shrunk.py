@@ -1,4 +1,4 @@
-"""Everything has expired meanwhile, so nothing can be missing: the last promoted run is what is compared with."""
+"""All products have expired, so none can be missing: the file is compared with the last promoted run."""
 
 from harvester.feeds.gates.facts import SPIKE_RULE, RunFacts, Thresholds, is_spike
 from harvester.runs.gates import Gate, percent, share
@@ -31,7 +31,7 @@ def _reason(facts: RunFacts, before: int, missing: int) -> str:
     if not before:
         return "No run was promoted before."
     return (
-        f"Nothing is active any more; the last promoted run had {before:,} products and this file has "
+        f"No product is active any more; the last promoted run had {before:,} products and this file has "
         f"{facts.products:,} ({percent(share(missing, before))} fewer)."
     )
 
@@ -39,6 +39,6 @@ def _reason(facts: RunFacts, before: int, missing: int) -> str:
 GATE = Gate(
     name="BASELINE_SHRUNK",
     title="Smaller than the last run",
-    rule=f"Asked only when nothing is active any more. Holds when {SPIKE_RULE}.",
+    rule=f"Only for a source without active products. Holds when {SPIKE_RULE}.",
     check=check,
 )

@@ -1,4 +1,4 @@
-"""Too many products that are on sale would go: most likely the file is not whole."""
+"""Too many active products would disappear: most likely the file is incomplete."""
 
 from harvester.feeds.gates.facts import SPIKE_RULE, RunFacts, Thresholds, is_spike
 from harvester.runs.gates import Gate, percent, share

@@ -1,4 +1,4 @@
-"""What the gates of feeds look at."""
+"""The input of the gates of feeds: the counts of a run, and the thresholds."""
 
 from dataclasses import dataclass, fields
 from typing import Any, Final
@@ -8,7 +8,7 @@ from harvester.runs.gates import exceeds
 
 #: Above any catalog; a higher threshold is a typing error.
 HIGHEST_COUNT = 1_000_000_000
-#: When too many products are missing, as a part of a gate's rule.
+#: The condition "too many products are missing", as a part of a gate's rule.
 SPIKE_RULE: Final = "more than {share} of them, and at least {least:,}, are missing, or {most:,} whatever their share"
 
 
@@ -20,13 +20,13 @@ class RunFacts:
         rows_read: rows of the file.
         rows_rejected: of them, those that cannot be used.
         products: different products among the usable rows.
-        url_hash_products: of them, those known by nothing but their address.
+        url_hash_products: of them, those without an ID or SKU, which are matched by URL.
         known_products: of them, those that have had a price before.
-        shocked_products: of those, how many moved by more than the threshold of a shock.
-        active_before: products that counted as on sale before the run, without those whose absence was accepted.
-        active_seen: of them, how many the run saw.
-        promoted_before: how many products the last promoted run had; none if there was no such run.
-        ignored_prices: how many prices an ignored run had changed; of several, the run of which most are repeated.
+        shocked_products: of those, the ones whose price changed by more than the threshold of a shock.
+        active_before: products that were active before the run, without those whose absence was accepted.
+        active_seen: of them, those that the run saw.
+        promoted_before: number of products of the last promoted run; None if there was no such run.
+        ignored_prices: prices that an ignored run had changed; of several runs, that of which most are repeated.
         repeated_prices: of them, those that this run has too.
         returning_prices: of those, the ones that consumers do not see now.
         ignored_run_no: the ignored run; 0 if there is none.
@@ -54,7 +54,7 @@ class RunFacts:
 
     @property
     def missing(self) -> int:
-        """Products that were on sale and were not seen. More seen than there were would be a fault of the counting."""
+        """The number of active products that were not seen."""
         return max(0, self.active_before - self.active_seen)  # mutant: missing-products
 
 
@@ -63,17 +63,17 @@ class Thresholds:
     """When gates hold a run; shares are of 1.
 
     Attributes:
-        expiry_share: of the active products that may be missing, unless they are fewer than `expiry_least`.
-        expiry_least: missing products from which the share counts.
-        expiry_most: so many missing products hold the run whatever their share.
-        url_hash_share: of the products that may be known by their address only.
-        url_hash_most: so many of them are the most.
-        accepts_url_identity: whether addresses are all that this feed has.
-        shock_move: how far, of its last amount, a price may move before it counts as shocked.
-        shock_share: of the known products that may be shocked, unless they are fewer than `shock_least`.
-        shock_least: shocked products from which the share counts.
-        reject_share: of the rows that may be rejected, unless they are fewer than `reject_least`.
-        reject_least: rejected rows from which the share counts.
+        expiry_share: share of the active products that may be missing.
+        expiry_least: minimum of missing products for which the share applies.
+        expiry_most: number of missing products that holds the run at any share.
+        url_hash_share: share of the products that may have no ID or SKU.
+        url_hash_most: number of products that may have no ID or SKU.
+        accepts_url_identity: whether this feed is accepted without IDs and SKUs.
+        shock_move: change of a price, as a share of the last amount, up to which it is not a shock.
+        shock_share: share of the known products that may be shocked.
+        shock_least: minimum of shocked products for which the share applies.
+        reject_share: share of the rows that may be rejected.
+        reject_least: minimum of rejected rows for which the share applies.
     """
 
     expiry_share: float = 0.30
@@ -106,6 +106,6 @@ def _check(name: str, value: Any) -> None:
 
 
 def is_spike(missing: int, before: int, thresholds: Thresholds) -> bool:
-    """Whether too many products are missing."""
+    """Return whether too many products are missing."""
     over_share = exceeds(missing, thresholds.expiry_share, before) and missing >= thresholds.expiry_least
     return over_share or missing >= thresholds.expiry_most

@@ -1,11 +1,11 @@
-"""Too many prices moved too far at once: a column was swapped, or a currency."""
+"""Too many prices changed too much at once: columns were swapped, or the currency is another one."""
 
 from harvester.feeds.gates.facts import RunFacts, Thresholds
 from harvester.runs.gates import Gate, exceeds, percent, share
 
 
 def check(facts: RunFacts, thresholds: Thresholds) -> tuple[bool, str, dict[str, float]]:
-    """Hold when too large a share of the known products moved by more than they should."""
+    """Hold when the prices of too large a share of the known products changed by more than the threshold."""
     count, known = facts.shocked_products, facts.known_products
     holds = exceeds(count, thresholds.shock_share, known) and count >= thresholds.shock_least
     reason = (

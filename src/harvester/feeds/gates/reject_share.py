@@ -1,4 +1,4 @@
-"""Too many rows cannot be used: what is left of the file is no picture of the shop."""
+"""Too many rows cannot be used: the rest of the file does not show the shop's catalog."""
 
 from harvester.feeds.gates.facts import RunFacts, Thresholds
 from harvester.runs.gates import Gate, exceeds, percent, share

@@ -1,4 +1,4 @@
-"""Prices come back that a person had removed with an ignored run: most likely the partner sent the mistake again."""
+"""Prices of an ignored run are in a file again: most likely the partner repeated the mistake."""
 
 from harvester.feeds.gates.facts import RunFacts, Thresholds
 from harvester.runs.gates import Gate, exceeds, percent, share

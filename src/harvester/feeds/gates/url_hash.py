@@ -1,11 +1,11 @@
-"""Too many products are known by nothing but their address: identities are about to fall apart."""
+"""Too many products have no ID or SKU: a changed URL would make each of them a new product."""
 
 from harvester.feeds.gates.facts import RunFacts, Thresholds
 from harvester.runs.gates import Gate, exceeds, percent, share
 
 
 def check(facts: RunFacts, thresholds: Thresholds) -> tuple[bool, str, dict[str, float]]:
-    """Hold when too large a share, or too many, of the products have neither an item id nor a SKU."""
+    """Hold when too large a share, or too many, of the products have neither an item ID nor a SKU."""
     count, products = facts.url_hash_products, facts.products
     is_too_many = exceeds(count, thresholds.url_hash_share, products) or count > thresholds.url_hash_most
     accepted = " This feed accepts that." if thresholds.accepts_url_identity and is_too_many else ""

@@ -8,7 +8,7 @@ from django.db import IntegrityError, transaction
 
 from harvester.catalog.models import Source
 from harvester.catalog.states import SourceKind
-from harvester.feeds.change_detection import READS_ANEW, forget_ingested
+from harvester.feeds.change_detection import REREAD_SETTINGS, forget_ingested
 from harvester.feeds.models import Feed, FeedRun
 from harvester.feeds.partner_connection import OWNER_KIND, approved_keys
 from harvester.feeds.readiness import missing_for_a_run
@@ -213,7 +213,7 @@ def _apply(feed: Feed, changed: Mapping[str, Any]) -> list[str]:
     for name, value in changed.items():
         setattr(feed, name, value)
     columns = list(changed)
-    if READS_ANEW & changed.keys():
+    if REREAD_SETTINGS & changed.keys():
         columns += forget_ingested(feed)  # mutant: forget-ingested
     if _ANOTHER_SERVER & changed.keys():
         feed.host_keys = feed.seen_host_key = ""

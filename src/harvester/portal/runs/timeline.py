@@ -12,7 +12,7 @@ MOST = 20
 #: Verb -> the state whose colour it has.
 _TONES = {
     "RUN_HELD": "retryable",
-    "RUN_HELD_ANEW": "retryable",
+    "RUN_HELD_AGAIN": "retryable",
     "RUN_PROMOTED": "succeeded",
     "ACTIVATION_APPROVED": "succeeded",
     "ACTIVATION_REJECTED": "cancelled",
