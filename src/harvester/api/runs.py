@@ -1,7 +1,9 @@
-"""Runs of feeds, and the decisions about those that are held."""
+"""Runs of all kinds, and the decisions about those that are held."""
 
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
-from typing import Annotated, Any
+from functools import partial
+from typing import Annotated, Any, Final
 from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse
@@ -12,18 +14,19 @@ from pydantic import Field
 from harvester.api import cursors, responses
 from harvester.api.jobs import enqueued
 from harvester.api.keys import BearerKey, key_of
-from harvester.api.problems import Refused
-from harvester.api.schemas import HIGHEST, Approval, Filters, Job, Rejection, Run, Runs, RunSummary
+from harvester.api.problems import Refused, WrongField
+from harvester.api.schemas import HIGHEST, Approval, Decision, Filters, Job, Rejection, Run, Runs, RunSummary
 from harvester.catalog.exposure import missed_by
 from harvester.catalog.holds import choices
-from harvester.feeds import files, queries
-from harvester.feeds.advice import advice_for
+from harvester.engine.enqueue import Enqueued
+from harvester.feeds import files
 from harvester.feeds.models import FeedRun
-from harvester.feeds.runs import FEED_RUNS
+from harvester.feeds.queries import LARGEST_PAGE
 from harvester.guards.artifacts import ArtifactMissing
 from harvester.kernel.errors import Conflict
 from harvester.ops.scopes import Scope
-from harvester.runs import decisions
+from harvester.runs import decisions, models, queries
+from harvester.runs.kinds import holding_kind
 from harvester.runs.states import PROMOTED, RunOutcome, RunStatus, RunTrigger
 
 RunId = Annotated[
@@ -34,34 +37,37 @@ router = Router(tags=["runs"], auth=BearerKey(Scope.FEEDS_READ))
 _OPERATE = BearerKey(Scope.FEEDS_OPERATE)
 
 _OF_RUN = (
-    "id", "no", "trigger", "status", "outcome", "started_at", "finished_at", "duration_ms", "job_id", "error_code",
+    "id", "no", "kind", "trigger", "status", "outcome", "started_at", "finished_at", "duration_ms", "job_id",
+    "error_code",
 )  # fmt: skip
 _MORE_OF_RUN = (
     "attempt", "stage", "error", "decided_at", "decided_by", "decision_reason", "ignored_at",
 )  # fmt: skip
-_FIGURES = (
-    "download_bytes", "rows_read", "rows_parsed", "products_rejected", "duplicate_key_count", "products_upserted",
-    "products_new", "products_changed", "products_missing", "products_back", "prices_due", "prices_written",
-    "would_expire_count", "url_hash_fallback_count", "identity_upgrades",
-)  # fmt: skip
+_OF_FEED_RUN = ("skipped_reason", "rejects", "warnings", "notices")
+_OF_OTHER_RUN: Final[dict[str, Any]] = {
+    "skipped_reason": None, "file": None, "choices": None, "disappearing": None,
+    "rejects": {}, "warnings": {}, "notices": [],
+}  # fmt: skip
 
 
 class RunFilters(Filters):
     """Which runs."""
 
+    kind: str | None = Field(None, max_length=50, description="only of this kind, such as AFFILIATE_FEED")
     feed: UUID | None = Field(None, description="only of this feed, by id")
     status: RunStatus | None = Field(None, description="only in this state")
     outcome: RunOutcome | None = Field(None, description="only those of which this became, such as HELD")
     trigger: RunTrigger | None = Field(None, description="only those that began for this reason")
     cursor: str = Field("", max_length=cursors.LONGEST, description="`next_cursor` of the page before")
-    page_size: int = Field(20, ge=1, le=queries.LARGEST_PAGE)
+    page_size: int = Field(20, ge=1, le=LARGEST_PAGE)
 
 
 @router.get("/runs", response=Runs, operation_id="list_runs", summary="List runs")
 def list_runs(request: HttpRequest, filters: Query[RunFilters]) -> HttpResponse:
-    """Runs of feeds, newest first."""
+    """Runs of all kinds, newest first."""
     query = queries.RunQuery(
-        feed_id=filters.feed,
+        kind=filters.kind,
+        subject_id=filters.feed,
         status=filters.status,
         outcome=filters.outcome,
         trigger=filters.trigger,
@@ -70,8 +76,8 @@ def list_runs(request: HttpRequest, filters: Query[RunFilters]) -> HttpResponse:
     )
     found = queries.runs(query)
     shown = found[: filters.page_size]
-    cursor = cursors.after(filters, shown[-1].run.no) if len(found) > len(shown) else None
-    items = [RunSummary.model_validate(_summary(run)) for run in shown]
+    cursor = cursors.after(filters, shown[-1].no) if len(found) > len(shown) else None
+    items = [RunSummary.model_validate(_summary(run)) for run in queries.described(shown)]
     return responses.read(request, Runs(items=items, next_cursor=cursor))
 
 
@@ -86,10 +92,7 @@ def get_run(request: HttpRequest, run_id: RunId) -> HttpResponse:
 )
 def approve_run(request: HttpRequest, run_id: RunId, body: Approval) -> HttpResponse:
     """Have a held run promoted. It is a job: a rule may still refuse it, and then the job's error says why."""
-    actor, seen = key_of(request).actor, body.expected.model_dump()
-    return responses.write(
-        request, 202, lambda: enqueued(decisions.request_approval(actor, queries.run_id(run_id), seen))
-    )
+    return _decide(request, run_id, body, decisions.request_approval)
 
 
 @router.post(
@@ -97,10 +100,7 @@ def approve_run(request: HttpRequest, run_id: RunId, body: Approval) -> HttpResp
 )
 def reject_run(request: HttpRequest, run_id: RunId, body: Rejection) -> HttpResponse:
     """Have a held run dropped; what consumers see stays as it is. It is a job, like an approval."""
-    actor, seen = key_of(request).actor, body.expected.model_dump()
-    return responses.write(
-        request, 202, lambda: enqueued(decisions.request_rejection(actor, queries.run_id(run_id), body.reason, seen))
-    )
+    return _decide(request, run_id, body, partial(decisions.request_rejection, reason=body.reason))
 
 
 @router.get(
@@ -122,7 +122,7 @@ def get_run_file(request: HttpRequest, run_id: RunId) -> HttpResponseBase:
     404 if the run has downloaded none (NO_FILE), or if it is not kept any more (ARTIFACT_MISSING).
     """
     try:
-        kept = files.hand_out(key_of(request).actor, queries.run_id(run_id))
+        kept = files.hand_out(key_of(request).actor, queries.run(run_id).pk)
     except ArtifactMissing as problem:
         raise Refused(404, problem.code, str(problem)) from None
     except Conflict as problem:
@@ -130,30 +130,51 @@ def get_run_file(request: HttpRequest, run_id: RunId) -> HttpResponseBase:
     return responses.file(request, kept.content, kept.name)
 
 
-def run_shape(figures: FeedRun) -> Run:
-    run, source_id = figures.run, figures.feed.source_id
-    is_held = run.outcome == RunOutcome.HELD
-    advice = advice_for(run.error_code) if run.status == RunStatus.FAILED else None
-    return Run.model_validate(
-        {
-            **_summary(figures),
-            **{name: getattr(run, name) for name in _MORE_OF_RUN},
-            "skipped_reason": figures.skipped_reason,
-            "advice": advice.action if advice else None,
-            "file": f"/api/v1/runs/{run.id}/file" if files.is_kept(run) else None,
-            "expected": FEED_RUNS.figures(run) if is_held else None,
-            "choices": asdict(choices(source_id, run.no)) if is_held else None,
-            "disappearing": asdict(missed_by(source_id, run.no)) if run.outcome in PROMOTED else None,
-            "figures": {name: getattr(figures, name) for name in _FIGURES},
-            "gates": run.verdict,
-            "rejects": figures.rejects,
-            "warnings": figures.warnings,
-            "notices": figures.notices,
-        }
-    )
+def run_shape(run: models.Run) -> Run:
+    [described] = queries.described([run])
+    is_held, kind = run.outcome == RunOutcome.HELD, holding_kind(run.kind)
+    labels = described.kind.figure_labels if described.kind else ()
+    shape = {
+        **_summary(described),
+        **{name: getattr(run, name) for name in _MORE_OF_RUN},
+        "advice": described.advice,
+        "expected": kind.figures(run) if is_held and kind else None,
+        "figures": {name: described.figures.get(name) for name in labels},
+        "gates": run.verdict,
+        **_OF_OTHER_RUN,
+    }
+    if figures := FeedRun.objects.filter(pk=run.pk).select_related("feed").first():
+        source_id = figures.feed.source_id
+        shape |= {name: getattr(figures, name) for name in _OF_FEED_RUN}
+        shape["file"] = f"/api/v1/runs/{run.id}/file" if files.is_kept(run) else None
+        shape["choices"] = asdict(choices(source_id, run.no)) if is_held else None
+        shape["disappearing"] = asdict(missed_by(source_id, run.no)) if run.outcome in PROMOTED else None
+    return Run.model_validate(shape)
 
 
-def _summary(figures: FeedRun) -> dict[str, Any]:
-    told = {name: getattr(figures.run, name) for name in _OF_RUN}
-    feed = {"feed_id": figures.feed_id, "feed": str(figures.feed)}
-    return {**told, **feed, "products": figures.products_upserted, "prices_written": figures.prices_written}
+def _summary(described: queries.DescribedRun) -> dict[str, Any]:
+    run, name, subject = described.run, described.subject_name, described.subject_type
+    return {
+        **{field: getattr(run, field) for field in _OF_RUN},
+        "subject": {"id": run.subject_id, "name": name, "type": subject},
+        "feed_id": run.subject_id if subject == "feed" else None,
+        "feed": name if subject == "feed" else None,
+        "products": described.column("products"),
+        "prices_written": described.column("prices"),
+    }
+
+
+def _decide(
+    request: HttpRequest, run_id: UUID | int, body: Decision, request_decision: Callable[..., Enqueued]
+) -> HttpResponse:
+    """Request a decision, which has to name every figure that it depends on."""
+
+    def act() -> tuple[Job, Mapping[str, str]]:
+        run = queries.run(run_id)
+        kind = holding_kind(run.kind)
+        lacking = [name for name in kind.decision_figures if name not in body.expected] if kind else []
+        if lacking:
+            raise WrongField("expected", f"{', '.join(lacking)} not given; send `expected` of the run.")
+        return enqueued(request_decision(key_of(request).actor, run.pk, expected=body.expected))
+
+    return responses.write(request, 202, act)

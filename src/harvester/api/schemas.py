@@ -213,13 +213,16 @@ class Feeds(BaseModel):
     next_cursor: str | None
 
 
-class Expected(Body):
-    """The figures of a held run that the decision is based on; if one has changed, the decision is refused."""
+#: Figure -> value, as decisions expect them.
+Expected = dict[str, Annotated[int, Field(ge=0, le=HIGHEST)]]
 
-    products_upserted: int = Field(ge=0, le=HIGHEST)
-    products_new: int = Field(ge=0, le=HIGHEST)
-    products_missing: int = Field(ge=0, le=HIGHEST)
-    prices_due: int = Field(ge=0, le=HIGHEST)
+
+class Subject(BaseModel):
+    """What a run is a run of."""
+
+    id: UUID
+    name: str | None = Field(description="null if it no longer exists")
+    type: str | None = Field(description="such as feed; null if this version does not know the kind of run")
 
 
 class RunSummary(BaseModel):
@@ -227,8 +230,10 @@ class RunSummary(BaseModel):
 
     id: UUID
     no: int = Field(description="consecutive number, which people use for runs")
-    feed_id: UUID
-    feed: str
+    kind: str = Field(description="such as AFFILIATE_FEED")
+    subject: Subject
+    feed_id: UUID | None = Field(description="of a run of a feed")
+    feed: str | None = Field(description="of a run of a feed: its name")
     trigger: RunTrigger
     status: RunStatus
     outcome: RunOutcome | None = Field(description="the outcome of a run that succeeded")
@@ -237,7 +242,7 @@ class RunSummary(BaseModel):
     duration_ms: int | None
     job_id: int | None
     error_code: str | None
-    products: int | None = Field(description="unique valid products of the file")
+    products: int | None = Field(description="products that it brought; of a feed, unique valid ones of the file")
     prices_written: int | None
 
 
@@ -291,7 +296,7 @@ class Run(RunSummary):
     decided_by: str | None
     decision_reason: str | None
     ignored_at: datetime | None
-    expected: Expected | None = Field(description="of a held run: what a decision has to contain")
+    expected: Expected | None = Field(description="of a held run: the figures that a decision has to contain")
     choices: Choices | None = Field(description="of a held run: the effects of an approval and of a rejection")
     disappearing: Disappearing | None = Field(
         description="of a promoted run: visible offers that were missing from it, and when they disappear"
@@ -336,14 +341,19 @@ class Job(BaseModel):
     finished_at: datetime | None
 
 
-class Approval(Body):
+class Decision(Body):
+    """A decision about a held run."""
+
+    expected: Expected = Field(
+        description="`expected` of the run that the decision is based on; if a figure has changed, it is refused"
+    )
+
+
+class Approval(Decision):
     """Approve a held run."""
 
-    expected: Expected
 
-
-class Rejection(Body):
+class Rejection(Decision):
     """Reject a held run."""
 
-    expected: Expected
     reason: str = Field(min_length=1, max_length=LONGEST_REASON, pattern=r"\S", description="shown with the run")

@@ -1,7 +1,7 @@
 """The kind AFFILIATE_FEED: what `harvester.runs` needs to know about runs of feeds. See docs/architecture.md."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, ClassVar, Final
 from uuid import UUID
 
 import structlog
@@ -9,6 +9,7 @@ from django.core.exceptions import ValidationError
 
 from harvester.engine.job import RunningJob
 from harvester.feeds import alerts
+from harvester.feeds.advice import advice_for
 from harvester.feeds.change_detection import expect_a_file
 from harvester.feeds.fetch import Fetched, fetch
 from harvester.feeds.findings import header_of
@@ -18,6 +19,7 @@ from harvester.feeds.jobs import RETRY, RUN
 from harvester.feeds.models import Feed, FeedRun
 from harvester.feeds.reader.errors import HeaderUnreadable
 from harvester.feeds.run_context import FeedRunContext, log_fields
+from harvester.feeds.run_details import FIGURES
 from harvester.feeds.run_endings import (
     ACTOR,
     REJUDGED,
@@ -58,6 +60,21 @@ class FeedRuns(JobRunKind, HoldingKind):
     gates = GATES
     decision_figures = ("products_upserted", "products_new", "products_missing", "prices_due")
     failure_alerts = ("RUN_FAILED", "LIMIT_EXCEEDED", "FEED_AUTO_DISABLED")
+    stages: ClassVar = {
+        "download": "Download",
+        "parse": "Read",
+        "circuit_breaker": "Compare and judge",
+        "upsert": "Copy products",
+        "promote": "Promote or hold",
+    }
+    figure_labels = FIGURES
+    list_columns: ClassVar = {
+        "rows": "rows_read",
+        "products": "products_upserted",
+        "prices": "prices_written",
+        "missing": "products_missing",
+        "remark": "skipped_reason",
+    }
     # The last promoted and last ingested run of a source, the promoted one before it, and what a correction names.
     needed_sql = """
         EXISTS (SELECT FROM sources s WHERE s.id = r.source_id AND s.last_promoted_run_no = r.no)
@@ -84,6 +101,17 @@ class FeedRuns(JobRunKind, HoldingKind):
 
     def source_id(self, subject: Feed) -> UUID:
         return subject.source_id
+
+    def subject_names(self, subject_ids: Collection[UUID]) -> dict[UUID, str]:
+        return dict(Feed.objects.filter(pk__in=subject_ids).values_list("pk", "source__name"))
+
+    def shown_figures(self, run_ids: Collection[UUID]) -> dict[UUID, dict[str, Any]]:
+        found = FeedRun.objects.filter(pk__in=run_ids).values("run_id", "skipped_reason", *FIGURES)
+        return {figures.pop("run_id"): figures for figures in found}
+
+    def advice(self, code: str | None) -> str | None:
+        found = advice_for(code)
+        return found.action if found else None
 
     def runs_deleted(self, cursor: Any, runs: Sequence[tuple[int, UUID | None]]) -> None:
         numbers, sources = zip(*runs, strict=True)

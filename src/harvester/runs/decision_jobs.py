@@ -17,7 +17,7 @@ from harvester.guards.logs import log_context
 from harvester.kernel.actor import actor_from_json
 from harvester.kernel.errors import Conflict
 from harvester.ops import audit
-from harvester.runs import alerts
+from harvester.runs import alerts, queries
 from harvester.runs.context import RunContext
 from harvester.runs.endings import finish
 from harvester.runs.errors import (
@@ -31,7 +31,7 @@ from harvester.runs.errors import (
     SubjectBusy,
 )
 from harvester.runs.jobs import APPROVE, REJECT
-from harvester.runs.kinds import Applied, HoldingKind, RunKind, kind_named
+from harvester.runs.kinds import Applied, HoldingKind, RunKind, holding_kind
 from harvester.runs.lifecycle import is_running, resumed
 from harvester.runs.models import Run
 from harvester.runs.states import RunOutcome, RunStatus
@@ -54,11 +54,9 @@ def run_of(run_id: str | UUID) -> tuple[HoldingKind, Any, Run]:
         RunNotFound: there is no such run.
         NotBlocked: runs of its kind are never held.
     """
-    run = Run.objects.filter(pk=UUID(str(run_id))).first()
-    if run is None:
-        raise RunNotFound(f"There is no run {run_id}; it may have been deleted after the retention period.")
-    kind = kind_named(run.kind)
-    if not isinstance(kind, HoldingKind):
+    run = queries.run(UUID(str(run_id)))
+    kind = holding_kind(run.kind)
+    if kind is None:
         raise NotBlocked(f"Run {run.no} is not held; there is nothing to decide.")
     subject = kind.find_or_none(run.subject_id)
     if subject is None:

@@ -6,7 +6,7 @@ HoldingKind   gates can hold a run, and a person approves or rejects it
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache
@@ -46,6 +46,9 @@ class RunKind(ABC):
         subject: what it is a run of, in one lower-case word, as in "feed".
         actor: who acts when no person does.
         needed_sql: a condition on the row `r` of a run that must not be deleted however old it is.
+        stages: stage -> what happens in it, in their order.
+        figure_labels: figure -> what people call it, in the order in which they read it.
+        list_columns: column of a list of runs (rows, products, prices, missing, remark) -> the figure that it shows.
     """
 
     name: ClassVar[str]
@@ -54,6 +57,9 @@ class RunKind(ABC):
     actor: ClassVar[Actor]
     context_class: ClassVar[type[RunContext]] = RunContext
     needed_sql: ClassVar[str] = "false"
+    stages: ClassVar[Mapping[str, str]] = {}
+    figure_labels: ClassVar[Mapping[str, str]] = {}
+    list_columns: ClassVar[Mapping[str, str]] = {}
 
     @property
     def subject_key(self) -> str:
@@ -101,6 +107,18 @@ class RunKind(ABC):
             is_counted: whether the subject is to blame.
             run_follows: whether the next run begins in this very transaction, so that none has to be enqueued.
         """
+
+    def subject_names(self, subject_ids: Collection[UUID]) -> dict[UUID, str]:  # noqa: ARG002 - not every kind has names
+        """Subject -> its name."""
+        return {}
+
+    def shown_figures(self, run_ids: Collection[UUID]) -> dict[UUID, dict[str, Any]]:  # noqa: ARG002 - nor figures
+        """Run -> its figures: those of `figure_labels` and `list_columns`."""
+        return {}
+
+    def advice(self, code: str | None) -> str | None:  # noqa: ARG002 - nor advice
+        """What to do about a run that failed with this code."""
+        return None
 
     def runs_deleted(self, cursor: Any, runs: Sequence[tuple[int, UUID | None]]) -> None:  # noqa: B027 - optional
         """Delete rows without a foreign key that belong to deleted runs, given as number and source."""
@@ -185,6 +203,12 @@ def kind_named(name: str) -> RunKind:
     module, _, attribute = _PATHS[name].partition(":")
     kind: RunKind = getattr(import_module(module), attribute)
     return kind
+
+
+def holding_kind(name: str) -> HoldingKind | None:
+    """The kind with this name, if its runs can be held."""
+    kind = kind_named(name) if name in _PATHS else None
+    return kind if isinstance(kind, HoldingKind) else None
 
 
 def all_kinds() -> list[RunKind]:

@@ -1,0 +1,109 @@
+"""Runs that are not of a feed, wherever people see them and decide about them."""
+
+import pytest
+from tests.support.api import Application, refused
+from tests.support.feed_rows import make_feed, make_source
+from tests.support.made_up_kinds import PLAIN, REASON, held, made_up_kinds, scraped
+from tests.support.portal_feeds import run as feed_run
+from tests.support.workers import run_until_idle
+
+from harvester.catalog.models import Retailer
+from harvester.kernel.errors import InvalidInput
+from harvester.runs import queries
+from harvester.runs.models import Run
+
+pytestmark = pytest.mark.usefixtures("database")
+
+
+@pytest.fixture(autouse=True)
+def kinds():
+    with made_up_kinds():
+        yield
+
+
+@pytest.fixture
+def three():
+    """A run of each kind, oldest first: of a feed, scraped, held."""
+    feed = make_feed(make_source("Shop by Impact"))
+    figures = {"rows_read": 42, "products_upserted": 41}
+    of_feed = feed_run(feed, figures=figures)
+    return [of_feed, scraped(feed.source), held(Retailer.objects.create(name="Kestrel"))]
+
+
+@pytest.fixture
+def api():
+    return Application()
+
+
+def test_queries_narrow_runs_by_kind_subject_and_source(three):
+    of_feed, scrape, actor = three
+    asked = {
+        queries.RunQuery(): [actor, scrape, of_feed],
+        queries.RunQuery(kind="SCRAPE"): [scrape],
+        queries.RunQuery(subject_id=of_feed.subject_id): [of_feed],
+        queries.RunQuery(source_id=of_feed.source_id): [scrape, of_feed],
+        queries.RunQuery(before=actor.no, most=1): [scrape],
+        queries.RunQuery(kind="ACTOR", status="FAILED"): [],
+    }
+    assert {query: queries.runs(query) for query in asked} == asked
+    assert queries.run(scrape.no) == queries.run(scrape.pk) == scrape
+
+
+@pytest.mark.parametrize(("wrong", "said"), [({"kind": "FEED"}, "there are AFFILIATE_FEED, "), ({"most": 0}, "most")])
+def test_a_query_for_what_cannot_be_is_refused(wrong, said):
+    with pytest.raises(InvalidInput, match=said):
+        queries.RunQuery(**wrong)
+
+
+def test_runs_are_described_in_two_statements_for_each_kind(three, django_assert_num_queries):
+    with django_assert_num_queries(3):  # the plain kind knows everything without asking, the held one its figures
+        of_feed, scrape, actor = queries.described(three)
+    assert (of_feed.subject_name, of_feed.column("rows"), of_feed.column("remark")) == ("Shop by Impact", 42, None)
+    assert (scrape.kind_label, scrape.subject_name, scrape.column("rows"), scrape.advice) == (
+        "Scrape",
+        None,
+        None,
+        None,
+    )
+    assert (actor.subject_name, actor.labelled_figures) == ("Kestrel", [("candidates found", 12)])
+
+
+def test_the_api_shows_runs_of_all_kinds(three, api):
+    of_feed, scrape, actor = three
+    items = api.read("/runs")["items"]
+    shown = [(item["no"], item["kind"], item["subject"]["name"], item["feed"], item["products"]) for item in items]
+    assert shown == [
+        (actor.no, "ACTOR", "Kestrel", None, 12),
+        (scrape.no, "SCRAPE", None, None, None),
+        (of_feed.no, "AFFILIATE_FEED", "Shop by Impact", "Shop by Impact", 41),
+    ]
+    assert items[0]["subject"] == {"id": str(actor.subject_id), "name": "Kestrel", "type": "retailer"}
+    assert (items[0]["feed_id"], items[2]["feed_id"]) == (None, str(of_feed.subject_id))
+    assert [item["no"] for item in api.read("/runs", kind="SCRAPE")["items"]] == [scrape.no]
+    assert refused(api.get("/api/v1/runs", {"kind": "feed"})) == (422, "INVALID_INPUT")
+
+
+def test_the_api_shows_one_run_of_any_kind(three, api):
+    of_feed, scrape, actor = (api.read(f"/runs/{run.no}") for run in three)
+    assert set(of_feed) == set(scrape) == set(actor)
+    assert (scrape["error"], scrape["advice"], scrape["figures"], scrape["rejects"]) == ("It broke.", None, {}, {})
+    assert (actor["expected"], actor["figures"], actor["choices"]) == ({"candidates": 12}, {"candidates": 12}, None)
+    assert actor["gates"][0]["reason"] == REASON
+    assert of_feed["figures"]["rows_read"] == 42
+
+
+def test_a_run_of_a_kind_that_this_version_does_not_have_is_shown_as_well(three, api, monkeypatch):
+    monkeypatch.delitem(queries.all_kinds.__globals__["_PATHS"], PLAIN.name)
+    shown = api.read(f"/runs/{three[1].no}")
+    assert (shown["kind"], shown["subject"]["type"], shown["status"]) == ("SCRAPE", None, "FAILED")
+    assert refused(api.write(f"/runs/{three[1].no}/approve", {"expected": {}})) == (409, "NOT_BLOCKED")
+
+
+def test_a_decision_over_the_api_names_the_figures_of_the_kind(three, api):
+    _, scrape, actor = three
+    assert refused(api.write(f"/runs/{actor.no}/approve", {"expected": {}})) == (422, "INVALID_INPUT")
+    assert refused(api.write(f"/runs/{actor.no}/approve", {"expected": {"candidates": 3}})) == (409, "FIGURES_CHANGED")
+    assert refused(api.write(f"/runs/{scrape.no}/approve", {"expected": {}})) == (409, "NOT_BLOCKED")
+    assert api.write(f"/runs/{actor.no}/approve", {"expected": {"candidates": 12}}).status_code == 202
+    run_until_idle(threads=1)
+    assert Run.objects.get(pk=actor.pk).outcome == "APPROVED"
