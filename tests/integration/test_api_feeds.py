@@ -213,7 +213,7 @@ def test_the_file_of_a_failed_run_is_downloaded_and_its_advice_is_read(world, op
     run = world.run()
     shown = operator.read(f"/runs/{run.id}")
     assert (shown["error_code"], shown["file"]) == ("HTML_INSTEAD_OF_CSV", f"{BASE}/runs/{run.id}/file")
-    assert "harvester feed file" in shown["advice"]
+    assert "harvester runs file" in shown["advice"]
     answer = operator.get(shown["file"])
     assert answer.status_code == 200
     assert b"".join(answer.streaming_content) == bad

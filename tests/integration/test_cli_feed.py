@@ -182,7 +182,7 @@ REFUSALS = [
     (["set", NAME, "port"], 2, "INVALID_INPUT", "write settings as NAME=VALUE"),
     (["run", NAME], 4, "FEED_WRONG_STATUS", "is DRAFT; only ENABLED feeds can be run. Enable it."),
     (["credentials", NAME], 2, "INVALID_INPUT", "--password-stdin"),
-    (["approve", "99", "--yes"], 3, "NOT_FOUND", "There is no run 99 of a feed"),
+    (["approve", "99", "--yes"], 3, "RUN_NOT_FOUND", "There is no run 99;"),
 ]
 
 
@@ -385,7 +385,7 @@ def test_a_held_run_is_shown_and_decided(world):
     assert re.search(r"30 missing products disappear by \S+ \S+ UTC unless a later file contains them\.", result)
     assert re.search(r"Without a new file, all offers disappear on \S+ \S+ UTC\.", result)
     assert "--yes" in feed("reject", held.no, "--reason", "half a file", code=2).err
-    with mock.patch("harvester.cli.feed_runs.sys", SimpleNamespace(stdin=SimpleNamespace(isatty=lambda: True))):
+    with mock.patch("harvester.cli.runs.sys", SimpleNamespace(stdin=SimpleNamespace(isatty=lambda: True))):
         assert feed("approve", held.no, stdin="n\n", code=1).err.endswith("Nothing was decided.\n")
     assert Run.objects.get(pk=held.pk).outcome == "HELD"
     with worker_thread():

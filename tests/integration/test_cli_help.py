@@ -13,6 +13,8 @@ from harvester.cli.app import app
 from harvester.cli.exit_codes import MEANINGS
 
 COMMANDS = (
+    "feed",
+    "runs",
     "retailer",
     "source",
     "offers",

@@ -412,7 +412,7 @@ def test_the_file_of_a_failed_run_can_be_saved(world, tmp_path, content, code):
     assert place.read_bytes() == content
     shown = harvester("feed", "inspect", run.no)
     assert "What to do:" in shown.out
-    assert f"harvester feed file {run.no}" in shown.out
+    assert f"harvester runs file {run.no}" in shown.out
 
 
 GOOD = written(*map(row, TEN)).encode()

@@ -403,7 +403,7 @@ def test_the_page_of_a_failed_run_says_what_to_do_and_offers_it(world, client, r
     run = world.run()
     shown = page_of(client, run).content.decode()
     assert "What to do:" in shown
-    assert "<code>harvester feed file RUN</code>" in shown
+    assert "<code>harvester runs file RUN</code>" in shown
     assert re.findall(r'class="hv-button(?: [^"]*)?"[^>]*>([^<]+)<', shown) == offered
     if role != Role.VIEWER:
         answer = client.get(f"/runs/{run.no}/file/")

@@ -2,6 +2,7 @@
 
 import pytest
 from tests.support.api import Application, refused
+from tests.support.commands_inside import harvester
 from tests.support.feed_rows import make_feed, make_source
 from tests.support.made_up_kinds import PLAIN, REASON, held, made_up_kinds, scraped
 from tests.support.portal_feeds import run as feed_run
@@ -107,3 +108,63 @@ def test_a_decision_over_the_api_names_the_figures_of_the_kind(three, api):
     assert api.write(f"/runs/{actor.no}/approve", {"expected": {"candidates": 12}}).status_code == 202
     run_until_idle(threads=1)
     assert Run.objects.get(pk=actor.pk).outcome == "APPROVED"
+
+
+def runs(*words, code=0):
+    """`harvester runs ...` with these words, which has to end with this code."""
+    ran = harvester("runs", *words)
+    assert ran.code == code, ran.err or ran.out
+    return ran
+
+
+def test_commands_list_and_narrow_runs_of_all_kinds(three):
+    of_feed, scrape, actor = three
+    asked = {
+        (): [actor.no, scrape.no, of_feed.no],
+        ("--kind", "SCRAPE"): [scrape.no],
+        ("--feed", "Shop by Impact"): [of_feed.no],
+        ("--outcome", "held", "--trigger", "SCHEDULED"): [actor.no],
+        ("--status", "FAILED", "--limit", 1): [scrape.no],
+    }
+    assert {words: [run["no"] for run in runs("list", *words, "--json").json["runs"]] for words in asked} == asked
+    shown = runs("list").out
+    for words in ("Actor run", "Kestrel", "Scrape", "Feed run", "Shop by Impact"):
+        assert words in shown
+    assert "there are AFFILIATE_FEED" in runs("list", "--kind", "feed", code=2).err
+
+
+def test_commands_show_a_run_of_any_kind(three):
+    _, scrape, actor = three
+    failed, waiting = runs("show", scrape.no).out, " ".join(runs("show", actor.no).out.split())
+    assert "It broke." in failed
+    for words in (
+        f"run {actor.no} of Kestrel HELD",
+        "Actor run",
+        "candidates found 12",
+        REASON,
+        "harvester runs approve",
+    ):
+        assert words in waiting
+    told = runs("show", actor.no, "--json").json
+    assert (told["subject"]["name"], told["candidates"], told["feed"]) == ("Kestrel", 12, None)
+
+
+def test_the_commands_of_feeds_about_runs_say_the_same(three):
+    of_feed = three[0]
+    assert harvester("feed", "inspect", of_feed.no, "--json").json == runs("show", of_feed.no, "--json").json
+    listed = harvester("feed", "runs", "--json").json
+    assert listed == runs("list", "--kind", "AFFILIATE_FEED", "--json").json
+    assert [run["no"] for run in listed["runs"]] == [of_feed.no]
+
+
+def test_commands_decide_about_a_run_of_any_kind_that_holds(three):
+    of_feed, scrape, actor = three
+    assert runs("approve", scrape.no, "--yes", "--json", code=4).error["code"] == "NOT_BLOCKED"
+    assert "There is no run 9999" in runs("reject", 9999, "--reason", "x", "--yes", code=3).err
+    for command in ("undo-ignore", "file"):
+        assert "is not of a feed" in runs(command, actor.no, code=3).err
+    assert "is not of a feed" in runs("ignore", scrape.no, "--reason", "x", code=3).err
+    assert runs("ignore", of_feed.no, "--reason", "no VAT", "--json").json == {"run_no": of_feed.no, "products": 0}
+    runs("reject", actor.no, "--reason", "not ours", "--yes")
+    run_until_idle(threads=1)
+    assert Run.objects.values_list("outcome", "decision_reason").get(pk=actor.pk) == ("REJECTED", "not ours")

@@ -20,6 +20,7 @@ from harvester.cli import (
     processes,
     retailers,
     review,
+    runs,
     sources,
     users,
 )
@@ -32,6 +33,7 @@ _EXAMPLES = (
     "harvester demo                           see it running, in five minutes",
     "harvester up                             run everything on this machine",
     "harvester feed list                      the feeds, and when they run",
+    "harvester runs list --outcome HELD       what waits for a decision",
     "harvester user add ann --role admin      create a login for the portal",
     "harvester jobs list --state failed       failed jobs and their errors",
     "harvester doctor                         check the installation",
@@ -70,6 +72,7 @@ def root(
 
 processes.declare(app)
 app.add_typer(feed_runs.app, rich_help_panel="Operate")
+app.add_typer(runs.app, rich_help_panel="Operate")
 app.add_typer(offers.app, rich_help_panel="Catalog")
 app.add_typer(retailers.app, rich_help_panel="Catalog")
 app.add_typer(sources.app, rich_help_panel="Catalog")

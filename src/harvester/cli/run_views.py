@@ -1,6 +1,7 @@
-"""What commands show of the runs of feeds. Needs Django."""
+"""What commands show of runs. Needs Django."""
 
 import shlex
+from collections.abc import Iterable
 from dataclasses import asdict
 from datetime import datetime
 from typing import Any
@@ -13,62 +14,63 @@ from harvester.catalog.holds import choices
 from harvester.cli.job_views import database_now, find
 from harvester.cli.output import cell, count_text, pairs, span, stacked, table, when
 from harvester.feeds import files
-from harvester.feeds.advice import advice_for
 from harvester.feeds.findings import header_check
 from harvester.feeds.models import Feed, FeedRun
 from harvester.feeds.notices import titled
-from harvester.feeds.run_details import FIGURES, difference_of, samples_of
-from harvester.kernel.errors import NotFound
+from harvester.feeds.run_details import difference_of, samples_of
 from harvester.pipeline.held_difference import KINDS
+from harvester.runs import queries
+from harvester.runs.kinds import RunKind, kind_or_none
 from harvester.runs.models import Run
-from harvester.runs.states import PROMOTED, RunOutcome, RunStatus
+from harvester.runs.states import PROMOTED, RunOutcome
 
 _OF_RUN = (
-    "no", "id", "trigger", "status", "outcome", "stage", "attempt", "started_at", "finished_at", "duration_ms",
+    "no", "id", "kind", "trigger", "status", "outcome", "stage", "attempt", "started_at", "finished_at", "duration_ms",
     "job_id",
     "error_code", "error", "decided_at", "decided_by", "decision_reason", "ignored_at", "ignored_by",
     "ignored_reason", "verdict", "timings",
 )  # fmt: skip
-_OF_FEED_RUN = (
-    *FIGURES,
-    "skipped_reason",
-    "manifest_rows",
-    "rejects",
-    "warnings",
-    "notices",
-    "dialect",
-)
-
-
+_OF_FEED_RUN = ("manifest_rows", "rejects", "warnings", "notices", "dialect")
+#: Columns of lists with figures; see `RunKind.list_columns`.
+_COUNTS = ("rows", "products", "prices", "missing")
 #: Rows of one kind that people are shown; JSON has all that were kept.
 SAMPLES_SHOWN = 10
-
-
-def run_numbered(run_no: int) -> Run:
-    run = Run.objects.filter(no=run_no, feed_run__isnull=False).first()
-    if run is None:
-        raise NotFound(f"There is no run {run_no} of a feed; `harvester feed runs NAME` lists those of a feed.")
-    return run
 
 
 def run_of_job(job_id: int) -> Run | None:
     return Run.objects.filter(job_id=job_id).first()
 
 
-def newest(feed: Feed | None, limit: int, **wanted: Any) -> list[dict[str, Any]]:
-    """The newest runs of a feed, or of all, newest first; only those whose status, outcome or trigger is wanted."""
-    given = {"feed": feed, **{f"run__{name}": value for name, value in wanted.items()}}
-    filters = {name: value for name, value in given.items() if value is not None}
-    found = FeedRun.objects.filter(**filters).select_related("run", "feed__source").order_by("-run__no")[:limit]
-    return [{"feed": str(figures.feed), **_as_dict(figures)} for figures in found]
+def as_dicts(runs: Iterable[Run]) -> list[dict[str, Any]]:
+    """Runs with their figures, as JSON has them."""
+    described = queries.described(runs)
+    of_feeds = {
+        found.pop("run_id"): found
+        for found in FeedRun.objects.filter(pk__in=[each.run.pk for each in described]).values("run_id", *_OF_FEED_RUN)
+    }
+    return [
+        {
+            "subject": {"id": each.run.subject_id, "name": each.subject_name, "type": each.subject_type},
+            "feed": each.subject_name if each.run.pk in of_feeds else None,
+            **each.figures,
+            **of_feeds.get(each.run.pk, {}),
+            **{name: getattr(each.run, name) for name in _OF_RUN},
+            "advice": each.advice,
+        }
+        for each in described
+    ]
+
+
+def newest(feed: Feed, limit: int) -> list[dict[str, Any]]:
+    """The newest runs of a feed, newest first."""
+    return as_dicts(queries.runs(queries.RunQuery(kind="AFFILIATE_FEED", subject_id=feed.pk, most=limit)))
 
 
 def summary(run_no: int) -> dict[str, Any]:
     """One run with its figures."""
-    figures = FeedRun.objects.select_related("run", "feed__source").get(pk=run_numbered(run_no).pk)
-    advice = advice_for(figures.run.error_code) if figures.run.status == RunStatus.FAILED else None
-    more = {"advice": advice.action if advice else None, "file_kept": files.is_kept(figures.run)}
-    return {"feed": str(figures.feed), **_as_dict(figures), **more, **_for_consumers(figures)}
+    run = queries.run(run_no)
+    figures = FeedRun.objects.select_related("run", "feed__source").filter(pk=run.pk).first()
+    return {**as_dicts([run])[0], **(_for_consumers(figures) if figures else {})}
 
 
 def _for_consumers(figures: FeedRun) -> dict[str, Any]:
@@ -76,6 +78,7 @@ def _for_consumers(figures: FeedRun) -> dict[str, Any]:
     run, source = figures.run, figures.feed.source
     is_last = run.no == source.last_promoted_run_no
     return {
+        "file_kept": files.is_kept(run),
         "header_check": [row._asdict() for row in header_check(run, figures.dialect)],
         "choices": asdict(choices(source.pk, run.no)) if run.outcome == RunOutcome.HELD else None,
         "disappearing": asdict(missed_by(source.pk, run.no)) if run.outcome in PROMOTED else None,
@@ -110,7 +113,7 @@ def _disappearing(run: dict[str, Any]) -> RenderableType | None:
 
 def inspected(run_no: int) -> dict[str, Any]:
     """One run with its figures, the first rows that were refused or looked odd, and what it would change if held."""
-    run = run_numbered(run_no)
+    run = queries.run(run_no)
     return {**summary(run_no), "samples": samples_of(run), "difference": difference_of(run)}
 
 
@@ -148,36 +151,33 @@ def samples_table(samples: dict[str, list[dict[str, Any]]], most: int | None = N
     return table(("code", "line", "why", "row"), rows, right=("line",)) if rows else None
 
 
-def _as_dict(figures: FeedRun) -> dict[str, Any]:
-    run = {name: getattr(figures.run, name) for name in _OF_RUN}
-    return {**run, **{name: getattr(figures, name) for name in _OF_FEED_RUN}}
-
-
 def list_table(
     runs: list[dict[str, Any]], *, of_one: bool = True, empty: str = "The feed has not run yet."
 ) -> RenderableType:
     if not runs:
         return Text(empty)
     now = database_now()
+    shown = [(run, kind_or_none(run["kind"])) for run in runs]
     rows = [
         (
             run["no"],
-            *(() if of_one else (run["feed"],)),
+            *(() if of_one else (kind.label if kind else run["kind"], run["subject"]["name"] or "")),
             run["trigger"],
             state_of(run),
             when(run["started_at"], now),
             _took(run),
-            count_text(run["rows_read"]),
-            count_text(run["products_upserted"]),
-            count_text(run["prices_written"]),
-            count_text(run["products_missing"]),
-            run["error_code"] or run["skipped_reason"] or "",
+            *(count_text(_column(run, kind, name)) for name in _COUNTS),
+            run["error_code"] or _column(run, kind, "remark") or "",
         )
-        for run in runs
+        for run, kind in shown
     ]
-    first = ("run",) if of_one else ("run", "feed")
-    columns = (*first, "trigger", "state", "started", "took", "rows", "products", "prices", "missing", "remark")
-    return table(columns, rows, right=("run", "took", "rows", "products", "prices", "missing"))
+    first = ("run",) if of_one else ("run", "kind", "subject")
+    columns = (*first, "trigger", "state", "started", "took", *_COUNTS, "remark")
+    return table(columns, rows, right=("run", "took", *_COUNTS))
+
+
+def _column(run: dict[str, Any], kind: RunKind | None, name: str) -> Any:
+    return run.get(kind.list_columns.get(name, "")) if kind else None
 
 
 def state_of(run: dict[str, Any]) -> Text:
@@ -188,17 +188,24 @@ def state_of(run: dict[str, Any]) -> Text:
 
 
 def summary_view(run: dict[str, Any]) -> RenderableType:
-    heading = Text.assemble((f"run {run['no']} of {run['feed']}", "bold"), "  ", state_of(run))
-    figures = [(told, count_text(run[name])) for name, told in FIGURES.items() if run[name] is not None]
-    facts = [("trigger", run["trigger"]), ("took", _took(run)), ("skipped", run["skipped_reason"])]
+    kind, subject = kind_or_none(run["kind"]), run["subject"]["name"]
+    heading = Text.assemble((f"run {run['no']}{f' of {subject}' if subject else ''}", "bold"), "  ", state_of(run))
+    labels = kind.figure_labels if kind else {}
+    figures = [(label, count_text(run[name])) for name, label in labels.items() if run.get(name) is not None]
+    facts = [
+        ("kind", kind.label if kind else run["kind"]),
+        ("trigger", run["trigger"]),
+        ("took", _took(run)),
+        ("skipped", run.get("skipped_reason")),
+    ]
     return stacked(
         heading,
         pairs([(name, value) for name, value in facts if value]),
-        table(("figure", "count"), figures, right=("count",)) if any(run[name] for name in FIGURES) else None,
+        table(("figure", "count"), figures, right=("count",)) if any(run.get(name) for name in labels) else None,
         _gates(run),
-        counts_table("rejected rows", run["rejects"]),
-        counts_table("warnings", run["warnings"]),
-        notices_table(run["notices"]),
+        counts_table("rejected rows", run.get("rejects") or {}),
+        counts_table("warnings", run.get("warnings") or {}),
+        notices_table(run.get("notices") or []),
         _trouble(run),
         _disappearing(run),
         Text(run["not_visible_because"], style="yellow") if run.get("not_visible_because") else None,
@@ -207,9 +214,9 @@ def summary_view(run: dict[str, Any]) -> RenderableType:
 
 
 def _where_rows_are(run: dict[str, Any]) -> RenderableType | None:
-    if "samples" in run or not (run["rejects"] or run["warnings"]):
+    if "samples" in run or not (run.get("rejects") or run.get("warnings")):
         return None
-    return Text(f"The rows and their lines: harvester feed inspect {run['no']}")
+    return Text(f"The rows and their lines: harvester runs show {run['no']}")
 
 
 def _gates(run: dict[str, Any]) -> RenderableType | None:
@@ -238,12 +245,12 @@ def _trouble(run: dict[str, Any]) -> RenderableType | None:
         columns = table(("field", "wanted", "found", "in the last good file"), rows) if rows else None
         error = stacked(Text.assemble((f"{run['error_code']}: ", "bold red"), cell(said)), columns)
         advice = Text(f"What to do: {run['advice']}") if run.get("advice") else None
-        again = Text(f"The file: harvester feed file {run['no']}") if run.get("file_kept") else None
+        again = Text(f"The file: harvester runs file {run['no']}") if run.get("file_kept") else None
         return stacked(error, advice, again)
     if run["outcome"] == "HELD":
         told = f"{choices_sentences(run)}\n" if run.get("choices") else ""
         return Text(
-            f"{told}Decide: harvester feed approve {run['no']}, or harvester feed reject {run['no']} --reason WHY"
+            f"{told}Decide: harvester runs approve {run['no']}, or harvester runs reject {run['no']} --reason WHY"
         )
     return None
 

@@ -91,13 +91,13 @@ ADVICE: Final = (
     Advice(
         codes=("EMPTY_FILE", "HEADER_UNREADABLE", "ENCODING_UNREADABLE", "HTML_INSTEAD_OF_CSV", "BAD_GZIP"),
         cause="the file is not a catalog that can be read",
-        action="Download the kept file (`harvester feed file RUN`) and look at it. Check the feed's path and network; "
+        action="Download the kept file (`harvester runs file RUN`) and look at it. Check the feed's path and network; "
         "otherwise write to the partner.",
     ),
     Advice(
         codes=("NO_VALID_PRODUCTS",),
         cause="not one row of the file can be used",
-        action="Look at the rejected rows of the run (`harvester feed inspect RUN`). Another network or a default "
+        action="Look at the rejected rows of the run (`harvester runs show RUN`). Another network or a default "
         "currency may help; otherwise write to the partner.",
     ),
     Advice(

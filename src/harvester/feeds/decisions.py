@@ -6,13 +6,14 @@ from django.db import transaction
 
 from harvester.catalog import ignored_runs
 from harvester.engine.enqueue import enqueue
+from harvester.feeds import queries
 from harvester.feeds.change_detection import forget_ingested
-from harvester.feeds.models import Feed, FeedRun
+from harvester.feeds.models import Feed
 from harvester.feeds.runs import FEED_RUNS
 from harvester.kernel.actor import Actor
 from harvester.runs.decision_jobs import REJUDGING, refuse_while_running
 from harvester.runs.decisions import checked_reason
-from harvester.runs.errors import RunNotFound, SubjectBusy
+from harvester.runs.errors import SubjectBusy
 from harvester.runs.jobs import REJUDGE
 from harvester.runs.models import Run
 from harvester.runs.states import RunOutcome
@@ -40,10 +41,8 @@ def undo_ignore(actor: Actor, run_id: UUID) -> int:
 
 def _locked_feed(run_id: UUID) -> Feed:
     """Return the feed of a run, locked against runs and other decisions until the transaction ends."""
-    figures = FeedRun.objects.filter(pk=run_id).first()
-    if figures is None:
-        raise RunNotFound(f"There is no run {run_id} of a feed; it may have been deleted after the retention period.")
-    feed = Feed.objects.select_for_update(of=("self",)).select_related("source").get(pk=figures.feed_id)
+    feed_id = queries.feed_run(run_id).feed_id
+    feed = Feed.objects.select_for_update(of=("self",)).select_related("source").get(pk=feed_id)
     if not try_lock_in_transaction(FEED_RUNS, feed):
         raise SubjectBusy(
             "feed", "A run or a decision is in progress on this feed. Nothing was changed; try again when it has ended."

@@ -8,12 +8,12 @@ from uuid import UUID
 
 from django.db import transaction
 
+from harvester.feeds import queries
 from harvester.feeds.models import Feed, FeedRun
 from harvester.feeds.store import artifact_store
 from harvester.kernel.actor import Actor
 from harvester.kernel.errors import Conflict
 from harvester.ops import audit
-from harvester.runs.errors import RunNotFound
 from harvester.runs.models import Run
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
@@ -59,9 +59,7 @@ def hand_out(actor: Actor, run_id: UUID) -> KeptFile:
         Conflict: the run has downloaded no file.
         ArtifactMissing: the file was deleted.
     """
-    figures = FeedRun.objects.select_related("run", "feed").filter(pk=run_id).first()
-    if figures is None:
-        raise RunNotFound(f"There is no run {run_id} of a feed; it may have been deleted after the retention period.")
+    figures = queries.feed_run(run_id)
     feed, run = figures.feed, figures.run
     sha256 = hash_of(run)
     if sha256 is None:

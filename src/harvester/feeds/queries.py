@@ -1,10 +1,12 @@
-"""Feeds as others get to see them: paged by key, in a few statements whatever the number."""
+"""Feeds and their runs as others get to see them: paged by key, in a few statements whatever the number."""
 
 from uuid import UUID
 
-from harvester.feeds.models import Feed
+from harvester.feeds.models import Feed, FeedRun
 from harvester.feeds.states import FeedStatus
 from harvester.kernel.errors import InvalidInput, NotFound
+from harvester.runs import queries
+from harvester.runs.errors import RunNotFound
 
 LARGEST_PAGE = 100
 
@@ -26,3 +28,11 @@ def feeds(*, status: FeedStatus | None = None, after: str = "", most: int = 20) 
     if after:
         found = found.filter(source__name__gt=after)
     return list(found[:most])
+
+
+def feed_run(run_id: UUID) -> FeedRun:
+    """A run of a feed, with its feed and its figures."""
+    found = FeedRun.objects.select_related("run", "feed__source").filter(pk=run_id).first()
+    if found is None:
+        raise RunNotFound(f"Run {queries.run(run_id).no} is not of a feed, so this is not possible.")
+    return found

@@ -205,9 +205,14 @@ def kind_named(name: str) -> RunKind:
     return kind
 
 
+def kind_or_none(name: str) -> RunKind | None:
+    """The kind with this name; None for a run of a kind that this version does not have."""
+    return kind_named(name) if name in _PATHS else None
+
+
 def holding_kind(name: str) -> HoldingKind | None:
     """The kind with this name, if its runs can be held."""
-    kind = kind_named(name) if name in _PATHS else None
+    kind = kind_or_none(name)
     return kind if isinstance(kind, HoldingKind) else None
 
 

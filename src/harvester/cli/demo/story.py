@@ -214,9 +214,9 @@ def ending(home: DemoHome, portal: str, held: int, *, workers_stay: bool) -> Ren
         ("portal", portal),
         ("login", login),
         ("terminal", f"export HARVESTER_HOME={shlex.quote(str(home.path))}"),
-        ("approve", f"{program} feed approve {held} --wait"),
-        ("reject", f'{program} feed reject {held} --wait --reason "one department only"'),
-        ("list", f"{program} feed runs {KESTREL.name}"),
+        ("approve", f"{program} runs approve {held} --wait"),
+        ("reject", f'{program} runs reject {held} --wait --reason "one department only"'),
+        ("list", f"{program} runs list --feed {KESTREL.name}"),
         ("", f"{program} alerts list"),
     ]
     if not workers_stay:
