@@ -58,12 +58,12 @@ def _contenders(jobs: int) -> list[Contender]:
         Contender(name=BATCHES, module="bare", jobs=jobs, how={"concurrency": 1, "batch": 50}),
         Contender(name="pgqueuer_50x1", module="peer_pgqueuer", jobs=jobs, how={"batch": 50}),
         Contender(name="procrastinate_50x1", module="peer_procrastinate", jobs=few, how={"concurrency": 50}),
-        *_beside_a_snapshot("ours", "ours", jobs * MANY, {"threads": 50}),
-        *_beside_a_snapshot("pgqueuer", "peer_pgqueuer", jobs * MANY, {"batch": 50}),
+        *_with_a_snapshot("ours", "ours", jobs * MANY, {"threads": 50}),
+        *_with_a_snapshot("pgqueuer", "peer_pgqueuer", jobs * MANY, {"batch": 50}),
     ]
 
 
-def _beside_a_snapshot(name: str, module: str, jobs: int, how: dict[str, int]) -> list[Contender]:
+def _with_a_snapshot(name: str, module: str, jobs: int, how: dict[str, int]) -> list[Contender]:
     """The same many jobs, without and with an old snapshot."""
     clean = Contender(name=f"{name}_many", module=module, jobs=jobs, how=how, rounds=1)
     return [clean, replace(clean, name=f"{name}_pinned", jobs_of=clean.name, pinned=True)]

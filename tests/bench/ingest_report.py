@@ -40,7 +40,7 @@ LEAST_OF_PEERS = {
     ("chunked", "unchanged"): 4.0,
 }
 CASE_HEAD = ("rows", "case", "seconds", "of the floor", "slowest to fastest", "logged MB", "memory MB")
-MORE_HEAD = ("beside it", "measured")
+MORE_HEAD = ("also measured", "")
 
 INTRODUCTION = """
 Written by `make bench-ingest`; run it for the numbers of your own machine. Ratios within one run are what counts:

@@ -161,7 +161,7 @@ def test_the_page_for_nothing_is_ours(viewer):
     viewer.page.wait_for_url(f"{viewer.base}/")
 
 
-def test_dark_is_dark_and_stays_so(viewer):
+def test_the_dark_theme_is_dark_and_stays_so(viewer):
     assert viewer.page.evaluate(BRIGHTNESS) > 200
     viewer.page.get_by_role("button", name="Dark").click()
     expect(viewer.page.locator("html.dark")).to_have_count(1)

@@ -48,7 +48,7 @@ def test_what_goes_wrong_is_raised_where_it_is_waited_for():
         all_is_done()
 
 
-def test_who_leaves_early_waits_for_the_step_at_work_and_for_no_other():
+def test_leaving_early_waits_for_the_step_in_progress_and_for_no_other():
     begun, go_on, taken = threading.Event(), threading.Event(), []
 
     def steps():

@@ -48,7 +48,7 @@ def world(database, settings, tmp_path):
 
 
 @pytest.mark.parametrize(("file", "code"), FILES.values(), ids=FILES)
-def test_a_bad_file_changes_nothing_that_consumers_see_and_people_are_told_once(world, file, code):
+def test_a_bad_file_changes_nothing_that_consumers_see_and_raises_one_alert(world, file, code):
     before, shown = consumers_picture(world), world.shown()
     world.put_bytes(file)
     run = world.run()

@@ -7,7 +7,7 @@ from django.conf import settings
 from django.db import connections
 from tests.support.feed_twins import Twins
 from tests.support.feed_world import loopback_allowed
-from tests.support.sftp_server import DropsWhenTold, SftpServer, changes_file_while_read
+from tests.support.sftp_server import DropsOnRequest, SftpServer, changes_file_while_read
 from tests.support.tables import empty_all
 
 from harvester.feeds.models import FeedRun
@@ -20,7 +20,7 @@ PAD = "x" * 10_000
 @pytest.fixture(scope="module")
 def standing_twins(cluster, django_db_blocker, tmp_path_factory):
     root = tmp_path_factory.mktemp("partner")
-    with django_db_blocker.unblock(), loopback_allowed(), SftpServer(root, behaviour=DropsWhenTold) as server:
+    with django_db_blocker.unblock(), loopback_allowed(), SftpServer(root, behaviour=DropsOnRequest) as server:
         empty_all()
         yield Twins(server)
         empty_all()
@@ -28,7 +28,7 @@ def standing_twins(cluster, django_db_blocker, tmp_path_factory):
 
 
 @pytest.mark.parametrize("percent", range(0, 100, 10))
-def test_a_download_that_breaks_off_is_begun_anew_and_ends_the_same(twins, percent):
+def test_a_download_that_breaks_off_starts_again_and_ends_the_same(twins, percent):
     twins.publish(padding=PAD)
     assert twins.peaceful.run().outcome == "PROMOTED"
     before = artifacts()
@@ -52,7 +52,7 @@ def test_when_no_attempt_gets_through_the_run_has_failed_once_and_the_last_good_
     assert FeedRun.objects.get(pk=run.pk).rows_read is None, "nothing of it was parsed"
 
 
-def test_a_file_that_is_replaced_while_it_is_read_is_read_anew(database, settings, tmp_path):
+def test_a_file_that_is_replaced_while_it_is_read_is_read_again(database, settings, tmp_path):
     def replace(path: Path) -> None:
         twins.publish(padding=PAD)
 

@@ -19,7 +19,7 @@ FROZEN = {
     "before the commit of the promotion": ["STEP promote", "COMMIT"],
 }
 #: The same where new products come in beside the promotion, so that two sessions write.
-FROZEN_BESIDE = {
+FROZEN_IN_PARALLEL = {
     "inside the copy of products": ["COPY source_products"],
     "while products are copied": ["STEP promote", "UPDATE offers"],
     "between two blocks of products": ["COPY source_products", "COMMITTED"],
@@ -31,7 +31,7 @@ def test_a_frozen_worker_is_replaced_and_finds_its_writes_refused_when_it_wakes(
     freeze_and_wake(twins, feed_worker(*path))
 
 
-@pytest.mark.parametrize("path", FROZEN_BESIDE.values(), ids=FROZEN_BESIDE)
+@pytest.mark.parametrize("path", FROZEN_IN_PARALLEL.values(), ids=FROZEN_IN_PARALLEL)
 def test_a_worker_that_froze_with_two_sessions_is_replaced_like_any_other(twins, path):
     freeze_and_wake(twins, feed_worker(*path, few=0))
 

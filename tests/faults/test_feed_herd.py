@@ -26,7 +26,7 @@ MANY = 20
 WHO = {"kind": OLGA.kind, "id": OLGA.id, "name": OLGA.name}
 
 
-def test_while_a_run_is_at_work_other_jobs_of_the_feed_end_without_a_run(twins):
+def test_while_a_run_is_in_progress_other_jobs_of_the_feed_end_without_a_run(twins):
     twins.publish()
     twins.peaceful.run()
     with watched(["STEP _download"]), worker_thread(threads=MANY):
@@ -58,7 +58,7 @@ def test_of_many_jobs_of_a_feed_at_once_one_promotes_and_the_others_have_nothing
     assert rows("SELECT count(*) FROM prices WHERE source_id = %s", twins.disturbed.source.id) == before
 
 
-def test_of_many_people_who_approve_at_once_one_is_heard_and_the_others_are_told(twins):
+def test_of_many_people_who_approve_at_once_one_succeeds_and_the_others_get_the_reason(twins):
     twins.hold()
     held = Run.objects.get(source_id=twins.disturbed.source.pk, outcome="HELD")
     twins.peaceful.work(ask_to_approve(twins.peaceful))
@@ -70,7 +70,7 @@ def test_of_many_people_who_approve_at_once_one_is_heard_and_the_others_are_told
     twins.must_be_alike()
 
 
-def test_of_many_approvals_at_work_at_once_one_promotes_and_the_others_fail_with_the_reason(twins):
+def test_of_many_approvals_at_once_one_promotes_and_the_others_fail_with_the_reason(twins):
     twins.hold()
     held = Run.objects.get(source_id=twins.disturbed.source.pk, outcome="HELD")
     twins.peaceful.work(ask_to_approve(twins.peaceful))

@@ -47,7 +47,7 @@ PROMOTION = {
     "before the lock is given back": ["STEP promote", "COMMITTED", "pg_advisory_unlock", "pg_advisory_unlock"],
 }
 #: Where more new products come in than a promotion writes the words of: beside it.
-BESIDE = {
+IN_PARALLEL = {
     "inside the copy of products": ["COPY source_products"],
     "when new products are there": ["COPY source_products", "COMMITTED"],
     "before new offers": ["STEP promote", "INSERT INTO offers"],
@@ -87,8 +87,8 @@ def test_a_run_whose_worker_was_killed_ends_like_any_other(twins, path):
     twins.must_be_alike()
 
 
-@pytest.mark.parametrize("path", BESIDE.values(), ids=BESIDE)
-def test_a_run_whose_worker_was_killed_while_products_came_in_beside_ends_like_any_other(twins, path):
+@pytest.mark.parametrize("path", IN_PARALLEL.values(), ids=IN_PARALLEL)
+def test_a_run_whose_worker_was_killed_while_products_were_copied_in_parallel_ends_like_any_other(twins, path):
     twins.publish()
     job = twins.disturbed.ask()
     killed_at(path, job, few=0)

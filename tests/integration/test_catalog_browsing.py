@@ -113,7 +113,7 @@ def test_what_is_rare_is_looked_for_in_one_window_after_the_other(shop, monkeypa
     assert (second.next, second.is_cut) == ("", False)
 
 
-def test_a_window_without_a_hit_tells_where_to_go_on(shop, monkeypatch):
+def test_a_window_without_a_hit_says_where_to_continue(shop, monkeypatch):
     monkeypatch.setattr(offer_browser, "WINDOW", 4)
     monkeypatch.setattr(offer_browser, "LONGEST_SCAN_SECONDS", 0)
     put(shop, "sold out", in_stock=False)

@@ -110,7 +110,7 @@ def test_the_words_agree_with_what_consumers_see(make, values, put, states, word
     assert found.is_visible == bool(fetch("SELECT 1 FROM visible_offers WHERE product_id = %s", number))
 
 
-def test_an_expired_offer_tells_since_when():
+def test_an_expired_offer_shows_since_when():
     source = promoted()
     number = gone(source)
     found = visibility_reasons.standing(source.pk, number)
@@ -142,7 +142,7 @@ def test_the_moment_of_expiry_is_where_the_clock_passes_it(clock):
     assert effective_now(moment, **stopped) - expiry <= start < effective_now(moment + tick, **stopped) - expiry
 
 
-def test_the_runs_that_saw_a_product_are_told_apart():
+def test_the_runs_that_saw_a_product_are_distinguished():
     source = promoted()
     runs = [catalog.run(source) for _ in range(5)]
     number = catalog.product(source, run_no=runs[0].no)
@@ -156,7 +156,7 @@ def test_the_runs_that_saw_a_product_are_told_apart():
     assert told == {run.no: sight for run, sight in zip(runs, expected, strict=True)}
 
 
-def test_the_prices_that_nobody_reads_are_told_with_why():
+def test_hidden_prices_are_shown_with_the_reason():
     source = promoted()
     run = catalog.run(source)
     number = catalog.offer(source, "10")

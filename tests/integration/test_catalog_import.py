@@ -79,7 +79,7 @@ def test_a_second_import_changes_nothing(files):
     assert (done.retailers_known, done.sources_known, len(done.unmatched)) == (3, 5, 1)
 
 
-def test_a_dry_run_tells_the_same_and_leaves_nothing(files):
+def test_a_dry_run_prints_the_same_and_leaves_nothing(files):
     dry = bring_in(files(), dry_run=True)
     assert not Retailer.objects.exists()
     assert not audited()
@@ -97,7 +97,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("column", BAD)
-def test_a_bad_line_is_told_with_line_column_and_what_is_allowed_and_the_rest_comes_in(files, column):
+def test_a_bad_line_is_reported_with_line_column_and_allowed_values_and_the_rest_is_imported(files, column):
     retailer, source, file, allowed = BAD[column]
     done = bring_in(files(RETAILERS + retailer, SOURCES + source))
     [problem] = done.problems
@@ -123,7 +123,7 @@ def test_a_file_that_cannot_be_read_as_a_whole_imports_nothing(files, sources, w
     assert not Retailer.objects.exists()
 
 
-def test_the_command_tells_what_it_did_and_what_it_left_out(files):
+def test_the_command_prints_what_it_did_and_what_it_left_out(files):
     dry = process("import", *files(), "--dry-run")
     assert "5 sources would be added" in dry.out
     ran = harvester("import", *files())

@@ -49,7 +49,7 @@ WRONG = {
 }
 
 
-def test_offers_that_were_made_anew_differ_in_nothing(product):
+def test_recomputed_offers_differ_in_nothing(product):
     assert offers.differences() == []
 
 
@@ -84,7 +84,7 @@ def open_alerts():
     return fetch("SELECT key FROM alerts WHERE resolved_at IS NULL")
 
 
-def test_the_nightly_check_tells_of_wrong_offers_and_of_their_end(feed, product):
+def test_the_nightly_check_reports_wrong_offers_and_their_end(feed, product):
     ended, told = check()
     assert (ended.result, told, open_alerts()) == ({"sources": 1, "wrong_offers": 0}, [], [])
     fetch("UPDATE offers SET amount = 99")

@@ -76,7 +76,7 @@ def test_a_decision_survives_whatever_a_later_run_brings(source, unknown, decisi
     assert len(details(verb)) == 1
 
 
-def test_a_product_that_is_made_is_named_like_its_first_unless_told_otherwise(source, unknown):
+def test_a_new_product_is_named_like_its_first_one_unless_a_name_is_given(source, unknown):
     made = review_queue.create(OLGA, source.pk, unknown, title="A name")
     assert fetch("SELECT id, title, brand, gtin, fingerprint FROM products") == [(made, "A name", "Acme", None, None)]
 

@@ -227,7 +227,7 @@ NARROWED = [
 @pytest.mark.parametrize("bounds", [(1, 1), (4, 7), (4, 1_000), (1_000, 1_000)])
 @pytest.mark.parametrize("more", [{}, {"brand": "acme"}, {"in_stock": True}])
 @pytest.mark.parametrize("narrowed", NARROWED)
-def test_the_newest_come_first_whoever_sells_them(street, monkeypatch, narrowed, more, bounds):
+def test_the_newest_come_first_from_all_sellers(street, monkeypatch, narrowed, more, bounds):
     monkeypatch.setattr(search_sql, "WALKED", bounds[0])
     monkeypatch.setattr(search_sql, "PASSED", bounds[1])
     values = {**narrowed(street), **more}

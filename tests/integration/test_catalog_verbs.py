@@ -52,14 +52,14 @@ def test_two_retailers_cannot_have_one_domain(shop):
     assert len(audited()) == 2
 
 
-def test_nothing_changed_is_neither_written_nor_told(shop, feed):
+def test_an_update_without_changes_is_neither_written_nor_logged(shop, feed):
     before = audited()
     retailers.update(ANN, shop.pk, name="Shop")
     sources.update(ANN, feed.pk, kind="AFFILIATE_FEED", upc_trusted=False)
     assert audited() == before
 
 
-def test_the_trail_tells_what_was_and_what_is(feed):
+def test_the_audit_log_shows_the_value_before_and_after(feed):
     sources.update(ANN, feed.pk, tracking_template="https://go.example/?u={url}", affiliate_network="impact")
     [told] = details("SOURCE_UPDATED")
     assert told == {

@@ -213,7 +213,7 @@ def test_scraped_prices_count_only_where_the_source_allows_them():
     assert not offers.differences()
 
 
-def test_the_names_of_the_specification_tell_the_same():
+def test_the_names_of_the_specification_give_the_same():
     source = catalog.source()
     run = catalog.run(source)
     seen, missing = catalog.offer(source), catalog.offer(source, seen_until=catalog.now() - hours(5))

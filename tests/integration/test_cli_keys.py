@@ -32,7 +32,7 @@ def audited():
     return list(AuditEvent.objects.values_list("verb", "object_id", "actor_kind", "detail"))
 
 
-def test_a_generated_key_is_all_that_stands_on_stdout_and_can_be_used():
+def test_stdout_has_only_the_generated_key_which_can_be_used():
     key = harvester("keys", "generate").out.strip()
     assert KeyRing.parse(key).key_ids == ("default",)
     named = harvester("keys", "generate", "--id", "2026").out.strip()

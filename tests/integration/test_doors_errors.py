@@ -73,7 +73,7 @@ def test_what_a_person_has_to_change_is_a_config_error(kind, code):
     assert kind.code == code
 
 
-def test_every_error_of_the_doors_stands_in_one_of_the_tables_with_its_own_code():
+def test_every_error_of_the_guards_is_in_one_of_the_tables_with_its_own_code():
     defined = {
         kind
         for module in map(importlib.import_module, (f"harvester.guards.{name}" for name in MODULES))

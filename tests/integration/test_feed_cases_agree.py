@@ -63,7 +63,7 @@ def _sku(chance, number):
     return f"N-{number}" if kind < 0.7 else f"N-{chance.randint(0, number)}" if kind < 0.85 else None
 
 
-def dearer(cells):
+def more_expensive(cells):
     """Another price, where it is a plain number."""
     text = cells[PRICE_CELL]
     is_plain = text.replace(".", "", 1).isdigit() and text.isascii() and float(text) > 0
@@ -166,8 +166,8 @@ def test_every_case_leaves_what_the_slow_reference_says(world, seed):
     life.check()
     steps = {
         "unchanged": byte_more,
-        "5 % of prices": lambda t: [dearer(cells) if n % 20 == 0 else cells for n, cells in enumerate(t)],
-        "all prices": lambda t: [dearer(cells) for cells in t],
+        "5 % of prices": lambda t: [more_expensive(cells) if n % 20 == 0 else cells for n, cells in enumerate(t)],
+        "all prices": lambda t: [more_expensive(cells) for cells in t],
         "half of the titles": lambda t: [retitled(cells) if n % 2 else cells for n, cells in enumerate(t)],
     }
     for change in steps.values():

@@ -110,12 +110,12 @@ def test_credentials_are_opened_in_workers_only(world, monkeypatch):
 def test_the_advisory_lock_keeps_runs_apart(world):
     """The second job comes while the first one reads: it ends, without a run of its own."""
 
-    def run_beside():
+    def run_meanwhile():
         [[is_free]] = rows("SELECT pg_try_advisory_lock(%s, %s)", FEED_LOCK, world.feed.lock_no)
         return is_free, world.run()
 
     world.put(*range(100, 110))
-    world.meanwhile(run_beside)
+    world.meanwhile(run_meanwhile)
     first = world.ask()
     world.work(first)
     assert world.happened == (False, None)
@@ -123,7 +123,7 @@ def test_the_advisory_lock_keeps_runs_apart(world):
     assert set(Job.objects.filter(kind="feeds.run").values_list("state", flat=True)) == {"succeeded"}
 
 
-def test_whoever_has_the_advisory_lock_keeps_a_run_from_beginning(world):
+def test_a_session_with_the_advisory_lock_keeps_a_run_from_beginning(world):
     world.put(*range(100, 110))
     with world.locked():
         assert world.run() is None

@@ -181,7 +181,7 @@ def test_files_go_after_thirty_days_unless_a_run_needs_them():
     assert all(artifact_store().has(sha256) for sha256 in (young, *needed.values()))
 
 
-def test_a_slow_clean_up_is_told_until_one_is_fast(monkeypatch):
+def test_a_slow_clean_up_is_reported_until_one_is_fast(monkeypatch):
     def clean_up_within(seconds):
         ticks = itertools.chain([0.0], itertools.repeat(seconds))
         monkeypatch.setitem(cleanup.clean_up.__kwdefaults__, "clock", lambda: next(ticks))

@@ -67,14 +67,14 @@ def events_of(path):
             yield from (name for name in names_in(named) if re.fullmatch(r"[A-Z]+(_[A-Z]+)+", name))
 
 
-def test_every_event_that_the_page_says_is_logged_stands_in_the_code():
+def test_the_code_logs_every_event_that_the_page_says_is_logged():
     source = "\n".join(path.read_text() for path in SOURCES)
     said = [name for name, (here, _) in page().items() if here in LOGGED]
     assert len(said) > 50
     assert [name for name in said if f'"{name}"' not in source] == []
 
 
-def test_every_event_of_feeds_stands_on_the_page():
+def test_every_event_of_feeds_is_on_the_page():
     told = {name for path in SOURCES for name in events_of(path)}
     assert {"RUN_START", "CREDENTIAL_CHANGED", "STAT_UNCHANGED", "DOWNLOAD_RETRY"} <= told, "the search works"
     assert told - {name for name, (here, _) in page().items() if here in LOGGED} == set()
@@ -133,7 +133,7 @@ DOWNLOAD = ["DOWNLOAD_START", "FTP_CONNECTED", "FILE_STAT", "DOWNLOAD_PROGRESS",
 PARSE = ["PARSE_START", "PARSE_HEADERS", "PARSE_COLUMN_MISSING", "PARSE_PROGRESS"]
 
 
-def test_a_good_run_tells_its_way(world, lines):
+def test_a_good_run_logs_its_steps(world, lines):
     rows = [row(number) for number in range(100, 140)]
     world.put(*rows, row(100), row(141, Price="none"), row(142, SKU=""))
     run = world.run()
@@ -194,7 +194,7 @@ def test_a_held_run_says_which_gate_holds_it(world):
         assert only(lines, "RUN_COMPLETE")["outcome"] == "HELD"
 
 
-def test_a_decision_is_told_and_so_is_one_that_a_rule_refuses(world):
+def test_a_decision_is_logged_and_so_is_one_that_a_rule_refuses(world):
     world.put(*range(100, 140))
     world.run()
     world.put(100)
@@ -247,7 +247,7 @@ def test_a_run_that_cannot_be_helped_says_where_it_failed(server_of, lines):
     assert (failed["code"], failed["stage"], failed["is_partial"]) == ("PERMISSION_DENIED", "download", False)
 
 
-def test_a_run_that_is_tried_again_tells_each_attempt(server_of, lines):
+def test_a_run_that_is_retried_logs_each_attempt(server_of, lines):
     world = server_of(behaviour=drops_connection_at(0))
     world.put(100)
     run = world.run()
@@ -269,7 +269,7 @@ def test_a_header_without_a_needed_column_says_which(world, lines):
     assert only(lines, "RUN_FAILED")["stage"] == "parse"
 
 
-def test_a_request_during_a_run_is_told_and_gets_its_own(world, lines):
+def test_a_request_during_a_run_is_logged_and_gets_its_own_run(world, lines):
     active = Run.objects.create(
         kind="AFFILIATE_FEED",
         subject_id=world.feed.pk,

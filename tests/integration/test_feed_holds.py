@@ -475,7 +475,7 @@ def test_held_and_an_older_run_is_ignored(world):
     assert world.shown()["S-200"][1] == 2.0
 
 
-def test_held_anew_with_other_figures(world):
+def test_held_again_with_other_figures(world):
     held, bad = hold_after_a_bad_run(world)
     seen = FEED_RUNS.figures(held)
     decisions.ignore(OLGA, bad.id, "wrong")
@@ -500,7 +500,7 @@ def hold_after_a_bad_run(world):
     return held, bad
 
 
-def test_a_held_run_cannot_be_approved_before_it_was_judged_anew(world):
+def test_a_held_run_cannot_be_approved_before_it_was_judged_again(world):
     held, bad = hold_after_a_bad_run(world)
     decisions.ignore(OLGA, bad.id, "wrong")
     assert code_of(run_decisions.request_approval, OLGA, held.id) == "FIGURES_CHANGED"
@@ -518,7 +518,7 @@ def test_an_approval_that_waits_while_an_older_run_is_ignored_is_refused(world):
     assert (outcome(held), world.figures(held).prices_due) == ("HELD", 2)
 
 
-def test_a_run_that_is_held_while_somebody_waits_to_ignore_an_older_one_is_judged_anew(world):
+def test_a_run_that_is_held_while_an_older_one_is_about_to_be_ignored_is_judged_again(world):
     held, bad = hold_after_a_bad_run(world)
     since = world.look().held_since
     Run.objects.filter(pk=held.pk).update(outcome=None)
@@ -541,7 +541,7 @@ def test_a_run_that_is_held_while_somebody_waits_to_ignore_an_older_one_is_judge
     assert code_of(run_decisions.request_approval, OLGA, held.id) == "FIGURES_CHANGED"
 
 
-def test_a_held_run_may_be_rejected_before_it_was_judged_anew(world):
+def test_a_held_run_may_be_rejected_before_it_was_judged_again(world):
     held, bad = hold_after_a_bad_run(world)
     decisions.ignore(OLGA, bad.id, "wrong")
     change(Job.objects.latest("id").id, "run_at = now() + interval '1 hour'")
@@ -550,7 +550,7 @@ def test_a_held_run_may_be_rejected_before_it_was_judged_anew(world):
     assert Run.objects.get(pk=held.pk).stage is None
 
 
-def test_judging_anew_waits_for_a_run_at_work(world):
+def test_judging_again_waits_for_a_run_in_progress(world):
     held, bad = hold_after_a_bad_run(world)
     decisions.ignore(OLGA, bad.id, "wrong")
     judging = Job.objects.latest("id")
@@ -617,7 +617,7 @@ def test_an_approved_shrink_is_not_held_again(world):
         assert world.run().outcome == "PROMOTED"
 
 
-def test_gates_reckon_by_the_clock_that_stands_still(world):
+def test_gates_use_the_clock_that_stops_during_a_hold(world):
     """By the clock on the wall, everything has expired; by the source's, nothing has."""
     world.hold()
     world.pass_time(60)
@@ -665,11 +665,11 @@ def overtaken(world, _run):
     assert world.run().outcome == "PROMOTED"
 
 
-def held_anew(world, _run):
+def held_again(world, _run):
     world.shrink(100)
 
 
-@pytest.mark.parametrize("decide", [approved, rejected, overtaken, held_anew])
+@pytest.mark.parametrize("decide", [approved, rejected, overtaken, held_again])
 @pytest.mark.parametrize("held", HOLDS)
 def test_no_decision_makes_a_visible_product_vanish_at_once(world, decide, held):
     run = aged(world)
@@ -678,7 +678,7 @@ def test_no_decision_makes_a_visible_product_vanish_at_once(world, decide, held)
     assert before >= VANISHING
     decide(world, run)
     assert world.names() == before
-    if decide is held_anew:
+    if decide is held_again:
         return
     late = max(0, held - 168)
     world.pass_time(17.5 - late)
@@ -719,7 +719,7 @@ def test_a_run_that_was_rejected(world):
     assert code_of(run_decisions.request_rejection, OLGA, run.id, "no") == "ALREADY_REJECTED"
 
 
-@pytest.mark.parametrize("newer", [overtaken, held_anew])
+@pytest.mark.parametrize("newer", [overtaken, held_again])
 def test_a_run_that_was_overtaken(world, newer):
     run = world.hold()
     newer(world, run)
@@ -727,7 +727,7 @@ def test_a_run_that_was_overtaken(world, newer):
     assert code_of(run_decisions.request_rejection, OLGA, run.id, "no") == "STALE_RUN"
 
 
-def test_a_feed_with_a_run_at_work(world):
+def test_a_feed_with_a_run_in_progress(world):
     run = world.hold()
     world.running()
     assert code_of(run_decisions.request_approval, OLGA, run.id) == "FEED_BUSY"
@@ -755,7 +755,7 @@ def test_figures_that_are_not_what_the_person_saw(world, figure):
     assert world.approve(run, expected=seen).state == "succeeded"
 
 
-def test_a_refusal_and_a_decision_are_told_by_their_events(world):
+def test_a_refusal_and_a_decision_are_logged_as_events(world):
     run = world.hold()
     world.approve(run)
     with capture_logs() as told:
@@ -794,7 +794,7 @@ def test_one_approves_and_one_rejects_at_once(world):
     assert outcome(run) == expected
 
 
-@pytest.mark.parametrize(("newer", "left"), [(overtaken, None), (held_anew, "HELD")])
+@pytest.mark.parametrize(("newer", "left"), [(overtaken, None), (held_again, "HELD")])
 def test_an_approval_that_waits_while_a_newer_run_ends_is_stale(world, newer, left):
     run = world.hold()
     made = run_decisions.request_approval(OLGA, run.id)
@@ -856,7 +856,7 @@ def test_the_alert_of_a_hold_ends_with_the_decision(world):
     assert outcome(run) == "OVERTAKEN"
 
 
-def test_a_held_run_ends_what_was_told_of_failures(world):
+def test_a_held_run_resolves_the_alert_about_failures(world):
     world.put(*ALL)
     world.run()
     world.put_bytes(b"<html><body>Sorry</body></html>")

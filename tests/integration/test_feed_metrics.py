@@ -116,7 +116,7 @@ def told(name):
     return {labels.removeprefix(name): float(value) for labels, _, value in found}
 
 
-def test_prometheus_is_told_of_feeds(world):
+def test_prometheus_gets_the_figures_of_feeds(world):
     assert told("harvester_feeds")['{status="ENABLED"}'] == 1
     assert told("harvester_feeds")['{status="DISABLED"}'] == 0
     assert told("harvester_feed_last_promotion_age_seconds") == {}

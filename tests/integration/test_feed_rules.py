@@ -92,7 +92,7 @@ def fails_once(monkeypatch, error):
 
 
 @pytest.mark.parametrize("trigger", ["SCHEDULED", "MANUAL"])
-def test_a_job_that_finds_a_run_at_work_ends_without_a_run(world, trigger):
+def test_a_job_that_finds_a_run_in_progress_ends_without_a_run(world, trigger):
     asked = now()
     world.change(manual_run_requested_at=asked)
     world.running()
@@ -102,7 +102,7 @@ def test_a_job_that_finds_a_run_at_work_ends_without_a_run(world, trigger):
     assert Feed.objects.get().manual_run_requested_at == asked, "whoever is at work honours the request"
 
 
-def test_a_job_that_finds_a_decision_at_work_comes_back_in_a_minute_without_counting(world):
+def test_a_job_that_finds_a_decision_in_progress_comes_back_in_a_minute_without_counting(world):
     world.put(100)
     job = world.ask()
     before = now()
@@ -317,7 +317,7 @@ def test_three_failures_in_a_row_disable_the_feed_and_somebody_enables_it_again(
     assert Feed.objects.get().consecutive_failures == 0
 
 
-def test_a_good_run_between_failures_starts_the_count_anew(world):
+def test_a_good_run_between_failures_restarts_the_count(world):
     for file in (HTML, HTML, written(row(100)).encode(), HTML):
         world.put_bytes(file)
         world.run()
@@ -840,7 +840,7 @@ def test_a_run_that_fails_after_its_verdict_shows_nothing_of_it(world, monkeypat
     assert world.shown()["S-100"][1] == 9.99
 
 
-def test_products_that_fail_to_come_in_beside_the_promotion_take_it_back(world, monkeypatch):
+def test_products_that_cannot_be_copied_during_the_promotion_roll_it_back(world, monkeypatch):
     """Where very many are new, they are copied in while the run is promoted."""
     world.put(*TEN)
     world.run()
@@ -900,7 +900,7 @@ def test_a_price_is_shocked_when_it_moves_by_more_than_half(world):
     assert figures.shocked_products == sum(moves.values())
 
 
-def test_many_better_identities_are_told_until_a_run_has_few(world):
+def test_many_better_identities_are_reported_until_a_run_has_few(world):
     """Five of a hundred products are five percent, and that is not more than five percent."""
 
     def run_with(upgraded):
@@ -1121,7 +1121,7 @@ def test_presence_of_a_product_through_its_life(world):
 # Words.
 
 
-def test_more_seen_than_active_is_told_and_counts_as_none_missing(world, monkeypatch):
+def test_more_seen_than_active_is_logged_and_counts_as_none_missing(world, monkeypatch):
     real = ingest.match
 
     def miscounted(*args, **more):

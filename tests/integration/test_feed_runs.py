@@ -33,7 +33,7 @@ def test_the_first_run_shows_every_product(world):
     assert differences() == []
 
 
-def test_people_see_that_the_longest_step_is_at_work(world):
+def test_people_see_that_the_longest_step_is_running(world):
     """Promotion is one transaction: until it ends there is nothing to count."""
     world.put(100, 200)
     run = world.run()

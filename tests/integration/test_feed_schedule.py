@@ -169,7 +169,7 @@ def test_a_claim_whose_enqueue_fails_is_no_claim(monkeypatch):
     assert enqueued() == []
 
 
-def test_the_tick_comes_every_minute_beside_the_runs_and_not_behind_them():
+def test_the_tick_comes_every_minute_and_does_not_wait_for_runs():
     [item] = [item for item in all_periodic().values() if item.kind == jobs.TICK]
     assert item.cron == "* * * * *"
     scheduler.register_all()

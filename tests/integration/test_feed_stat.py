@@ -105,7 +105,7 @@ def test_a_file_that_was_read_right_after_it_was_written_is_compared_by_its_hash
     assert world.figures(world.run()).skipped_reason == "UNCHANGED_MTIME"
 
 
-def test_a_limit_that_inflating_exceeds_is_told_as_a_limit(world, monkeypatch):
+def test_a_limit_that_inflating_exceeds_is_reported_as_a_limit(world, monkeypatch):
     monkeypatch.setattr("harvester.feeds.ingest.LEAST_INFLATED_BYTES", 100)
     world.put(*NUMBERS, compressed=True)
     Feed.objects.update(max_file_bytes=Path(world.file).stat().st_size)

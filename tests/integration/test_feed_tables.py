@@ -64,7 +64,7 @@ def test_an_offer_whose_run_came_to_no_promotion_is_pending_and_no_gate_counts_i
     assert (run.outcome, world.figures(run).active_count_before) == ("PROMOTED", 40)
 
 
-def test_an_offer_that_a_held_run_saw_anew_stays_as_it_was_until_the_decision(world):
+def test_an_offer_that_a_held_run_saw_again_stays_as_it_was_until_the_decision(world):
     world.put(*ALL)
     world.run()
     promoted = world.look().last_promoted_at
@@ -147,7 +147,7 @@ def failed_run(world):
     return failed(world).id
 
 
-def run_at_work(world):
+def running_run(world):
     return world.running().id
 
 
@@ -160,7 +160,7 @@ def skipped_run(world):
     return skipped(world).id
 
 
-def run_beside_one_at_work(world):
+def run_during_another_one(world):
     run = world.hold()
     world.running()
     return run.id
@@ -171,10 +171,10 @@ def run_beside_one_at_work(world):
     [
         (no_run, "RUN_NOT_FOUND"),
         (failed_run, "RUN_NOT_SUCCEEDED"),
-        (run_at_work, "RUN_NOT_SUCCEEDED"),
+        (running_run, "RUN_NOT_SUCCEEDED"),
         (promoted_run, "NOT_BLOCKED"),
         (skipped_run, "NOT_BLOCKED"),
-        (run_beside_one_at_work, "FEED_BUSY"),
+        (run_during_another_one, "FEED_BUSY"),
     ],
 )
 def test_what_cannot_be_decided_is_refused_by_its_code_and_nothing_changes(world, situation, code):
@@ -251,7 +251,7 @@ TIMES = {"atime": 1, "mtime": 1_700_000_000}
     ],
     ids=["nothing", "size", "time", "both"],
 )
-def test_what_a_server_tells_decides_whether_the_file_is_downloaded(
+def test_the_size_and_time_from_the_server_decide_whether_the_file_is_downloaded(
     settings, tmp_path, figures, same_file, another_file
 ):
     """Another file of the same size is told apart by its content alone, and so only where it is downloaded."""

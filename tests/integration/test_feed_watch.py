@@ -145,7 +145,7 @@ def test_a_feed_whose_next_run_comes_in_time_raises_no_alert():
     assert watch() == ["PRODUCTS_EXPIRE_SOON"]
 
 
-def test_a_run_at_work_changes_nothing_and_a_promotion_ends_it():
+def test_a_running_run_changes_nothing_and_a_promotion_ends_it():
     feed = make_feed()
     make_run(feed, days=0.1, outcome="SKIPPED")
     make_run(feed, status="RUNNING", outcome=None)

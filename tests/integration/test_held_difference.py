@@ -75,7 +75,7 @@ def test_products_of_each_kind_are_shown_with_what_would_change(world, run):
     assert {(item["category"], item["line"]) for item in samples["missing"]} == {("Boots", None)}
 
 
-def test_groups_are_told_largest_first(world, run):
+def test_groups_are_ordered_by_size(world, run):
     told = difference_of(run)
     assert [(group["name"], group["missing"], group["new"]) for group in told["categories"]["shown"]] == [
         ("Boots", 28, 0),
@@ -94,7 +94,7 @@ def test_groups_and_products_are_bounded(world):
     assert [len(told["samples"][kind]) for kind in held_difference.KINDS] == [held_difference.SAMPLES, 0, 0, 1, 0]
 
 
-def test_what_is_back_is_told(world):
+def test_products_that_are_back_are_counted(world):
     put(world, *(product(number) for number in range(100, 140)))
     world.run()
     put(world, *(product(number) for number in range(100, 135)))
@@ -113,7 +113,7 @@ def test_it_outlives_the_decision_and_goes_with_the_run(world, run):
     assert rows("SELECT count(*) FROM run_differences") == [(0,)]
 
 
-def test_a_run_that_was_held_before_this_was_kept_is_told_anew(world, run):
+def test_a_run_that_was_held_without_a_stored_summary_is_summarized_again(world, run):
     before = difference_of(run)
     rows("WITH gone AS (DELETE FROM run_differences RETURNING 1) SELECT 1 FROM gone")
     assert difference_of(run) == before

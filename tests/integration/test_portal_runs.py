@@ -113,7 +113,7 @@ def test_a_run_shows_its_figures_gates_rows_and_columns(world, viewer):
     assert "hx-trigger" not in page_of(viewer, run).content.decode(), "what has ended is not asked for again"
 
 
-def test_a_run_at_work_is_asked_for_again_and_answers_with_the_piece_alone(world, viewer):
+def test_the_page_of_a_running_run_refreshes_only_its_piece(world, viewer):
     run = world.running()
     Run.objects.filter(pk=run.pk).update(stage="parse", error_code="DISK_FULL", error="There is no room.")
     change(run.job_id, """progress = '{"done": 1, "total": 4, "note": "parsed 7 rows"}'""")
@@ -304,7 +304,7 @@ def test_a_rejection_needs_a_reason(world, operator):
     assert "What would have changed" in text(page_of(operator, run))
 
 
-def test_a_decision_about_other_figures_is_refused_and_told(world, operator):
+def test_a_decision_about_other_figures_is_refused_with_a_message(world, operator):
     run = world.hold()
     figures = seen(operator, run)
     FeedRun.objects.filter(pk=run.pk).update(products_missing=38)
@@ -317,7 +317,7 @@ def test_a_decision_about_other_figures_is_refused_and_told(world, operator):
     assert rows("SELECT count(*) FROM jobs WHERE queue = 'decisions'") == [(0,)]
 
 
-def test_a_decision_that_a_rule_refused_is_told_on_the_page(world, operator):
+def test_a_decision_that_a_rule_refused_is_shown_on_the_page(world, operator):
     run = world.hold()
     decide(operator, run, "approve", **seen(operator, run))
     FeedRun.objects.filter(pk=run.pk).update(products_missing=38)
@@ -448,7 +448,7 @@ def test_a_run_that_is_not_of_a_feed_has_a_page_too(world, admin):
     run.delete()
 
 
-def test_a_run_that_is_judged_anew_waits_for_that(world, operator):
+def test_a_run_that_is_judged_again_waits_for_that(world, operator):
     world.put(200)
     world.run()
     run = world.hold()

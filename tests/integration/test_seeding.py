@@ -75,7 +75,7 @@ def test_what_is_written_has_the_form_that_real_runs_write():
     assert all(HostKey.parse(key) for key in Feed.objects.values_list("seen_host_key", flat=True))
 
 
-def test_every_story_is_told_and_agrees_with_its_runs():
+def test_every_story_is_present_and_agrees_with_its_runs():
     states = dict(fetch("SELECT status, count(*) FROM feeds GROUP BY status"))
     assert states == {"ENABLED": 47, "PAUSED": 1, "DISABLED": 1, "DRAFT": 1}
     held = Run.objects.get(outcome="HELD")
@@ -89,7 +89,7 @@ def test_every_story_is_told_and_agrees_with_its_runs():
     assert [run.status for run in disabled] == ["FAILED", "FAILED", "FAILED", "SUCCEEDED"]
 
 
-def test_a_held_run_tells_its_difference_and_some_products_wait_for_a_person():
+def test_a_held_run_shows_its_difference_and_some_products_wait_for_a_person():
     [(missing,)] = fetch("SELECT count(*) FROM held_changes WHERE is_missing")
     [(told,)] = fetch("SELECT (summary -> 'counts' ->> 'missing')::int FROM run_differences")
     assert told == missing

@@ -165,7 +165,7 @@ def names_of(path):
     return used | {alias.name for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for alias in node.names}
 
 
-def test_only_what_workers_run_opens_credentials():
+def test_only_workers_open_credentials():
     using = {
         str(path.relative_to(SOURCE))
         for path in SOURCE.rglob("*.py")

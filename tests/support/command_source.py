@@ -63,7 +63,7 @@ def serve(asked: socket.socket) -> dict[str, Any]:
             ready, *_ = select.select([asked, woken], [], [])
             if woken in ready:
                 woken.recv(REQUEST_BYTES)
-                _tell_ends(ends)
+                _send_ends(ends)
             if asked in ready:
                 message, files, *_ = socket.recv_fds(asked, REQUEST_BYTES, 4)
                 if not message:
@@ -71,7 +71,7 @@ def serve(asked: socket.socket) -> dict[str, Any]:
                 if (pid := os.fork()) == 0:
                     _become(files[:3])
                     break
-                ends[pid] = _tell_begin(pid, files)
+                ends[pid] = _send_begin(pid, files)
     os.closerange(3, os.sysconf("SC_OPEN_MAX"))
     return json.loads(message)
 
@@ -87,14 +87,14 @@ def _wakes_at_ends() -> socket.socket:
     return woken
 
 
-def _tell_begin(pid: int, files: list[int]) -> int:
+def _send_begin(pid: int, files: list[int]) -> int:
     for number in files[:3]:
         os.close(number)
     os.write(files[3], f"{pid}\n".encode())
     return files[3]
 
 
-def _tell_ends(ends: dict[int, int]) -> None:
+def _send_ends(ends: dict[int, int]) -> None:
     for pid in list(ends):
         ended, status = os.waitpid(pid, os.WNOHANG)
         if ended:

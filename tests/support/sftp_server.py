@@ -64,7 +64,7 @@ def drops_connection_at(percent: int) -> type[WellBehaved]:
     return DropsConnection
 
 
-class DropsWhenTold(WellBehaved):
+class DropsOnRequest(WellBehaved):
     """Breaks off one session for each part of a file in the server's `drops`, and serves well otherwise."""
 
     is_dropped = False

@@ -37,7 +37,7 @@ CLOCK = [
 
 
 @pytest.mark.parametrize(("elapsed", "frozen", "held", "effective"), CLOCK)
-def test_the_clock_stands_while_a_run_is_held_and_runs_on_after_a_week(elapsed, frozen, held, effective):
+def test_the_clock_stops_while_a_run_is_held_and_continues_after_a_week(elapsed, frozen, held, effective):
     moment = effective_now(T + hours(elapsed), frozen=hours(frozen), held_since=T if held else None)
     if held and elapsed + frozen <= 168:
         assert moment == T - hours(frozen)

@@ -19,5 +19,5 @@ from harvester.portal.display import DAY, HOUR, MINUTE, distance
         (30 * DAY, "in 30 d"),
     ],
 )
-def test_a_distance_is_told_in_the_largest_unit_of_which_there_are_two(seconds, words):
+def test_a_distance_is_shown_in_the_largest_unit_of_which_there_are_two(seconds, words):
     assert distance(seconds) == words

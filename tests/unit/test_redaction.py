@@ -356,7 +356,7 @@ def test_redacting_text_again_changes_nothing(text):
 
 
 @pytest.mark.parametrize("name", ["PASSWD=COUNT", b"PASSWD=COUNT"])
-def test_what_stands_under_a_name_with_a_secret_in_it_is_hidden_at_once(name):
+def test_a_value_under_a_name_with_a_secret_in_it_is_hidden_at_once(name):
     assert redact([(name, 7)]) == redact(redact([(name, 7)]))
     assert redact([(name, 7)])[0][1] == "[redacted]"
     assert redact({"name": name, "value": 7})["value"] == "[redacted]"

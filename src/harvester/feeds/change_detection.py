@@ -14,7 +14,7 @@ INGESTED: Final = (
 #: Settings that lead to another file or to other rows: after a change, the next run must not skip the file.
 REREAD_SETTINGS: Final = frozenset({
     "network", "transport", "host", "port", "path", "username", "encoding", "default_currency", "decimal_style",
-    "unknown_stock", "kept_parameters", "max_file_bytes", "max_rows", "max_products",  # mutant: reads-anew
+    "unknown_stock", "kept_parameters", "max_file_bytes", "max_rows", "max_products",  # mutant: reread-settings
 })  # fmt: skip
 
 
