@@ -23,7 +23,7 @@ gc.disable()
 _OURS = ("HARVESTER_", "CREDENTIAL_", "AFFILIATE_FEED_", "WORKER_ID")
 for _name in [name for name in os.environ if name.startswith(_OURS)]:
     del os.environ[_name]
-# A machine may forbid to keep compiled modules; every process that the tests start would compile them all anew.
+# A machine may forbid to keep compiled modules; every process that the tests start would compile all of them again.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 # The server's unprivileged user has to reach it, which pytest's own temporary directories do not allow.
@@ -32,7 +32,7 @@ HOME.chmod(0o755)
 os.environ["HARVESTER_HOME"] = str(HOME)
 os.environ["DJANGO_SETTINGS_MODULE"] = "harvester.settings"
 django.setup()
-# A busy machine is no finding.
+# A busy machine is not a failure.
 hypothesis_settings.register_profile("house", deadline=None, max_examples=examples(100))
 hypothesis_settings.load_profile("house")
 

@@ -1,1 +1,1 @@
-"""Benchmarks. They are measured, not asserted, and so are no part of the tests."""
+"""Benchmarks. They measure and do not assert, so they are not a part of the tests."""

@@ -1,4 +1,4 @@
-"""`python -m tests.bench.api`: searches over the API beside the bare SQL of the same pages, in the same run.
+"""`python -m tests.bench.api`: searches over the API compared with the bare SQL of the same pages, in the same run.
 
 The API is served by gunicorn and asked over one kept connection; the SQL is executed and fetched in this process. Both
 take turns, so that a busy machine slows both.
@@ -52,7 +52,7 @@ NOTES = """
 def main() -> int:
     options = _options()
     with own_server(options.home) as server:
-        seed(server, offers=options.offers, prices=PRICES, tell=print)
+        seed(server, offers=options.offers, prices=PRICES, log=print)
         token = _key()
         with portal_server(HARVESTER_API_RATE_PER_MINUTE=_BUSY) as address:
             rows = [_measure(address, token, case, options.requests) for case in cases()]

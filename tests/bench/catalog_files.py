@@ -97,7 +97,7 @@ def _other_titles(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _longer_by_a_byte(frame: pl.DataFrame) -> pl.DataFrame:
-    """A blank behind one description: another file, and nothing of it means anything else."""
+    """A blank behind one description: another file with the same content."""
     description = pl.col(COLUMNS[12])
     first = pl.int_range(pl.len()) == 0
     return frame.with_columns(pl.when(first).then(description + " ").otherwise(description).alias(COLUMNS[12]))

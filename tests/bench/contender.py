@@ -39,9 +39,9 @@ class Contender:
         name: its key in the results.
         module: where its `prepare(address, jobs, ...)`, `start(address, ...)` and `tally(connection)` are.
         jobs: how many jobs a round has.
-        beside: what else `prepare` is told.
+        setup: further arguments of `prepare`.
         processes: how many worker processes share the work.
-        how: what else `start` is told.
+        how: further arguments of `start`.
         jobs_of: the contender whose enqueued jobs it works on; its own by default.
         rounds: how many rounds it takes part in; all by default.
         pinned: whether another session keeps a snapshot open from before the first job.
@@ -50,7 +50,7 @@ class Contender:
     name: str
     module: str
     jobs: int
-    beside: dict[str, Any] = field(default_factory=dict)
+    setup: dict[str, Any] = field(default_factory=dict)
     processes: int = 1
     how: dict[str, Any] = field(default_factory=dict)
     jobs_of: str = ""
@@ -65,8 +65,8 @@ class Child:
     """A worker process that is ready to work and waits for the word."""
 
     def __init__(self, contender: Contender, address: dict[str, Any]) -> None:
-        told = json.dumps({"module": contender.module, "address": address, "how": contender.how})
-        command = [sys.executable, "-m", "tests.bench.contender", told]
+        options = json.dumps({"module": contender.module, "address": address, "how": contender.how})
+        command = [sys.executable, "-m", "tests.bench.contender", options]
         self._process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.expect("ready")
 
@@ -126,9 +126,9 @@ def _check(contender: Contender, handled: list[int], tally: Tally) -> None:
 
 
 def _child() -> None:
-    told = json.loads(sys.argv[1])
-    module = importlib.import_module(f"tests.bench.{told['module']}")
-    work: Callable[[], list[int]] = module.start(told["address"], **told["how"])
+    options = json.loads(sys.argv[1])
+    module = importlib.import_module(f"tests.bench.{options['module']}")
+    work: Callable[[], list[int]] = module.start(options["address"], **options["how"])
     print("ready", flush=True)  # noqa: T201 - the parent reads it
     sys.stdin.readline()
     print(json.dumps(work()), flush=True)  # noqa: T201 - the parent reads it

@@ -1,4 +1,4 @@
-"""`python -m tests.bench.engine`: jobs per second of the engine beside a bare loop, procrastinate and pgqueuer."""
+"""`python -m tests.bench.engine`: jobs per second, compared with a bare loop, procrastinate and pgqueuer."""
 
 import argparse
 from dataclasses import replace
@@ -12,11 +12,11 @@ from tests.bench.ours import BACKLOG
 from tests.bench.pickup import Pickup, measure_pickup
 from tests.bench.server import Server, own_server
 
-#: Both ways in which a backlog can lie beside jobs without a lane; the worse one counts.
+#: Both ways to combine a backlog with jobs without a lane; the worse one counts.
 YOUNGER, OLDER = "ours_younger_backlog", "ours_older_backlog"
-#: Shown beside the others; it is no bar.
+#: Shown with the others; it is not a bar.
 BATCHES = "bare_batches"
-#: How many times the jobs of a round are done beside an old snapshot, once: what it costs grows with them.
+#: How many times the jobs of a round are done with an old snapshot open, once: its cost grows with them.
 MANY = 25
 
 
@@ -69,8 +69,8 @@ def _with_a_snapshot(name: str, module: str, jobs: int, how: dict[str, int]) -> 
     return [clean, replace(clean, name=f"{name}_pinned", jobs_of=clean.name, pinned=True)]
 
 
-def _ours(name: str, jobs: int, beside: dict[str, int] | None = None, processes: int = 1, **how: int) -> Contender:
-    return Contender(name=name, module="ours", jobs=jobs, beside=beside or {}, processes=processes, how=how)
+def _ours(name: str, jobs: int, setup: dict[str, int] | None = None, processes: int = 1, **how: int) -> Contender:
+    return Contender(name=name, module="ours", jobs=jobs, setup=setup or {}, processes=processes, how=how)
 
 
 def _prepare(server: Server, contenders: list[Contender], progress: Progress) -> None:
@@ -78,7 +78,7 @@ def _prepare(server: Server, contenders: list[Contender], progress: Progress) ->
     server.keep("empty")
     for contender in progress.track([one for one in contenders if not one.jobs_of], description="enqueue"):
         server.restore("empty" if contender.module == "ours" else "template0")
-        contender.code().prepare(server.address, jobs=contender.jobs, **contender.beside)
+        contender.code().prepare(server.address, jobs=contender.jobs, **contender.setup)
         server.keep(contender.name)
 
 

@@ -1,4 +1,4 @@
-"""`python -m tests.bench.ingest`: what catalogs take beside the least that they could cost."""
+"""`python -m tests.bench.ingest`: the time of catalogs, compared with the least that they could take."""
 
 import argparse
 import os
@@ -24,10 +24,10 @@ def main() -> int:
     os.umask(0o022)
     with own_server(options.home) as server, tempfile.TemporaryDirectory(prefix="harvester-bench-files-") as directory:
         os.environ["HARVESTER_EGRESS_ALLOW"] = "127.0.0.0/8"
-        seed(server, offers=options.offers, prices=options.prices, tell=console.print)
+        seed(server, offers=options.offers, prices=options.prices, log=console.print)
         results, code = Results(server=server.version()), 0
         with SftpServer(Path(directory)) as sftp:
-            # It takes most of an hour: whoever ends it early has what was measured until then.
+            # It takes most of an hour: if it is stopped early, the results so far are kept.
             for _ in _measure(server, sftp, options, results):
                 code = report(results, console, write=not options.quick)
     return code
@@ -51,25 +51,25 @@ def _options() -> argparse.Namespace:
 def _measure(server: Server, sftp: SftpServer, options: argparse.Namespace, results: Results) -> Iterator[str]:
     """Measure one part after the other; answers each that was."""
     sizes = [options.rows // int(part) for part in options.sizes.split(",")]
-    parts, tell = options.parts.split(","), console.print
+    parts, log = options.parts.split(","), console.print
     if "cases" in parts:
         results.sizes = [_size(server, sftp, rows, options.rounds) for rows in sizes]
         yield "cases"
     files = catalog_files.write_all(sftp.root, options.rows)
     if "peers" in parts:
-        results.peers = measure_peers(server, files, options.peer_rounds or options.rounds, tell)
+        results.peers = measure_peers(server, files, options.peer_rounds or options.rounds, log)
         yield "peers"
     if "readers" in parts:
-        results.readers = measure_readers(server, sftp, files, tell)
+        results.readers = measure_readers(server, sftp, files, log)
         yield "readers"
     if "reruns" in parts:
-        results.reruns = measure_reruns(server, sftp, files, runs=options.reruns, rounds=options.rounds, tell=tell)
+        results.reruns = measure_reruns(server, sftp, files, runs=options.reruns, rounds=options.rounds, log=log)
         yield "reruns"
 
 
 def _size(server: Server, sftp: SftpServer, rows: int, rounds: int) -> Figures:
     files = catalog_files.write_all(sftp.root, rows)
-    return ingest_cases.measure(server, sftp, files, rows, rounds=rounds, tell=console.print)
+    return ingest_cases.measure(server, sftp, files, rows, rounds=rounds, log=console.print)
 
 
 if __name__ == "__main__":

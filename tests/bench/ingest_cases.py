@@ -24,7 +24,7 @@ _TABLES = "offers, offer_words, source_products, prices, held_changes"
 #: Due is whatever was written so long ago.
 _ALL_DUE = "UPDATE offers SET last_priced_at = last_priced_at - interval '48 hours' WHERE source_id = %s"
 
-Tell = Callable[[str], None]
+Log = Callable[[str], None]
 
 
 @dataclass
@@ -62,7 +62,7 @@ class Figures:
         return median(took.searchable_seconds / seconds for took, seconds in pairs)
 
 
-def measure(server: Server, sftp: SftpServer, files: dict[str, Path], rows: int, *, rounds: int, tell: Tell) -> Figures:
+def measure(server: Server, sftp: SftpServer, files: dict[str, Path], rows: int, *, rounds: int, log: Log) -> Figures:
     """So many lives of a catalog of that size."""
     from harvester.catalog.search_index import come_later
 
@@ -73,7 +73,7 @@ def measure(server: Server, sftp: SftpServer, files: dict[str, Path], rows: int,
             for step, took, seconds in _life(connection, Shop(sftp, "bench"), files, words=int(come_later(rows))):
                 figures.floors[step].append(seconds)
                 figures.steps[step].append(took)
-                tell(
+                log(
                     f"{rows:,} rows, round {number + 1}: {step} {took.seconds:.1f} s = {took.seconds / seconds:.2f} of "
                     f"the floor ({took.searchable_seconds / seconds:.2f} until found by text), {took.wal_mb:.0f} MB "
                     f"logged, {took.peak_mb:.0f} MB of memory"

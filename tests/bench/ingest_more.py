@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import Any, TypeAlias
 
 from tests.bench import api, floor, peer_chunked, peer_dlt
-from tests.bench.ingest_cases import Tell, settle
+from tests.bench.ingest_cases import Log, settle
 from tests.bench.seeded import SEEDED
 from tests.bench.server import Server
 from tests.bench.shop import Shop, work
@@ -32,7 +32,7 @@ def of_floor(taken: Taken) -> float:
     return median(seconds / least for seconds, least in taken)
 
 
-def measure_peers(server: Server, files: dict[str, Path], rounds: int, tell: Tell) -> dict[str, Taken]:
+def measure_peers(server: Server, files: dict[str, Path], rounds: int, log: Log) -> dict[str, Taken]:
     """What each peer took, with a new file and with the same content again."""
     took: dict[str, Taken] = {f"{name}_{case}": [] for name in PEERS for case in ("cold", "unchanged")}
     for _ in range(rounds):
@@ -45,7 +45,7 @@ def measure_peers(server: Server, files: dict[str, Path], rounds: int, tell: Tel
                     least = floor.measure(connection, files[case])
                     seconds = peer.measure(connection, server.address, files[case])
                     took[f"{name}_{case}"].append((seconds, least))
-                    tell(f"{name}, {case}: {seconds:.1f} s = {seconds / least:.2f} of the floor")
+                    log(f"{name}, {case}: {seconds:.1f} s = {seconds / least:.2f} of the floor")
     return took
 
 
@@ -58,7 +58,7 @@ class Reruns:
 
 
 def measure_reruns(
-    server: Server, sftp: SftpServer, files: dict[str, Path], *, runs: int, rounds: int, tell: Tell
+    server: Server, sftp: SftpServer, files: dict[str, Path], *, runs: int, rounds: int, log: Log
 ) -> Reruns:
     """An unchanged feed again and again: the first rounds, and as many after so many runs."""
     server.restore(SEEDED)
@@ -75,7 +75,7 @@ def measure_reruns(
             seconds = work(connection, [shop.ask()]).seconds
             if taken is not None:
                 taken.append((seconds, least))
-                tell(f"run {number + 1} of the same feed: {seconds:.1f} s = {seconds / least:.2f} of the floor")
+                log(f"run {number + 1} of the same feed: {seconds:.1f} s = {seconds / least:.2f} of the floor")
     return found
 
 
@@ -96,7 +96,7 @@ class Readers:
         return quantiles(taken, n=20)[-1]
 
 
-def measure_readers(server: Server, sftp: SftpServer, files: dict[str, Path], tell: Tell) -> Readers:
+def measure_readers(server: Server, sftp: SftpServer, files: dict[str, Path], log: Log) -> Readers:
     """Search all the time: first with nothing else going on, then while every price of a catalog changes."""
     server.restore(SEEDED)
     from harvester.kernel.actor import system
@@ -114,7 +114,7 @@ def measure_readers(server: Server, sftp: SftpServer, files: dict[str, Path], te
         _read_for(asks, found.idle, _LEAST_READ_SECONDS)
         shop.put(files["changed100"])
         found.waits = _read_while(asks, found.promoting, server, shop)
-    tell(f"{len(found.idle):,} searches idle, {len(found.promoting):,} during a promotion")
+    log(f"{len(found.idle):,} searches idle, {len(found.promoting):,} during a promotion")
     return found
 
 

@@ -28,7 +28,7 @@ WHAT = {
     "missing20": "20 % missing: held",
     "approve": "20 % missing: approved",
 }
-#: Fewer are no ground for a claim: the floor alone varies by a third.
+#: Fewer are not enough for a claim: the floor alone varies by a third.
 LEAST_ROUNDS = 5
 #: Times the floor.
 MOST = {"cold": 6.0, "unchanged": 2.5, "changed5": 3.0, "changed100": 7.0, "heartbeat": 7.0, "approve": 1.5}
@@ -147,7 +147,7 @@ def _p95(taken: list[float]) -> float | None:
 
 def bars(results: Results) -> Iterator[Bar]:
     """What was asked for, as far as it was measured."""
-    large, small, told = results.large, results.small, as_json(results)
+    large, small, measured = results.large, results.small, as_json(results)
     if large:
         for step, most in MOST.items():
             yield _at_most(WHAT[step], large.ratio(step), most, " x floor")
@@ -161,15 +161,15 @@ def bars(results: Results) -> Iterator[Bar]:
         for (name, case), least in LEAST_OF_PEERS.items():
             ratio = of_floor(results.peers[f"{name}_{case}"]) / large.ratio(case)
             yield Bar(what=f"faster than {name}, {case}", figure=ratio, limit=least, unit=" times")
-    yield from _reader_bars(results, told)
+    yield from _reader_bars(results, measured)
 
 
-def _reader_bars(results: Results, told: dict[str, float | int | None]) -> Iterator[Bar]:
+def _reader_bars(results: Results, measured: dict[str, float | int | None]) -> Iterator[Bar]:
     if results.reruns.late:
         growth = of_floor(results.reruns.late) / of_floor(results.reruns.early)
         yield _at_most("unchanged after 100 runs, of the first ones", growth, 1.2, " times")
-    if told["search_p95_ms_promoting"] and told["search_p95_ms_idle"]:
-        ratio = told["search_p95_ms_promoting"] / told["search_p95_ms_idle"]
+    if measured["search_p95_ms_promoting"] and measured["search_p95_ms_idle"]:
+        ratio = measured["search_p95_ms_promoting"] / measured["search_p95_ms_idle"]
         yield _at_most("searches while promoting, p95 of idle", ratio, 2, " times")
         yield _at_most("waits for a lock over 100 ms", float(results.readers.waits), 1, "")
 

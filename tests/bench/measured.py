@@ -18,8 +18,8 @@ def main() -> None:
         os.dup2(silence, sys.stdout.fileno())
         os.execvp(sys.argv[1], sys.argv[1:])
     _, status, used = os.wait4(child, 0)
-    told = {"code": os.waitstatus_to_exitcode(status), "peak_mb": used.ru_maxrss / KILOBYTES_OF_A_MEGABYTE}
-    print(json.dumps(told), flush=True)  # noqa: T201 - the benchmark reads it
+    report = {"code": os.waitstatus_to_exitcode(status), "peak_mb": used.ru_maxrss / KILOBYTES_OF_A_MEGABYTE}
+    print(json.dumps(report), flush=True)  # noqa: T201 - the benchmark reads it
 
 
 main()

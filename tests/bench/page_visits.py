@@ -150,7 +150,7 @@ def _asker(base: str, cookie: str) -> Ask:
 
 
 def _follow(ask: Ask, address: str, depth: int, progress: Progress) -> tuple[str, int] | None:
-    """The address of a page so far down a list, and how far that is; none for what is no long list."""
+    """The address of a page so far down a list, and how far that is; None if it is not a long list."""
     path, link, reached = address.split("?", maxsplit=1)[0], address, 0
     task = progress.add_task(f"down {address}", total=depth)
     while reached < depth and (found := _NEXT.search(ask(link)[2])):

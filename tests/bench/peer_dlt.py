@@ -27,10 +27,10 @@ def prepare(connection: psycopg.Connection[Any], _address: dict[str, Any]) -> No
 
 def measure(_connection: psycopg.Connection[Any], address: dict[str, Any], file: Path) -> float:
     """Seconds for one file, in a process of its own; its start and its imports do not count."""
-    told = json.dumps({"address": {key: str(value) for key, value in address.items()}, "file": str(file)})
+    options = json.dumps({"address": {key: str(value) for key, value in address.items()}, "file": str(file)})
     quiet = {"RUNTIME__LOG_LEVEL": "ERROR", "RUNTIME__DLTHUB_TELEMETRY": "false"}
     environment = {**os.environ, **quiet, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"}
-    command = [sys.executable, "-m", "tests.bench.peer_dlt", told]
+    command = [sys.executable, "-m", "tests.bench.peer_dlt", options]
     done = subprocess.run(command, cwd=ROOT, env=environment, check=True, stdout=subprocess.PIPE, text=True)
     return float(done.stdout.splitlines()[-1])
 

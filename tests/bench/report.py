@@ -36,7 +36,7 @@ WHAT = {
     "pgqueuer_many": "pgqueuer, 50 at once, many jobs",
     "pgqueuer_pinned": "pgqueuer, 50 at once, many jobs, old snapshot",
 }
-#: Who is measured beside an old snapshot.
+#: The contenders that are measured with an old snapshot open.
 OLD_SNAPSHOT = ("ours", "pgqueuer")
 #: What the JSON object holds besides the pick-up time.
 KEYS = [key for key in WHAT if key != "bare_batches"]

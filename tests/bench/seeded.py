@@ -8,7 +8,7 @@ from tests.bench.server import Server
 SEEDED = "seeded"
 
 
-def seed(server: Server, *, offers: int, prices: int, tell: Callable[[str], None]) -> None:
+def seed(server: Server, *, offers: int, prices: int, log: Callable[[str], None]) -> None:
     """Make it unless the server keeps it already, and work on a copy."""
     from harvester.ops.database import migrate
     from tests.bench.seeding.fill import fill, has_data
@@ -20,6 +20,6 @@ def seed(server: Server, *, offers: int, prices: int, tell: Callable[[str], None
         migrate()
         server.forget(SEEDED)
     elif not has_data():
-        tell(f"making {offers:,} offers of other sources ...")
+        log(f"making {offers:,} offers of other sources ...")
         fill(Plan(feeds=100, runs=5_000, offers=offers, prices_per_offer=prices))
     server.keep(SEEDED)

@@ -58,7 +58,7 @@ class Shop:
         """The partner replaces the catalog."""
         path = self._server.root / f"{self._name}.csv.gz"
         shutil.copy(file, path)
-        # Servers tell whole seconds; no two files may look alike.
+        # Servers report whole seconds; no two files may look alike.
         self._puts += 1
         os.utime(path, (1_700_000_000 + self._puts * 10,) * 2)
 
@@ -94,10 +94,10 @@ class WorkerProcess:
     def peak_mb(self) -> float:
         """Wait for its end."""
         output, _ = self._process.communicate()
-        told = json.loads(output)
-        if told["code"]:
-            raise RuntimeError(f"a worker process ended with code {told['code']}")
-        return float(told["peak_mb"])
+        report = json.loads(output)
+        if report["code"]:
+            raise RuntimeError(f"a worker process ended with code {report['code']}")
+        return float(report["peak_mb"])
 
 
 def work(connection: psycopg.Connection[Any], jobs: list[int], *, words: int = 0) -> Took:

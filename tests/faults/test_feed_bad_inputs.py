@@ -1,4 +1,4 @@
-"""Files that are no catalog, or not a whole one: runs fail or are held with a reason, and consumers see no change."""
+"""Files that are not a complete catalog: runs fail or are held with a reason, and consumers see no change."""
 
 import gzip
 from collections import Counter

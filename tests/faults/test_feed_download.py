@@ -49,7 +49,7 @@ def test_when_no_attempt_gets_through_the_run_has_failed_once_and_the_last_good_
     assert twins.disturbed.feed.consecutive_failures == 1
     only_the_run = [line for line in twins.differences() if line.startswith(("+ offers", "+ prices", "+ source_prod"))]
     assert (before, only_the_run) == ([], [])
-    assert FeedRun.objects.get(pk=run.pk).rows_read is None, "nothing of it was parsed"
+    assert FeedRun.objects.get(pk=run.pk).rows_read is None, "no row was parsed"
 
 
 def test_a_file_that_is_replaced_while_it_is_read_is_read_again(database, settings, tmp_path):

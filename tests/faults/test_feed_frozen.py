@@ -18,7 +18,7 @@ FROZEN = {
     "inside the promotion": ["STEP promote", "UPDATE offers"],
     "before the commit of the promotion": ["STEP promote", "COMMIT"],
 }
-#: The same where new products come in beside the promotion, so that two sessions write.
+#: The same where new products are copied during the promotion, so that two sessions write.
 FROZEN_IN_PARALLEL = {
     "inside the copy of products": ["COPY source_products"],
     "while products are copied": ["STEP promote", "UPDATE offers"],
@@ -120,7 +120,7 @@ def frozen(process):
 
 
 def awake(process):
-    """It goes on where it froze, and ends when it is told to."""
+    """It continues where it froze, and ends on request."""
     os.kill(process.pid, signal.SIGCONT)
     say("go on")
     process.terminate()

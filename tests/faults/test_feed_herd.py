@@ -1,4 +1,4 @@
-"""Many at once: the same run, the same approval, opposite decisions. One effect each, and the others are told so."""
+"""Many at once: the same run, the same approval, opposite decisions. One effect each, and the others get the reason."""
 
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier

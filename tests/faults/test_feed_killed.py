@@ -46,7 +46,7 @@ PROMOTION = {
     "after its commit": ["STEP promote", "COMMITTED"],
     "before the lock is given back": ["STEP promote", "COMMITTED", "pg_advisory_unlock", "pg_advisory_unlock"],
 }
-#: Where more new products come in than a promotion writes the words of: beside it.
+#: With more new products than a promotion writes the words of: they are copied in parallel.
 IN_PARALLEL = {
     "inside the copy of products": ["COPY source_products"],
     "when new products are there": ["COPY source_products", "COMMITTED"],

@@ -337,7 +337,7 @@ def test_a_price_that_cannot_be_set_is_refused_with_its_field(feed, field):
 
 
 @pytest.mark.parametrize(
-    ("amount", "currency", "told"),
+    ("amount", "currency", "message"),
     [
         ("5.5555", "USD", "5.5555 is not a price in USD, which has at most 2 decimals."),
         ("5.555", "EUR", "5.555 is not a price in EUR, which has at most 2 decimals."),
@@ -345,11 +345,11 @@ def test_a_price_that_cannot_be_set_is_refused_with_its_field(feed, field):
         ("1.2345", "KWD", "1.2345 is not a price in KWD, which has at most 3 decimals."),
     ],
 )
-def test_a_price_is_set_to_an_amount_that_its_currency_can_have(feed, amount, currency, told):
+def test_a_price_is_set_to_an_amount_that_its_currency_can_have(feed, amount, currency, message):
     product = catalog.product(feed)
     price(feed, product, "135", 8, currency=currency)
     named = {"scope": "PRODUCT", "source_id": feed.pk, "product_id": product, "set_currency": currency}
-    with pytest.raises(InvalidInput, match=f"^set_amount: {re.escape(told)}$"):
+    with pytest.raises(InvalidInput, match=f"^set_amount: {re.escape(message)}$"):
         correct("SET", set_amount=amount, **named)
     assert shown(feed) == {product: "135.00"}
     fits = {"JPY": "12.000", "KWD": "1.2340"}.get(currency, "5.5500")
@@ -369,11 +369,11 @@ def test_a_correction_expects_the_prices_that_were_looked_at(feed):
     product, other = catalog.product(feed), catalog.product(feed)
     price(feed, product, "135.00", 8)
     given = {"scope": "SOURCE", "source_id": feed.pk, "action": "MULTIPLIER", "multiplier": "0.1", "reason": "x"}
-    told = correction_previews.preview(**given)
+    preview = correction_previews.preview(**given)
     price(feed, product, "135.00", 7)
-    assert correction_previews.preview(**given).state == told.state, "the same price again"
+    assert correction_previews.preview(**given).state == preview.state, "the same price again"
     price(feed, other, "5.00", 6)
     with pytest.raises(Conflict, match="Prices have changed since the preview"):
-        corrections.create(ANN, expected=told.state, **given)
+        corrections.create(ANN, expected=preview.state, **given)
     assert not PriceCorrection.objects.exists()
     corrections.create(ANN, expected=correction_previews.preview(**given).state, **given)

@@ -73,7 +73,7 @@ CASES = [
     ("the same, and held", promoted, {"ago": 49, "held": 10}, seen, [State.VISIBLE], "Consumers see it."),
     ("no expiry", promoted, {"ago": 999, "expiry_hours": None}, seen, [State.VISIBLE], "Consumers see it."),
     ("no primary", promoted, {"is_display_primary": False}, seen, [State.SOURCE_NOT_SHOWN], "Make it primary."),
-    ("another primary", promoted, {"beside": True}, seen, [State.SOURCE_NOT_SHOWN], "The other is"),
+    ("another primary", promoted, {"has_other": True}, seen, [State.SOURCE_NOT_SHOWN], "The other is"),
     ("direct without a primary", promoted, {"kind": "DIRECT", "is_display_primary": False}, seen, [State.VISIBLE], ""),
     (
         "expired and not shown",
@@ -98,7 +98,7 @@ def test_the_words_agree_with_what_consumers_see(make, values, put, states, word
     given = dict(values)
     if held := given.pop("held", None):
         given |= {"held_since": catalog.now() - hours(held), "held_run_no": 7}
-    if given.pop("beside", False):
+    if given.pop("has_other", False):
         owner = catalog.retailer()
         catalog.source(owner, name="The other", is_display_primary=True)
         given |= {"owner": owner, "is_display_primary": False}
@@ -151,9 +151,9 @@ def test_the_runs_that_saw_a_product_are_distinguished():
     offers.recompute(source.pk, [number])
     catalog.insert("run_absences", source_id=source.pk, run_no=runs[2].no, part=0, product_ids=[number, number + 1])
     catalog.run(source, outcome="REJECTED")
-    told = {one.run_no: one.sight for one in product_details.sightings(product_details.product(source.pk, number))}
+    shown = {one.run_no: one.sight for one in product_details.sightings(product_details.product(source.pk, number))}
     expected = [Sight.PRICED, Sight.SEEN, Sight.ABSENT, Sight.PRICED, Sight.SEEN]
-    assert told == {run.no: sight for run, sight in zip(runs, expected, strict=True)}
+    assert shown == {run.no: sight for run, sight in zip(runs, expected, strict=True)}
 
 
 def test_hidden_prices_are_shown_with_the_reason():
@@ -165,8 +165,8 @@ def test_hidden_prices_are_shown_with_the_reason():
     ignored_runs.ignore_run(TEST, run.pk, "the file of another shop")
     before = {"observed_to": catalog.now() + hours(1), "action": "IGNORE", "reason": "wrong"}
     corrections.create(TEST, scope="PRODUCT", source_id=source.pk, product_id=number, **before)
-    told = [(price.amount, price.ignored_reason) for price in history.hidden_prices(source.pk, number)]
-    assert told == [(11, "the file of another shop"), (10, None)]
+    shown = [(price.amount, price.ignored_reason) for price in history.hidden_prices(source.pk, number)]
+    assert shown == [(11, "the file of another shop"), (10, None)]
     assert history.price_history(source.pk, number) == []
 
 

@@ -85,12 +85,12 @@ def open_alerts():
 
 
 def test_the_nightly_check_reports_wrong_offers_and_their_end(feed, product):
-    ended, told = check()
-    assert (ended.result, told, open_alerts()) == ({"sources": 1, "wrong_offers": 0}, [], [])
+    ended, logged = check()
+    assert (ended.result, logged, open_alerts()) == ({"sources": 1, "wrong_offers": 0}, [], [])
     fetch("UPDATE offers SET amount = 99")
-    ended, [told] = check()
+    ended, [logged] = check()
     assert ended.result == {"sources": 1, "wrong_offers": 1}
-    assert (told["log_level"], told["products"]) == ("error", [product])
+    assert (logged["log_level"], logged["products"]) == ("error", [product])
     assert open_alerts() == [(f"offers_differ:{feed.pk}",)]
     offers.recompute(feed.pk, [product])
     check()

@@ -1,4 +1,4 @@
-"""What a person is told before they confirm is what happens when they do."""
+"""A preview shows what happens on confirmation."""
 
 import pytest
 from tests.support import catalog
@@ -58,13 +58,13 @@ CORRECTIONS = {
 def test_the_preview_of_a_correction_is_what_it_does(shop, make):
     given = make(*shop)
     given |= {"reason": "wrong", "action": "MULTIPLIER" if "multiplier" in given else "IGNORE"}
-    told, before = correction_previews.preview(**given), amounts()
+    preview, before = correction_previews.preview(**given), amounts()
     assert not fetch("SELECT 1 FROM price_corrections WHERE reason = 'wrong'")
     corrections.create(TEST, **given)
     after = amounts()
     changed = {number: (before[number], after.get(number)) for number in before if before[number] != after.get(number)}
-    assert {sample.product_id: (sample.before, sample.after) for sample in told.samples} == changed
-    assert told.offers == len(changed)
+    assert {sample.product_id: (sample.before, sample.after) for sample in preview.samples} == changed
+    assert preview.offers == len(changed)
 
 
 def test_a_preview_refuses_what_the_verb_refuses(shop):
@@ -93,11 +93,11 @@ def test_the_preview_of_a_primary_is_what_consumers_get(start, target):
         fetch("UPDATE source_products SET title = %s WHERE id = %s", name, number)
         catalog.offer(source, seen_until=catalog.now() - hours(99))
     undo = start == target
-    told, before = display_primary.preview(made[target].pk, primary=not undo), seen()
+    preview, before = display_primary.preview(made[target].pk, primary=not undo), seen()
     (display_primary.unset_display_primary if undo else display_primary.set_display_primary)(TEST, made[target].pk)
-    assert {title for side in told.vanishing for title in side.samples} == before - seen()
-    assert {title for side in told.appearing for title in side.samples} == seen() - before
-    assert all(side.offers == 1 for side in [*told.vanishing, *told.appearing])
+    assert {title for side in preview.vanishing for title in side.samples} == before - seen()
+    assert {title for side in preview.appearing for title in side.samples} == seen() - before
+    assert all(side.offers == 1 for side in [*preview.vanishing, *preview.appearing])
 
 
 @pytest.mark.parametrize("start", ["none", "feed", "shop"])
@@ -111,11 +111,11 @@ def test_the_preview_of_another_kind_is_what_consumers_get(start, name, kind):
     for key, source in made.items():
         fetch("UPDATE source_products SET title = %s WHERE id = %s", key, catalog.offer(source))
         catalog.offer(source, seen_until=catalog.now() - hours(99))
-    told, before = display_primary.preview_kind(made[name].pk, kind), seen()
+    preview, before = display_primary.preview_kind(made[name].pk, kind), seen()
     sources.update(TEST, made[name].pk, kind=kind)
-    assert {title for side in told.vanishing for title in side.samples} == before - seen()
-    assert {title for side in told.appearing for title in side.samples} == seen() - before
-    assert bool(told.state) == (before != seen())
+    assert {title for side in preview.vanishing for title in side.samples} == before - seen()
+    assert {title for side in preview.appearing for title in side.samples} == seen() - before
+    assert bool(preview.state) == (before != seen())
 
 
 def test_a_source_with_a_feed_cannot_become_direct():

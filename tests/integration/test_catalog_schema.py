@@ -1,4 +1,4 @@
-"""What the catalog's tables themselves refuse, whoever writes."""
+"""What the catalog's tables themselves refuse, for every writer."""
 
 import datetime as dt
 import uuid

@@ -61,8 +61,8 @@ def test_an_update_without_changes_is_neither_written_nor_logged(shop, feed):
 
 def test_the_audit_log_shows_the_value_before_and_after(feed):
     sources.update(ANN, feed.pk, tracking_template="https://go.example/?u={url}", affiliate_network="impact")
-    [told] = details("SOURCE_UPDATED")
-    assert told == {
+    [recorded] = details("SOURCE_UPDATED")
+    assert recorded == {
         "from": {"tracking_template": "", "affiliate_network": None},
         "to": {"tracking_template": "https://go.example/?u={url}", "affiliate_network": "IMPACT"},
     }
@@ -144,11 +144,11 @@ def test_a_change_of_expiry_is_audited_and_warned_of(feed):
     with capture_logs() as logs:
         sources.set_expiry_hours(ANN, feed.pk, 168)
         sources.set_expiry_hours(ANN, feed.pk, 168)
-    [told] = logs
-    assert (told["event"], told["log_level"]) == ("EXPIRY_HOURS_CHANGED", "warning")
-    assert (told["old_value"], told["new_value"], told["changed_by"]) == (1, 168, "user:1")
-    told = [(detail["from"], detail["to"]) for detail in details("EXPIRY_HOURS_CHANGED")]
-    assert told == [({"expiry_hours": None}, {"expiry_hours": 1}), ({"expiry_hours": 1}, {"expiry_hours": 168})]
+    [recorded] = logs
+    assert (recorded["event"], recorded["log_level"]) == ("EXPIRY_HOURS_CHANGED", "warning")
+    assert (recorded["old_value"], recorded["new_value"], recorded["changed_by"]) == (1, 168, "user:1")
+    recorded = [(detail["from"], detail["to"]) for detail in details("EXPIRY_HOURS_CHANGED")]
+    assert recorded == [({"expiry_hours": None}, {"expiry_hours": 1}), ({"expiry_hours": 1}, {"expiry_hours": 168})]
 
 
 def test_while_a_run_is_held_neither_expiry_nor_the_longest_hold_changes(feed):
@@ -189,9 +189,9 @@ def test_to_set_a_primary_unsets_the_others_of_its_retailer_only(shop, feed):
     unset_display_primary(ANN, feed.pk)
     unset_display_primary(ANN, feed.pk)
     assert primaries() == [elsewhere.name]
-    told = [(verb, changed) for verb, _, changed in audited() if verb.startswith("DISPLAY")]
+    recorded = [(verb, changed) for verb, _, changed in audited() if verb.startswith("DISPLAY")]
     changed = ["is_display_primary"]
-    assert told == [("DISPLAY_PRIMARY_SET", changed)] * 2 + [("DISPLAY_PRIMARY_UNSET", changed)]
+    assert recorded == [("DISPLAY_PRIMARY_SET", changed)] * 2 + [("DISPLAY_PRIMARY_UNSET", changed)]
 
 
 def test_two_people_who_choose_at_once_leave_one_primary(shop, feed):
@@ -202,7 +202,7 @@ def test_two_people_who_choose_at_once_leave_one_primary(shop, feed):
         try:
             for _ in range(10):
                 set_display_primary(ANN, source.pk)
-        except BaseException as problem:  # noqa: BLE001 - told by the assertion below
+        except BaseException as problem:  # noqa: BLE001 - checked by the assertion below
             failures.append(problem)
         finally:
             connection.close()

@@ -62,7 +62,7 @@ SELECT (SELECT count(*) FROM active_offers), (SELECT count(*) FROM visible_offer
 
 @pytest.fixture
 def look():
-    """Arrange a case and tell whether its offer is (active, visible)."""
+    """Arrange a case and return whether its offer is (active, visible)."""
     shop = catalog.retailer()
     source, sibling = catalog.source(shop), catalog.source(shop, kind="OTHER")
     catalog.offer(source)
@@ -103,7 +103,7 @@ CASES = [
     ("frozen counts up to max_hold", Case(promoted=hours(72) + TICK, frozen=hours(99), max_hold=24), GONE),
     ("a missing product is frozen too", Case(missing=hours(60), held=hours(12)), BOTH),
     ("an affiliate that is not primary", Case(primary=""), HIDDEN),
-    ("an affiliate beside a primary", Case(primary="other"), HIDDEN),
+    ("an affiliate next to a primary", Case(primary="other"), HIDDEN),
     ("other, primary", Case(kind="OTHER"), BOTH),
     ("other, not primary", Case(kind="OTHER", primary=""), HIDDEN),
     ("direct, primary", Case(kind="DIRECT"), BOTH),
@@ -146,9 +146,9 @@ def test_the_clock_of_the_database_is_that_of_the_kernel_in_every_time_zone(now,
     query = "SELECT effective_now(%s, %s, %s::timestamptz, %s::smallint) AT TIME ZONE 'UTC'"
     with transaction.atomic():
         fetch("SET LOCAL TIME ZONE 'Europe/Berlin'")
-        told = fetch(query, now, frozen, held_since, longest)
+        result = fetch(query, now, frozen, held_since, longest)
     expected = effective_now(now, frozen=frozen, held_since=held_since, max_hold=hours(longest))
-    assert told == [(expected.replace(tzinfo=None),)]
+    assert result == [(expected.replace(tzinfo=None),)]
 
 
 @settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -165,10 +165,10 @@ def test_offers_expire_when_the_database_the_kernel_and_the_view_say_so(seen, ex
     query = "SELECT expires_at(%s, %s::smallint, %s, %s::timestamptz, %s::smallint) AT TIME ZONE 'UTC'"
     with transaction.atomic():
         fetch("SET LOCAL TIME ZONE 'Europe/Berlin'")
-        [(told,)] = fetch(query, seen, expiry, frozen, held_since, longest)
+        [(result,)] = fetch(query, seen, expiry, frozen, held_since, longest)
     clock = {"frozen": frozen, "held_since": held_since, "max_hold": hours(longest)}
     expires = expires_at(seen, hours(expiry), **clock)
-    assert told == expires.replace(tzinfo=None)
+    assert result == expires.replace(tzinfo=None)
     assert effective_now(expires, **clock) - hours(expiry) <= seen
     assert effective_now(expires + TICK, **clock) - hours(expiry) > seen
 

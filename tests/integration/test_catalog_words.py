@@ -31,7 +31,7 @@ def words_of_all():
 
 def written_later():
     """What the jobs behind runs wrote."""
-    return [json.loads(told) for (told,) in fetch("SELECT result::text FROM jobs WHERE queue = 'search' ORDER BY id")]
+    return [json.loads(row[0]) for row in fetch("SELECT result::text FROM jobs WHERE queue = 'search' ORDER BY id")]
 
 
 def test_a_run_with_some_new_products_is_found_at_once(world):
@@ -118,7 +118,7 @@ def test_products_that_come_when_the_job_is_past_them_get_their_words_from_the_n
     search_index.ask_for_words(source.pk)
     run_until_idle(queues=("search",))
     assert late[0] in words_of_all()
-    assert [told["added"] for told in written_later()] == [0, 1]
+    assert [result["added"] for result in written_later()] == [0, 1]
 
 
 def test_the_other_sources_are_left_alone(source):

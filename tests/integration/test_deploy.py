@@ -1,4 +1,4 @@
-"""What is installed beside the services."""
+"""What is installed with the services."""
 
 import getpass
 import subprocess
@@ -18,7 +18,7 @@ HARVESTER_DATABASE_URL=postgresql://u:p&x$HOME`id`"q"@h/n?a=b
 
 @pytest.fixture
 def program(tmp_path) -> Path:
-    """Stands for the command, and tells what it was given."""
+    """Replaces the command, and prints what it was given."""
     made = tmp_path / "program"
     made.write_text('#!/bin/sh\nprintf "%s\\n" "$HARVESTER_LISTEN" "$HARVESTER_DATABASE_URL" "$@"\n')
     made.chmod(0o755)
@@ -27,14 +27,14 @@ def program(tmp_path) -> Path:
 
 
 def run(program: Path, *arguments: str, **env: str) -> subprocess.CompletedProcess[str]:
-    told = {
+    variables = {
         "PATH": "/usr/bin:/bin",
         "HARVESTER_SETTINGS_FILE": str(program.parent / "settings"),
         "HARVESTER_PROGRAM": str(program),
         "HARVESTER_SERVICE_USER": getpass.getuser(),
     }
     return subprocess.run(
-        ["sh", str(WRAPPER), *arguments], env=told | env, capture_output=True, text=True, check=False, timeout=30
+        ["sh", str(WRAPPER), *arguments], env=variables | env, capture_output=True, text=True, check=False, timeout=30
     )
 
 

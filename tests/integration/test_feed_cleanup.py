@@ -1,4 +1,4 @@
-"""The daily clean-up of feeds: what goes, what stays, and what is told."""
+"""The daily clean-up of feeds: what goes, what stays, and what is logged."""
 
 import itertools
 import os
@@ -103,8 +103,8 @@ def test_runs_go_in_batches_of_their_own(monkeypatch):
         make_run(feed, days=40)
     with capture_logs() as logs:
         clean_up()
-    told = [(entry["deleted"], entry["total"]) for entry in logs if entry["event"] == "CLEANUP_BATCH_COMPLETE"]
-    assert told == [(2, 2), (2, 4), (1, 5)]
+    logged = [(entry["deleted"], entry["total"]) for entry in logs if entry["event"] == "CLEANUP_BATCH_COMPLETE"]
+    assert logged == [(2, 2), (2, 4), (1, 5)]
     [whole] = [entry for entry in logs if entry["event"] == "CLEANUP_COMPLETE"]
     assert (whole["runs"], whole["products"], whole["files"]) == (5, 0, 0)
 

@@ -267,8 +267,8 @@ def by_portal(job):
 
 
 def by_command(job):
-    [told] = harvester("jobs", "retry", job, "--json").json["jobs"]
-    return told["new_job_id"]
+    [retried] = harvester("jobs", "retry", job, "--json").json["jobs"]
+    return retried["new_job_id"]
 
 
 @pytest.mark.parametrize("retry", [by_verb, by_api, by_portal, by_command])
@@ -430,7 +430,7 @@ def test_the_error_of_a_failed_run_does_not_say_that_the_file_is_fetched_again(w
     world.put_bytes(content)
     run = world.run()
     assert (run.status, run.error_code, run.attempt) == ("FAILED", code, 3)
-    assert not re.search("(fetch|download|tri)ed (again|anew|once more)", run.error), "no attempt is left"
+    assert not re.search("(fetch|download|tri)ed (again|anew|once more)", run.error)  # plain: quoted
 
 
 def test_the_file_of_a_failed_run_is_kept_as_long_as_others(world):

@@ -1,4 +1,4 @@
-"""What a run logs: in which order, with which fields, and that the page about it tells the truth."""
+"""What a run logs: in which order, with which fields, and that the page about it is correct."""
 
 import ast
 import re
@@ -75,9 +75,9 @@ def test_the_code_logs_every_event_that_the_page_says_is_logged():
 
 
 def test_every_event_of_feeds_is_on_the_page():
-    told = {name for path in SOURCES for name in events_of(path)}
-    assert {"RUN_START", "CREDENTIAL_CHANGED", "STAT_UNCHANGED", "DOWNLOAD_RETRY"} <= told, "the search works"
-    assert told - {name for name, (here, _) in page().items() if here in LOGGED} == set()
+    event_names = {name for path in SOURCES for name in events_of(path)}
+    assert {"RUN_START", "CREDENTIAL_CHANGED", "STAT_UNCHANGED", "DOWNLOAD_RETRY"} <= event_names, "the search works"
+    assert event_names - {name for name, (here, _) in page().items() if here in LOGGED} == set()
 
 
 @pytest.fixture
@@ -106,7 +106,7 @@ def world(server_of):
     return server_of()
 
 
-def told(lines, *left_out):
+def event_names(lines, *left_out):
     """Events of feeds in their order, without repetitions of one behind the other."""
     names = [line["event"] for line in lines() if line["logger"].startswith(PLACES)]
     names = [name for name in names if name not in left_out]
@@ -137,7 +137,7 @@ def test_a_good_run_logs_its_steps(world, lines):
     rows = [row(number) for number in range(100, 140)]
     world.put(*rows, row(100), row(141, Price="none"), row(142, SKU=""))
     run = world.run()
-    assert told(lines) == [
+    assert event_names(lines) == [
         *("ADVISORY_LOCK_ACQUIRED", "RUN_START"),
         *DOWNLOAD,
         *PARSE,
@@ -179,7 +179,7 @@ def test_a_held_run_says_which_gate_holds_it(world):
     with logged() as lines:
         world.put(100)
         run = world.run()
-        assert told(lines)[-5:] == [
+        assert event_names(lines)[-5:] == [
             *("CIRCUIT_BREAKER_COUNTS", "CIRCUIT_BREAKER_TRIPPED", "MANUAL_RUN_PENDING_CHECK", "RUN_COMPLETE"),
             "ADVISORY_LOCK_RELEASED",
         ]
@@ -201,7 +201,7 @@ def test_a_decision_is_logged_and_so_is_one_that_a_rule_refuses(world):
     run = world.run()
     with logged() as lines:
         world.approve(run)
-        names = told(lines, "ADVISORY_LOCK_ACQUIRED", "ADVISORY_LOCK_RELEASED")
+        names = event_names(lines, "ADVISORY_LOCK_ACQUIRED", "ADVISORY_LOCK_RELEASED")
         assert names == ["PROMOTE_START", "PROMOTE_COMPLETE", "ACTIVATION_APPROVED"]
         check_fields(lines, run)
         assert only(lines, "ACTIVATION_APPROVED")["by"] == "olga"
@@ -217,7 +217,7 @@ def test_a_skipped_run_says_why(world):
     world.run()
     with logged() as lines:
         run = world.run()
-        assert told(lines) == [
+        assert event_names(lines) == [
             *("ADVISORY_LOCK_ACQUIRED", "RUN_START", "DOWNLOAD_START", "FTP_CONNECTED", "FILE_STAT", "STAT_UNCHANGED"),
             *("DOWNLOAD_SKIPPED_UNCHANGED", "MANUAL_RUN_PENDING_CHECK", "RUN_COMPLETE", "ADVISORY_LOCK_RELEASED"),
         ]
@@ -230,7 +230,7 @@ def test_a_run_that_cannot_be_helped_says_where_it_failed(server_of, lines):
     world = server_of(behaviour=RefusesToRead)
     world.put(100)
     run = world.run()
-    assert told(lines)[-7:] == [
+    assert event_names(lines)[-7:] == [
         *(
             "FILE_STAT",
             "MANIFEST_NOT_READABLE",
@@ -252,7 +252,7 @@ def test_a_run_that_is_retried_logs_each_attempt(server_of, lines):
     world.put(100)
     run = world.run()
     kept = ("RUN_START", "RUN_RESUMED", "DOWNLOAD_RETRY", "DOWNLOAD_FAILED", "RETRY_SKIPPED", "RUN_FAILED")
-    assert [name for name in told(lines) if name in kept] == [
+    assert [name for name in event_names(lines) if name in kept] == [
         *("RUN_START", "DOWNLOAD_RETRY", "RUN_RESUMED", "DOWNLOAD_RETRY", "RUN_RESUMED", "DOWNLOAD_FAILED"),
         "RUN_FAILED",
     ]
@@ -278,7 +278,7 @@ def test_a_request_during_a_run_is_logged_and_gets_its_own_run(world, lines):
         status="RUNNING",
     )
     verbs.run_now(OLGA, world.feed.id)
-    assert told(lines) == ["MANUAL_RUN_REQUESTED", "MANUAL_RUN_PENDING_SET", "FEED_ENQUEUED"]
+    assert event_names(lines) == ["MANUAL_RUN_REQUESTED", "MANUAL_RUN_PENDING_SET", "FEED_ENQUEUED"]
     assert only(lines, "MANUAL_RUN_PENDING_SET")["active_run_id"] == str(active.id)
     assert only(lines, "FEED_ENQUEUED")["trigger"] == "MANUAL"
 

@@ -49,8 +49,8 @@ def changed_run(world):
     job = world.ask()
     world.work(job)
     run = Run.objects.get(job_id=job)
-    told = world.figures(run)
-    return told.products_upserted, told.products_new, told.products_missing, told.prices_due
+    figures = world.figures(run)
+    return figures.products_upserted, figures.products_new, figures.products_missing, figures.prices_due
 
 
 @pytest.mark.parametrize("of_other_half", [False, True])

@@ -1,4 +1,4 @@
-"""Held means frozen: every cell of the table of decisions, and what must not be possible beside it."""
+"""Held means frozen: every cell of the table of decisions, and what must not be possible meanwhile."""
 
 import datetime as dt
 import threading
@@ -148,7 +148,7 @@ def test_nothing_held_and_a_run_is_ignored(world):
     world.put(row(100, Price="77.77"), *ALL[1:])
     again = world.run()
     assert again.outcome == "PROMOTED", "half of its prices may come back"
-    assert world.figures(again).prices_written == 1, "what an ignored run saw is written anew, whatever it is"
+    assert world.figures(again).prices_written == 1, "what an ignored run saw is written again, even if unchanged"
     assert world.shown()["S-100"][1] == 77.77
 
 
@@ -489,7 +489,7 @@ def test_held_again_with_other_figures(world):
 
 
 def hold_after_a_bad_run(world):
-    """Run 1 is good; run 2 has another price of S-100 and S-200 beside; run 3 has just these two and is held."""
+    """Run 1 is good; run 2 has another price of S-100 and S-200 in addition; run 3 has just these two and is held."""
     world.put(*ALL)
     world.run()
     world.put(row(100, Price="7.77"), *ALL[1:], 200)
@@ -758,9 +758,9 @@ def test_figures_that_are_not_what_the_person_saw(world, figure):
 def test_a_refusal_and_a_decision_are_logged_as_events(world):
     run = world.hold()
     world.approve(run)
-    with capture_logs() as told:
+    with capture_logs() as reported:
         code_of(run_decisions.request_approval, OLGA, run.id)
-    assert [event["event"] for event in told] == ["ACTIVATION_APPROVAL_REJECTED"]
+    assert [event["event"] for event in reported] == ["ACTIVATION_APPROVAL_REJECTED"]
     assert [verb for verb, *_ in audited()].count("ACTIVATION_APPROVED") == 1
 
 
@@ -808,7 +808,7 @@ def test_an_approval_that_waits_while_a_newer_run_ends_is_stale(world, newer, le
 
 
 def test_a_run_and_an_approval_at_once_have_one_order(world):
-    """Whoever is first has the lock: the other one is refused, or comes back later."""
+    """The first one has the lock: the other one is refused, or comes back later."""
     run = world.hold()
     world.put(*ALL, 200)
     decision = run_decisions.request_approval(OLGA, run.id).job_id
@@ -847,8 +847,8 @@ def test_two_held_runs_of_one_source_are_not_possible(world):
 
 def test_the_alert_of_a_hold_ends_with_the_decision(world):
     run = world.hold()
-    told = Alert.objects.filter(kind="RUN_HELD", resolved_at=None)
-    assert ["EXPIRY_SPIKE: 37 of 40" in alert.body for alert in told] == [True]
+    reported = Alert.objects.filter(kind="RUN_HELD", resolved_at=None)
+    assert ["EXPIRY_SPIKE: 37 of 40" in alert.body for alert in reported] == [True]
     newer = world.shrink(104)
     assert Alert.objects.filter(kind="RUN_HELD", resolved_at=None).count() == 1
     world.approve(newer)

@@ -381,6 +381,6 @@ def test_only_offers_whose_new_price_may_be_corrected_are_recomputed(world, monk
     corrections.create(OLGA, reason="half of the price", **double)
     assert run("10.00", "21.00", "30.00") == [], "one is still corrected and unchanged, one is not corrected any more"
     assert [price for _, (_, price, _) in sorted(world.shown().items())] == [20.00, 21.00, 60.00]
-    assert run("10.00", "22.00", "31.00") == [], "a later price is no concern of a correction that has ended"
+    assert run("10.00", "22.00", "31.00") == [], "a correction that has ended does not apply to a later price"
     assert run("11.00", "20.00", "32.00") == ["S-101"], "the corrected amount again: looked at, and not corrected"
     assert [price for _, (_, price, _) in sorted(world.shown().items())] == [11.00, 20.00, 32.00]

@@ -1,4 +1,4 @@
-"""The figures of a run, whatever becomes of it, and what Prometheus is told of feeds."""
+"""The figures of a run with any outcome, and those of feeds for Prometheus."""
 
 import pytest
 from tests.support.feed_world import World, allow_loopback
@@ -18,7 +18,7 @@ def world(database, settings, tmp_path):
         yield World(server)
 
 
-#: What the contract wants to know of each run, beside how long it took.
+#: What the contract requires of each run, in addition to its duration.
 METRICS = (
     *("download_bytes", "rows_read", "rows_parsed", "products_upserted", "products_expired", "products_rejected"),
     *("prices_written", "error_count", "duplicate_key_count"),
@@ -109,7 +109,7 @@ def test_a_file_of_bad_rows_fails_with_their_counts(world):
     assert world.figures(run).rejects == {"INVALID_PRICE": 1, "MISSING_TITLE": 1}
 
 
-def told(name):
+def figures_of(name):
     """What the page says, by its labels."""
     lines = metrics.exposition().decode().splitlines()
     found = [line.rpartition(" ") for line in lines if line.startswith((f"{name}{{", f"{name} "))]
@@ -117,9 +117,9 @@ def told(name):
 
 
 def test_prometheus_gets_the_figures_of_feeds(world):
-    assert told("harvester_feeds")['{status="ENABLED"}'] == 1
-    assert told("harvester_feeds")['{status="DISABLED"}'] == 0
-    assert told("harvester_feed_last_promotion_age_seconds") == {}
+    assert figures_of("harvester_feeds")['{status="ENABLED"}'] == 1
+    assert figures_of("harvester_feeds")['{status="DISABLED"}'] == 0
+    assert figures_of("harvester_feed_last_promotion_age_seconds") == {}
     world.put(*range(100, 140))
     world.run()
     world.pass_time(2)
@@ -128,11 +128,11 @@ def test_prometheus_gets_the_figures_of_feeds(world):
     world.run()
     world.put_bytes(b"nothing of use")
     world.run()
-    runs = told("harvester_feed_runs_last_day")
+    runs = figures_of("harvester_feed_runs_last_day")
     assert {labels: count for labels, count in runs.items() if count} == {
         '{outcome="PROMOTED"}': 1, '{outcome="SKIPPED"}': 1, '{outcome="HELD"}': 1, '{outcome="FAILED"}': 1,
     }  # fmt: skip
-    assert told("harvester_feeds_held") == {"": 1}
-    [(labels, age)] = told("harvester_feed_last_promotion_age_seconds").items()
+    assert figures_of("harvester_feeds_held") == {"": 1}
+    [(labels, age)] = figures_of("harvester_feed_last_promotion_age_seconds").items()
     assert labels == f'{{feed="Shop by Impact",feed_id="{world.feed.id}"}}'
     assert 7_200 <= age < 7_800

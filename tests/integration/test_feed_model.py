@@ -1,4 +1,4 @@
-"""Random stories of a feed, beside the rules in plain Python: what consumers see is the same after every step."""
+"""Random stories of a feed, compared with a model in Python: what consumers see is the same after every step."""
 
 import random
 
@@ -39,7 +39,7 @@ class Story:
     def __init__(self, world, seed):
         self.world, self.model, self.random = world, Model(), random.Random(seed)
         self.catalog = {number: (f"Thing {number}", number / 100) for number in PRODUCTS}
-        self.told = []
+        self.steps = []
         self.made = []
 
     def step(self):
@@ -58,8 +58,8 @@ class Story:
         run = self.world.run()
         number = run.no
         expected = self.model.run(number, {f"S-{n}": value for n, value in self.catalog.items()})
-        self.told.append(f"run {number} of {len(self.catalog)}: {run.outcome}")
-        assert run.outcome == expected, self.told
+        self.steps.append(f"run {number} of {len(self.catalog)}: {run.outcome}")
+        assert run.outcome == expected, self.steps
 
     def _change_catalog(self):
         chance = self.random
@@ -76,7 +76,7 @@ class Story:
         hours = self.random.choice(WAITS)
         self.model.now += hours
         self.world.pass_time(hours)
-        self.told.append(f"{hours} hours")
+        self.steps.append(f"{hours} hours")
 
     def click_and_pause(self):
         """Somebody asks for a run and pauses the feed before the job comes, or after."""
@@ -87,7 +87,7 @@ class Story:
             self.world.work(job)
         verbs.resume(OLGA, feed)
         self.world.work(job)
-        self.told.append("clicked, paused and resumed")
+        self.steps.append("clicked, paused and resumed")
 
     def be_disabled(self):
         """A file that cannot be read disables the feed, while somebody asks for a run."""
@@ -98,24 +98,24 @@ class Story:
         self.check_request()
         verbs.re_enable(OLGA, self.world.feed.id, acknowledged=True)
         self.world.hurry()
-        self.told.append("disabled and enabled again")
+        self.steps.append("disabled and enabled again")
 
     def approve(self):
         self.world.approve(self._held())
         self.model.approve()
-        self.told.append("approved")
+        self.steps.append("approved")
 
     def reject(self):
         self.world.reject(self._held())
         self.model.reject()
-        self.told.append("rejected")
+        self.steps.append("rejected")
 
     def ignore(self):
         number = self.random.choice(self.model.promoted[-2:])
         if number not in self.model.ignored and not self.model.held:
             decisions.ignore(OLGA, Run.objects.get(no=number).id, "it was wrong")
             self.model.ignore(number)
-            self.told.append(f"ignored {number}")
+            self.steps.append(f"ignored {number}")
 
     def undo(self):
         for number in sorted(self.model.ignored) if not self.model.held else ():
@@ -123,7 +123,7 @@ class Story:
             if self.model.may_undo(number):
                 decisions.undo_ignore(OLGA, run.id)
                 self.model.undo(number)
-                self.told.append(f"undone {number}")
+                self.steps.append(f"undone {number}")
             else:
                 with pytest.raises(Conflict):
                     decisions.undo_ignore(OLGA, run.id)
@@ -139,13 +139,13 @@ class Story:
             )  # fmt: skip
             self.model.correct(key, 2)
             self.made.append((made.pk, self.model.corrections[-1]))
-            self.told.append(f"corrected {key}")
+            self.steps.append(f"corrected {key}")
 
     def revoke(self):
         made, correction = self.made.pop(self.random.randrange(len(self.made)))
         corrections.revoke(OLGA, made)
         self.model.corrections.remove(correction)
-        self.told.append(f"revoked the correction of {correction.key}")
+        self.steps.append(f"revoked the correction of {correction.key}")
 
     def _held(self):
         return Run.objects.get(no=self.model.held.run)
@@ -153,15 +153,15 @@ class Story:
     def check(self):
         if self.model.edge() > 0.05:
             seen = {key: (title, price) for key, (title, price, _) in self.world.shown().items()}
-            assert seen == self.model.shown(), self.told
-        assert differences() == [], self.told
+            assert seen == self.model.shown(), self.steps
+        assert differences() == [], self.steps
         self.check_request()
 
     def check_request(self):
         """Somebody who asked for a run waits only while there is a job that will run the feed."""
         feed = Feed.objects.get()
         coming = Job.objects.filter(kind="feeds.run", state__in=OPEN).exists() and feed.status == "ENABLED"
-        assert feed.manual_run_requested_at is None or coming, self.told
+        assert feed.manual_run_requested_at is None or coming, self.steps
 
 
 @pytest.mark.parametrize("seed", seeds(1, 4))

@@ -99,7 +99,7 @@ def test_a_job_that_finds_a_run_in_progress_ends_without_a_run(world, trigger):
     with world.locked():
         assert world.run(trigger) is None
     assert Job.objects.latest("id").state == "succeeded"
-    assert Feed.objects.get().manual_run_requested_at == asked, "whoever is at work honours the request"
+    assert Feed.objects.get().manual_run_requested_at == asked, "the run in progress honors the request"
 
 
 def test_a_job_that_finds_a_decision_in_progress_comes_back_in_a_minute_without_counting(world):
@@ -178,7 +178,7 @@ def test_a_run_whose_job_was_taken_over_writes_nothing_more(world, monkeypatch):
     job = world.ask()
     run_until_idle(threads=1, heartbeat_seconds=60.0, stuck_seconds=600.0)
     assert facts() == [0, 0, 0, 0]
-    assert runs()[0].status == "RUNNING", "whoever took it over ends it"
+    assert runs()[0].status == "RUNNING", "the worker that took it over ends it"
 
 
 # 3. The run of a job.
@@ -360,7 +360,7 @@ def test_a_run_whose_job_is_gone_is_abandoned_and_counts_as_no_failure(world, cl
     assert (run.status, run.error_code) == ("FAILED", "ABANDONED")
     assert Feed.objects.get().consecutive_failures == 0
     followed = [found.trigger for found in runs()[1:]]
-    assert followed == (["MANUAL_PENDING"] if clicked else []), "a click that was told to wait gets its run"
+    assert followed == (["MANUAL_PENDING"] if clicked else []), "a click that has to wait gets its run"
 
 
 # 6. Run Now is a time.
@@ -908,8 +908,8 @@ def test_many_better_identities_are_reported_until_a_run_has_few(world):
         put_wide(world, *lines)
         run = world.run()
         assert run.outcome == "PROMOTED"
-        told = Alert.objects.filter(kind="IDENTITY_UPGRADES", resolved_at=None).count()
-        return world.figures(run).identity_upgrades, told
+        reported = Alert.objects.filter(kind="IDENTITY_UPGRADES", resolved_at=None).count()
+        return world.figures(run).identity_upgrades, reported
 
     assert [run_with(upgraded) for upgraded in (0, 5, 11, 12)] == [(0, 0), (5, 0), (6, 1), (1, 0)]
 
@@ -1129,7 +1129,7 @@ def test_more_seen_than_active_is_logged_and_counts_as_none_missing(world, monke
 
     monkeypatch.setattr(ingest, "match", miscounted)
     world.put(*TEN)
-    with capture_logs() as told:
+    with capture_logs() as reported:
         run = world.run()
-    assert "CIRCUIT_BREAKER_NEGATIVE_EXPIRE_COUNT" in {event["event"] for event in told}
+    assert "CIRCUIT_BREAKER_NEGATIVE_EXPIRE_COUNT" in {event["event"] for event in reported}
     assert (run.outcome, world.figures(run).would_expire_count) == ("PROMOTED", 0)

@@ -90,9 +90,9 @@ def test_the_job_of_a_run_names_its_feed_and_its_reason():
     job = Job.objects.get(kind="feeds.run")
     assert job.args == {"feed_id": str(feed.id), "trigger": "SCHEDULED"}
     assert (job.queue, job.dedupe_key) == ("feeds", None)
-    [told] = [line for line in logged if line["event"] == "FEED_ENQUEUED"]
-    assert (told["feed_id"], told["network"], told["trigger"]) == (str(feed.id), "impact", "SCHEDULED")
-    assert told["next_run_at"] == Feed.objects.get().next_run_at.isoformat()
+    [event] = [line for line in logged if line["event"] == "FEED_ENQUEUED"]
+    assert (event["feed_id"], event["network"], event["trigger"]) == (str(feed.id), "impact", "SCHEDULED")
+    assert event["next_run_at"] == Feed.objects.get().next_run_at.isoformat()
     [ticked] = [line for line in logged if line["event"] == "SCHEDULER_TICK"]
     assert (ticked["log_level"], ticked["eligible_feeds"]) == ("debug", 1)
 

@@ -1,4 +1,4 @@
-"""Tables of the specification that tell of whole runs, row by row. Numbers are its sections."""
+"""Tables of the specification about whole runs, row by row. Numbers are its sections."""
 
 import datetime as dt
 from uuid import uuid4
@@ -132,8 +132,8 @@ def test_what_a_run_saw_counts_from_its_promotion_on(world, end, counts):
     after = world.look().last_promoted_at
     assert (after > before) is counts
     assert state_of("S-100")[0] == after
-    told = rows("SELECT DISTINCT last_seen_at = last_seen_success_at FROM source_product_presence")
-    assert told == [(True,)], "nothing is written before the verdict, so neither is the first without the second"
+    logged = rows("SELECT DISTINCT last_seen_at = last_seen_success_at FROM source_product_presence")
+    assert logged == [(True,)], "nothing is written before the verdict, so neither is the first without the second"
 
 
 # 8.7: who may be approved, and what a decision sets.
@@ -181,11 +181,11 @@ def test_what_cannot_be_decided_is_refused_by_its_code_and_nothing_changes(world
     run_id = situation(world)
     before = rows("SELECT * FROM runs ORDER BY no"), rows("SELECT * FROM sources"), count("jobs")
     for decide in (run_decisions.request_approval, lambda who, run: run_decisions.request_rejection(who, run, "no")):
-        with capture_logs() as told, pytest.raises(HarvesterError) as refusal:
+        with capture_logs() as logged, pytest.raises(HarvesterError) as refusal:
             decide(OLGA, run_id)
         assert refusal.value.code == code
         if situation is not no_run:
-            assert [(line["event"].split("_")[0], line["reason"]) for line in told] == [("ACTIVATION", code)]
+            assert [(line["event"].split("_")[0], line["reason"]) for line in logged] == [("ACTIVATION", code)]
     assert (rows("SELECT * FROM runs ORDER BY no"), rows("SELECT * FROM sources"), count("jobs")) == before
 
 
@@ -254,7 +254,7 @@ TIMES = {"atime": 1, "mtime": 1_700_000_000}
 def test_the_size_and_time_from_the_server_decide_whether_the_file_is_downloaded(
     settings, tmp_path, figures, same_file, another_file
 ):
-    """Another file of the same size is told apart by its content alone, and so only where it is downloaded."""
+    """Another file of the same size is distinguished by its content alone, and so only where it is downloaded."""
     allow_loopback(settings)
     with SftpServer(tmp_path, behaviour=reports(**figures)) as server:
         world = World(server)
@@ -270,7 +270,7 @@ def test_the_size_and_time_from_the_server_decide_whether_the_file_is_downloaded
         world.check()
 
 
-# 11.1: whoever ends a run ends everything about it, in one transaction.
+# 11.1: every end of a run is one transaction over everything about it.
 
 
 def written_by(table, where, *values):
@@ -290,7 +290,7 @@ def test_a_run_its_feed_and_its_job_end_in_one_transaction(world, end):
     assert written_by("feeds", "true") == [at_the_end]
     assert written_by("feed_runs", "run_id = %s", run.id) == [at_the_end]
     if end is failed:
-        # The job's own failure is the engine's to write; the run is over by then, for whoever looks.
+        # The job's own failure is the engine's to write; the run is over by then, for every reader.
         assert (Feed.objects.get().consecutive_failures, Feed.objects.get().status) == (3, "DISABLED")
         assert written_by("alerts", "kind IN ('RUN_FAILED', 'FEED_AUTO_DISABLED')") == [at_the_end] * 2
     else:

@@ -1,4 +1,4 @@
-"""What a held run would change, told in counts, groups and products to look at."""
+"""The changes of a held run, as counts, groups and sample products."""
 
 import pytest
 from tests.support.feeds import HEADER, row
@@ -76,22 +76,26 @@ def test_products_of_each_kind_are_shown_with_what_would_change(world, run):
 
 
 def test_groups_are_ordered_by_size(world, run):
-    told = difference_of(run)
-    assert [(group["name"], group["missing"], group["new"]) for group in told["categories"]["shown"]] == [
+    summary = difference_of(run)
+    assert [(group["name"], group["missing"], group["new"]) for group in summary["categories"]["shown"]] == [
         ("Boots", 28, 0),
         ("Tents", 0, 1),
     ]
-    assert {group["name"]: group["missing"] for group in told["brands"]["shown"]} == {"Acme": 14, "Zeta": 14, "Nova": 0}
-    assert told["brands"]["all"] == 3
+    assert {group["name"]: group["missing"] for group in summary["brands"]["shown"]} == {
+        "Acme": 14,
+        "Zeta": 14,
+        "Nova": 0,
+    }
+    assert summary["brands"]["all"] == 3
 
 
 def test_groups_and_products_are_bounded(world):
     put(world, *(product(number, f"Brand {number}", f"Category {number}") for number in range(100, 200)))
     world.run()
-    told = difference_of(held(world, product(100)))
-    assert len(told["brands"]["shown"]) == len(told["categories"]["shown"]) == held_difference.GROUPS
-    assert told["brands"]["all"] == 100
-    assert [len(told["samples"][kind]) for kind in held_difference.KINDS] == [held_difference.SAMPLES, 0, 0, 1, 0]
+    summary = difference_of(held(world, product(100)))
+    assert len(summary["brands"]["shown"]) == len(summary["categories"]["shown"]) == held_difference.GROUPS
+    assert summary["brands"]["all"] == 100
+    assert [len(summary["samples"][kind]) for kind in held_difference.KINDS] == [held_difference.SAMPLES, 0, 0, 1, 0]
 
 
 def test_products_that_are_back_are_counted(world):
@@ -99,8 +103,8 @@ def test_products_that_are_back_are_counted(world):
     world.run()
     put(world, *(product(number) for number in range(100, 135)))
     world.run()
-    told = difference_of(held(world, product(101), product(139)))
-    assert (told["counts"]["back"], [item["sku"] for item in told["samples"]["back"]]) == (1, ["S-139"])
+    summary = difference_of(held(world, product(101), product(139)))
+    assert (summary["counts"]["back"], [item["sku"] for item in summary["samples"]["back"]]) == (1, ["S-139"])
 
 
 def test_it_outlives_the_decision_and_goes_with_the_run(world, run):

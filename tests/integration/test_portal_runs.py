@@ -290,8 +290,8 @@ def test_what_consumers_do_not_see_is_not_counted_as_removed(world):
     corrections.create(OLGA, action="IGNORE", reason="not its price", **named)
     assert choices(world.source.pk, run.no).removes == 36
     world.pass_time(48 + 168 + 1)
-    told = choices(world.source.pk, run.no)
-    assert (told.removes, told.is_expired, world.shown()) == (0, True, {})
+    choice = choices(world.source.pk, run.no)
+    assert (choice.removes, choice.is_expired, world.shown()) == (0, True, {})
 
 
 def test_a_rejection_needs_a_reason(world, operator):

@@ -145,8 +145,8 @@ def test_commands_show_a_run_of_any_kind(three):
         "harvester runs approve",
     ):
         assert words in waiting
-    told = runs("show", actor.no, "--json").json
-    assert (told["subject"]["name"], told["candidates"], told["feed"]) == ("Kestrel", 12, None)
+    shown = runs("show", actor.no, "--json").json
+    assert (shown["subject"]["name"], shown["candidates"], shown["feed"]) == ("Kestrel", 12, None)
 
 
 def test_the_commands_of_feeds_about_runs_say_the_same(three):

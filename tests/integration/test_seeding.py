@@ -30,9 +30,9 @@ _CONTENT = (
 def seeded(cluster, django_db_blocker):
     with django_db_blocker.unblock():
         empty_all()
-        told = []
-        made = fill(SMALL, lambda *step: told.append(step))
-        yield made, told
+        progress = []
+        made = fill(SMALL, lambda *step: progress.append(step))
+        yield made, progress
         empty_all()
 
 
@@ -43,13 +43,13 @@ def _allowed(seeded, django_db_blocker):
 
 
 def test_there_is_as_much_as_was_asked_for(seeded):
-    made, told = seeded
+    made, progress = seeded
     counted = [fetch(f"SELECT count(*) FROM {table}")[0][0] for table in ("feeds", "offers", "source_products")]
     assert counted == [50, 3000, 3000]
     assert Run.objects.exclude(status="RUNNING").count() == 600
     assert fetch("SELECT count(*) FROM prices") == [(9000,)]
     assert (made.feeds, made.runs, made.offers, made.prices) == (50, 600, 3000, 9000)
-    assert told[-1][:2] == (3000, 3000)
+    assert progress[-1][:2] == (3000, 3000)
 
 
 def test_offers_equal_what_their_prices_say():
@@ -91,8 +91,8 @@ def test_every_story_is_present_and_agrees_with_its_runs():
 
 def test_a_held_run_shows_its_difference_and_some_products_wait_for_a_person():
     [(missing,)] = fetch("SELECT count(*) FROM held_changes WHERE is_missing")
-    [(told,)] = fetch("SELECT (summary -> 'counts' ->> 'missing')::int FROM run_differences")
-    assert told == missing
+    [(progress,)] = fetch("SELECT (summary -> 'counts' ->> 'missing')::int FROM run_differences")
+    assert progress == missing
     states = dict(fetch("SELECT status, count(*) FROM product_links GROUP BY status"))
     assert states == {"LINKED": 60, "NEEDS_REVIEW": 30}
 

@@ -1,4 +1,4 @@
-"""Clients that send or read slowly, or send what is no request: the portal's worker does not wait for them."""
+"""Clients that send or read slowly, or send invalid requests: the portal's worker does not wait for them."""
 
 import json
 import os
@@ -123,7 +123,7 @@ def test_clients_that_drip_take_no_thread(served):
             assert served.ask(b"GET /echo HTTP/1.1\r\nHost: x\r\n\r\n")[2] == b"0"
             for client in clients[3:6]:
                 client.sendall(b"x")
-        # Whoever goes on in time is answered.
+        # A client that continues in time is answered.
         clients[5].sendall(b"y" * 94)
         assert read_answer(clients[5])[2] == b"100"
 

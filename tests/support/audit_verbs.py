@@ -10,7 +10,7 @@ import harvester
 
 SOURCE = Path(harvester.__file__).parent
 NAME = re.compile("[A-Z][A-Z0-9]*(_[A-Z0-9]+)+")
-#: Function and the place of its argument that is the verb. Whoever hands one of its own arguments on joins them.
+#: Function and the place of its argument that is the verb; functions that pass on an argument of theirs join them.
 KNOWN = {("record", 1)}
 Recorders = set[tuple[str, int]]
 

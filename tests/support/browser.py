@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 #: The same browser without a desktop around it takes a quarter less time, where Debian has it.
 CHROMIUM = shutil.which("chromium-headless-shell") or "/usr/bin/chromium"
 #: Parts of the browser that no page has. The pop-up of the address bar is a page in a process of its own for every
-#: window, and a spare process waits beside each page: together a third of all the time that a test takes.
+#: window, and a spare process waits for each page: together a third of all the time that a test takes.
 WITHOUT = ("SpareRendererForSitePerProcess", "WebUIOmniboxPopup", "WebUIOmniboxAimPopup", "WebUIOmniboxFullPopup")
 #: What playwright leaves out by itself. The browser hears only the last flag of that name, so it is said again.
 WITHOUT_ANYWAY = (
@@ -43,7 +43,7 @@ FLAGS = [
 
 @contextmanager
 def chromium() -> Iterator[Browser]:
-    # Playwright keeps an event loop in this thread, and Django would refuse to ask the database beside one.
+    # Playwright keeps an event loop in this thread, and Django would refuse to query the database next to one.
     os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)

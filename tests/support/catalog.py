@@ -119,7 +119,7 @@ def recompute_offers(of: Source, numbers: list[int]) -> None:
 
 
 def details(verb: str) -> list[dict]:
-    """What the trail tells beside the names of what changed."""
+    """Return the details of audit events without the names of the changed fields."""
     return [json.loads(row[0]) for row in fetch("SELECT detail FROM audit_events WHERE verb = %s ORDER BY id", verb)]
 
 

@@ -1,4 +1,4 @@
-"""The real `harvester` command in a process of its own, on the database of this test run unless told otherwise."""
+"""The real `harvester` command in a separate process, by default on the database of this test run."""
 
 import json
 import os
@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[2]
 COMMAND = [sys.executable, "-P", "-m", "harvester"]
 #: Threads of a service that ends may leave a connection to the interpreter's own clean-up.
 WARNINGS_OF_SERVICES = "error,ignore::ResourceWarning"
-#: Commands that start processes of their own, which are found by what /proc tells of them.
+#: Commands that start further processes, which are found through /proc.
 STARTS_OTHERS = {"up", "demo"}
 #: Only ends a test that hangs.
 PATIENCE_SECONDS = 90

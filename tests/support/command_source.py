@@ -98,9 +98,9 @@ def _send_ends(ends: dict[int, int]) -> None:
     for pid in list(ends):
         ended, status = os.waitpid(pid, os.WNOHANG)
         if ended:
-            told = ends.pop(pid)
-            os.write(told, f"{os.waitstatus_to_exitcode(status)}\n".encode())
-            os.close(told)
+            pipe = ends.pop(pid)
+            os.write(pipe, f"{os.waitstatus_to_exitcode(status)}\n".encode())
+            os.close(pipe)
 
 
 def _become(files: list[int]) -> None:

@@ -16,7 +16,7 @@ from django.db.backends.signals import connection_created
 
 from tests.support.signals import say, wait_quietly
 
-#: Steps that are no statements; each is told by its name when it begins.
+#: Steps that are not statements; each is reported by its name when it begins.
 STEPS = (
     ("harvester.feeds.runs", "fetch"),
     ("harvester.feeds.runs", "ingest"),
@@ -34,7 +34,7 @@ STEPS = (
     ("harvester.feeds.run_endings", "promote"),
 )
 
-#: The thread of a job, and that of what is done beside it.
+#: The thread of a job, and that of its side session.
 THREADS = ("harvester-job", "side-session")
 
 
@@ -75,7 +75,7 @@ def run_forever_here() -> None:
 def watched(path: Iterable[str], at_the_end: Callable[[], None] = stop_here) -> Iterator[Route]:
     """Have the runs of this process come by on a route."""
     route = Route(path, at_the_end)
-    undo = [_wrap(module, name, _told(route, name)) for module, name in STEPS]
+    undo = [_wrap(module, name, _reported(route, name)) for module, name in STEPS]
     undo.append(_wrap("harvester.feeds.reader.load", "copy_in", functools.partial(_copy_in, route)))
     listen = functools.partial(_watch_session, route)
     # Sessions that are open already say nothing to the route.
@@ -115,7 +115,7 @@ def _wrap(module: str, name: str, make: Callable[[Any], Any]) -> Callable[[], No
     return lambda: setattr(home, name, original)
 
 
-def _told(route: Route, name: str) -> Callable[[Any], Any]:
+def _reported(route: Route, name: str) -> Callable[[Any], Any]:
     def make(original: Any) -> Any:
         @functools.wraps(original)
         def step(*args: Any, **more: Any) -> Any:
@@ -131,11 +131,11 @@ def _copy_in(route: Route, original: Any) -> Any:
     """Comes by in the middle of a COPY: behind each block that was sent."""
 
     def copy(cursor: Any, table: str, columns: Any, frames: Any) -> int:
-        def told() -> Iterator[Any]:
+        def reported() -> Iterator[Any]:
             for frame in frames:
                 yield frame
                 route.comes_by(f"COPY {table}")
 
-        return original(cursor, table, columns, told())
+        return original(cursor, table, columns, reported())
 
     return copy

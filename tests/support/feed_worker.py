@@ -30,7 +30,7 @@ def feed_worker(
     """A worker that stops where the path leads to; see `wait_at_point`.
 
     `forever`: instead of stopping, it leaves a statement running. `few`: more new products than that come in
-    beside the promotion.
+    during the promotion.
     """
     process = fork(_work, os.environ[VARIABLE], path, forever, few, options)
     try:

@@ -94,7 +94,7 @@ class World:
         self.file.parent.mkdir(exist_ok=True)
         before = self.file.stat().st_mtime if self.file.exists() else 0
         self.file.write_bytes(gzip.compress(data) if compressed else data)
-        # Servers tell whole seconds: two files of one test must not look like one. Files are old enough to be taken
+        # Servers report whole seconds: two files of one test must not look like one. Files are old enough to be taken
         # for settled.
         later = max(self.file.stat().st_mtime - 86400, before) + 2
         os.utime(self.file, (later, later))
@@ -108,7 +108,7 @@ class World:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Somebody else has the feed's lock: a decision at work, or, beside `running`, a run."""
+        """Somebody else has the feed's lock: a decision in progress, or, with `running`, a run."""
         other = connections["default"].copy()
         with other.cursor() as cursor:
             cursor.execute("SELECT pg_advisory_lock(%s, %s)", [FEED_LOCK, self.feed.lock_no])
@@ -254,7 +254,7 @@ def make_feed(source: Source, server: SftpServer, **fields) -> Feed:
     return made
 
 
-#: Every moment that visibility, comparison or change detection is reckoned by.
+#: Every time that visibility, comparison or change detection depends on.
 _MOMENTS = (
     ("sources", ("held_since", "last_promoted_at", "last_observed_at")),
     ("offers", ("observed_at", "last_priced_at", "seen_until")),

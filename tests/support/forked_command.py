@@ -22,17 +22,17 @@ LIBRARIES = SOURCE.parents[2] / "src"
 class ForkedCommand:
     """A command at work, handled like a process of `subprocess`."""
 
-    def __init__(self, told: int) -> None:
-        self._told = os.fdopen(told)
-        self.pid = int(self._told.readline())
+    def __init__(self, reader: int) -> None:
+        self._reader = os.fdopen(reader)
+        self.pid = int(self._reader.readline())
         self.returncode: int | None = None
 
     def wait(self, seconds: float | None = None) -> int:
         if self.returncode is None:
-            if not select.select([self._told], [], [], seconds)[0]:
+            if not select.select([self._reader], [], [], seconds)[0]:
                 raise subprocess.TimeoutExpired("harvester", seconds or 0)
-            self.returncode = int(self._told.readline())
-            self._told.close()
+            self.returncode = int(self._reader.readline())
+            self._reader.close()
         return self.returncode
 
     def poll(self) -> int | None:
@@ -52,11 +52,11 @@ class ForkedCommand:
 def fork_command(
     words: Sequence[str], env: Mapping[str, str], cwd: Path | None, files: tuple[IO, IO, IO]
 ) -> ForkedCommand:
-    told, telling = os.pipe()
+    reader, writer = os.pipe()
     asked = {"arguments": words, "environment": env, "cwd": cwd and str(cwd)}
-    socket.send_fds(_source(), [json.dumps(asked).encode()], [*(file.fileno() for file in files), telling])
-    os.close(telling)
-    return ForkedCommand(told)
+    socket.send_fds(_source(), [json.dumps(asked).encode()], [*(file.fileno() for file in files), writer])
+    os.close(writer)
+    return ForkedCommand(reader)
 
 
 @functools.cache

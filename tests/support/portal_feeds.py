@@ -19,7 +19,7 @@ COMPLETE = {"host": "sftp.example.com", "path": "/catalog.csv", "username": "acm
 READY = {**COMPLETE, "secret_fields": ["password"], "secret_version": 1, "host_keys": str(KEY)}
 
 SCRIPT = "<script>alert(1)</script>"
-#: What a test run tells of a file that can be read, and of a server that nobody knows.
+#: The results of feed tests for a file that can be read and for an unknown server.
 FOUND = {
     "success": True,
     "error": None,

@@ -2,5 +2,5 @@
 
 What is made obeys the rules that real runs obey: offers equal what their prices say, at most one run of a source is
 held, and what promotion appends is only appended. The same seed makes the same rows, apart from the moment they are
-reckoned from. Nothing here belongs into a database with real data.
+computed from. Nothing here belongs into a database with real data.
 """

@@ -14,8 +14,8 @@ from tests.bench.seeding.products import write_products
 from tests.bench.seeding.runs import write_runs
 from tests.bench.seeding.shops import shops, write_shops
 
-#: What is told on the way: done, of how many, doing what.
-Tell = Callable[[int, int, str], None]
+#: Progress: done, total, step.
+Log = Callable[[int, int, str], None]
 #: The planner and the visibility map must know of the new rows, as they would in a database that has grown by itself.
 TABLES = (
     *("retailers", "sources", "feeds", "runs", "feed_runs", "feed_run_samples", "source_products", "prices"),
@@ -39,16 +39,16 @@ def has_data() -> bool:
     return Source.objects.exists()
 
 
-def fill(plan: Plan, tell: Tell = lambda _done, _total, _note: None) -> Filled:
-    """Make what the plan says, beside what is there. Stop workers and scheduler meanwhile."""
+def fill(plan: Plan, log: Log = lambda _done, _total, _note: None) -> Filled:
+    """Add the plan's rows to the database. Stop workers and scheduler first."""
     made = shops(plan, Source.objects.count())
     moment = _now()
-    tell(0, plan.offers, "feeds and runs")
+    log(0, plan.offers, "feeds and runs")
     write_shops(made, moment)
     write_runs(made, moment, plan.seed)
     for done in write_products(made, plan.prices_per_offer):
-        tell(done, plan.offers, "products, prices and offers")
-    tell(plan.offers, plan.offers, "tidying up")
+        log(done, plan.offers, "products, prices and offers")
+    log(plan.offers, plan.offers, "tidying up")
     write_aftermath()
     keep_days()
     _tidy()

@@ -18,7 +18,7 @@ _BLOCK = "SELECT min(id), max(id) FROM (SELECT nextval('source_products_id') AS 
 _DIGITS = " + ".join(f"{1 if place % 2 else 3} * (g / {10 ** (8 - place)} %% 10)" for place in range(9))
 _GTIN = f"'952' || lpad((g %% 1000000000)::text, 9, '0') || (10 - (9 + 3 * 5 + 2 + {_DIGITS}) %% 10) %% 10"
 
-# The content's hash is no hash of the content, so that the first real run of such a feed would count all as changed.
+# The content hash is not a hash of the content, so the first real run of such a feed would count all as changed.
 _PRODUCTS = f"""
 INSERT INTO source_products (source_id, id, identity_type, identity_value, content_hash, title, url, image_url, brand,
     category, description, item_id, sku, gtin, mpn, url_hash, created_run_no, updated_run_no, created_at, updated_at)
@@ -141,7 +141,7 @@ def _block(count: int) -> int:
         cursor.execute(_BLOCK, [count])
         lowest, highest = cursor.fetchone()
     if highest - lowest + 1 != count:
-        raise Conflict("Somebody else is writing products. No product was made; stop the workers and begin anew.")
+        raise Conflict("Somebody else is writing products. No product was made; stop the workers and start again.")
     return int(lowest)
 
 

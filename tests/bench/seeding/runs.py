@@ -1,4 +1,4 @@
-"""The runs of the last 30 days with their figures, and what the audit trail and the alerts tell of them."""
+"""The runs of the last 30 days with their figures, and their audit events and alerts."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -119,10 +119,10 @@ FROM (
          'EXPIRY_SPIKE: too many products are missing.' || chr(10) || 'Approve or reject the run.'),
         ('FAILED', 'RUN_FAILED', '%%s: run %%s failed (CONNECT_TIMEOUT)', 'The server did not answer within 15 s.'),
         ('DISABLED', 'FEED_AUTO_DISABLED', '%%s: disabled after 3 failures',
-         'Mend the cause, then re-enable the feed.')
+         'Fix the cause, then re-enable the feed.')
     ) AS t (of, kind, title, body)
         ON t.of = r.ending AND (r.place = 0 OR r.place >= r.times) OR t.of = r.story AND r.place = 0
-) told ORDER BY finished_at
+) reported ORDER BY finished_at
 """
 
 # What sources know of their newest runs.

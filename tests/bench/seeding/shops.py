@@ -53,7 +53,7 @@ NEWEST = {
     Story.FAILING: ("FAILED", 2),
     Story.DISABLED: ("FAILED", 3),
 }
-#: Of each fifty feeds these have something to tell.
+#: Of each fifty feeds these have a special state.
 _STORIES = {
     7: Story.HELD, 13: Story.LATE, 17: Story.NEW_KEY, 23: Story.DISABLED, 31: Story.FAILING, 37: Story.PAUSED,
     41: Story.DRAFT,
