@@ -43,11 +43,12 @@ up: $(VENV)/.runtime ## Run portal, worker and scheduler until Ctrl-C
 parts: $(VENV)/.dev ## Install a browser and a Redis server for the tests, if possible
 	@$(BIN)/python tools/test_parts.py
 
-lint: $(VENV)/.dev ## Check style, types and layers
+lint: $(VENV)/.dev ## Check style, types, layers and words
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@HARVESTER_HOME=$(CURDIR)/build/lint $(BIN)/mypy  # its Django plugin loads the settings, which create a key
 	@$(BIN)/lint-imports
+	@$(BIN)/python tools/plain_words.py
 
 format: $(VENV)/.dev ## Format the code
 	@$(BIN)/ruff check --fix .

@@ -52,7 +52,7 @@ def test_a_snooze_and_a_retry_are_recorded_with_their_reasons(database):
     assert events_of(made)[2:] == [
         ("pending", 0, "w", "snoozed: the shop sleeps"),
         ("cancelled", 0, None, "cancel requested"),
-        ("pending", 0, None, "driven again"),
+        ("pending", 0, None, "retried"),
     ]
 
 

@@ -226,7 +226,7 @@ def test_a_job_finished_in_its_own_transaction_frees_its_lane(database):
 
 
 def test_a_job_that_was_moved_out_of_the_way_does_not_block_its_lane(database):
-    """Whatever becomes of rows by hand: the next look finds what waits."""
+    """Whatever a person does to the rows: the next look finds what waits."""
     stray = enqueue("test.note", lane="x").job_id
     change(stray, "state = 'running', lease = gen_random_uuid(), heartbeat_at = clock_timestamp()")
     waiting = enqueue("test.note", lane="x").job_id

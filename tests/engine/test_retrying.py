@@ -1,4 +1,4 @@
-"""What becomes of a job that failed."""
+"""Jobs that failed: retries and the end of retries."""
 
 import itertools
 from datetime import datetime

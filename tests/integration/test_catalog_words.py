@@ -89,7 +89,7 @@ def test_slices_of_a_source_cover_all_of_its_products(source, monkeypatch):
 
 
 def test_words_that_somebody_writes_meanwhile_are_left_to_him(source, monkeypatch):
-    """A promotion with some new products writes theirs itself, also while the job is at work."""
+    """A promotion with some new products writes theirs itself, also while the job is running."""
     first, second = (catalog.offer(source) for _ in range(2))
     fetch("DELETE FROM offer_words")
     raced = search_index._ADD_SLICE.replace("NOT EXISTS", "true OR NOT EXISTS")

@@ -1,4 +1,4 @@
-"""A feed that is changed while its run is at work."""
+"""A feed that is changed while its run is in progress."""
 
 import threading
 

@@ -265,7 +265,7 @@ def test_rejecting_needs_a_reason(world):
 def test_held_until_max_hold_is_reached(world):
     run = world.hold()
     world.pass_time(168 + 47)
-    assert len(world.shown()) == 40, "the clock stood still for a week and ran for 47 hours"
+    assert len(world.shown()) == 40, "the clock stopped for a week and ran for 47 hours"
     source = world.look()
     assert (source.held_run_no, source.frozen) == (run.no, dt.timedelta(0)), "nothing is written"
     world.pass_time(2)
@@ -697,7 +697,7 @@ def test_lost_time_adds_up_over_several_holds_up_to_max_hold(world):
         assert len(world.shown()) == 40
         world.reject(run)
     assert hours(world.look().frozen) == 200
-    assert len(world.shown()) == 40, "200 hours passed, 168 of them stood still"
+    assert len(world.shown()) == 40, "200 hours passed, for 168 of them the clock stopped"
     world.pass_time(17)
     assert world.shown() == {}
 

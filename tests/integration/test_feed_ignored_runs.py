@@ -303,7 +303,7 @@ def test_lost_time_is_made_up_for_in_what_is_restored(world):
     world.pass_time(100)
     world.approve(held)
     decisions.ignore(OLGA, held.id, "prices in cents")
-    assert len(world.shown()) == 40, "the clock stood still while the run was held"
+    assert len(world.shown()) == 40, "the clock stopped while the run was held"
     world.pass_time(27)
     assert len(world.shown()) == 40
     world.pass_time(2)

@@ -367,7 +367,7 @@ def test_a_run_whose_job_is_gone_is_abandoned_and_counts_as_no_failure(world, cl
 
 
 def test_a_click_during_a_run_gets_one_run_of_its_own(world):
-    """Two clicks, and both jobs find the run at work; its end makes one follow-up."""
+    """Two clicks, and both jobs find the run in progress; its end makes one follow-up."""
 
     def click_twice():
         for _ in range(2):

@@ -90,7 +90,7 @@ def test_a_shrunk_file_is_held_and_changes_nothing(world):
     assert world.shown() == before
     assert count("held_changes") == 41
     world.pass_time(72)
-    assert world.shown() == before, "the clock stands still while a run is held"
+    assert world.shown() == before, "the clock stops while a run is held"
 
 
 def test_an_approved_run_is_promoted_whole(world):

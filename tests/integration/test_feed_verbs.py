@@ -114,7 +114,7 @@ def test_each_state_allows_its_verbs_and_no_others(status, verb):
     assert len(audited()) == 1
 
 
-# The table of 5.3: what becomes of the next run.
+# The table of 5.3: the time of the next run.
 
 
 @pytest.mark.parametrize("hours", [None, *SCHEDULES])

@@ -134,7 +134,7 @@ def people():
 
 
 def held_run() -> Run:
-    """A run of a feed, with nothing at work on it; which of its rules refuse a decision does not matter here."""
+    """A run of a feed, with nothing in progress; which of its rules refuse a decision does not matter here."""
     found = Run.objects.first()
     if found is None:
         made = make_feed(make_source())

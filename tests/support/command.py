@@ -65,7 +65,7 @@ def harvester(*arguments: object, stdin: str = "", cwd: Path | None = None, **en
 
 @contextmanager
 def running(*arguments: object, cwd: Path | None = None, **env: str | None) -> Iterator["Process"]:
-    """A command that is still at work; killed at the end if the test has not ended it."""
+    """A command that is still running; killed at the end if the test has not ended it."""
     with _started(arguments, environment(**{"PYTHONWARNINGS": WARNINGS_OF_SERVICES, **env}), "", cwd) as process:
         yield process
 
@@ -104,7 +104,7 @@ def _start_plainly(
 
 @dataclass
 class Process:
-    """A command at work and what it has said so far."""
+    """A running command and its output so far."""
 
     process: subprocess.Popen | ForkedCommand
     out_file: Path

@@ -64,7 +64,7 @@ def stop_here() -> None:
 
 
 def run_forever_here() -> None:
-    """Leave a statement running that ends by itself only long after the test, whatever becomes of the client."""
+    """Leave a statement running that ends by itself only long after the test, even if the client dies."""
     with connection.cursor() as cursor:
         cursor.execute("SET client_connection_check_interval = 0")
         say("at", str(connection.connection.info.backend_pid))

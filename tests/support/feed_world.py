@@ -118,7 +118,7 @@ class World:
             other.close()
 
     def running(self) -> Run:
-        """A run that is at work, or between two attempts, as another job."""
+        """A run in progress, or between two attempts, as another job."""
         job = enqueue(RUN, {"feed_id": str(self.feed.id), "trigger": "SCHEDULED"}, delay=3600).job_id
         run = Run.objects.create(
             kind="AFFILIATE_FEED",

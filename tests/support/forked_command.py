@@ -20,7 +20,7 @@ LIBRARIES = SOURCE.parents[2] / "src"
 
 
 class ForkedCommand:
-    """A command at work, handled like a process of `subprocess`."""
+    """A running command, handled like a process of `subprocess`."""
 
     def __init__(self, reader: int) -> None:
         self._reader = os.fdopen(reader)

@@ -1,4 +1,4 @@
-"""What became of a job, read from outside."""
+"""The outcome of a job, read from outside."""
 
 from django.db import OperationalError, connection
 

@@ -1,4 +1,4 @@
-"""A Redis server of one's own, on a socket in a directory."""
+"""A private Redis server, on a socket in a directory."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""The clock of a held source stands still, then runs on; it never jumps and never runs ahead of real time."""
+"""The clock of a held source stops, then continues; it never jumps and never runs ahead of real time."""
 
 import datetime as dt
 from zoneinfo import ZoneInfo

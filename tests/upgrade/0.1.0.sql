@@ -3218,7 +3218,7 @@ COMMENT ON COLUMN runs.lease IS 'The lease of the attempt that works on it.';
 COMMENT ON COLUMN runs.next_try_at IS 'When the next attempt starts, after one that failed.';
 COMMENT ON COLUMN runs.no IS 'Counts up; people call runs by it, and volume tables refer to it.';
 COMMENT ON COLUMN runs.observed_at IS 'The time that its prices have.';
-COMMENT ON COLUMN runs.outcome IS 'What became of a run that succeeded: PROMOTED, SKIPPED, or HELD and then APPROVED, REJECTED or OVERTAKEN.';
+COMMENT ON COLUMN runs.outcome IS 'The outcome of a run that succeeded: PROMOTED, SKIPPED, or HELD and then APPROVED, REJECTED or OVERTAKEN.';
 COMMENT ON COLUMN runs.refuses_file IS 'The run is ignored, and its file is refused when it comes again. Not part of change detection, which settings, upgrades and corrections clear.';
 COMMENT ON COLUMN runs.source_id IS 'The source whose prices it may change; null if it changes none. Never changes.';
 COMMENT ON COLUMN runs.stage IS 'The step that it is at, or ended in.';
@@ -3238,7 +3238,7 @@ COMMENT ON COLUMN source_products.identity_type IS 'What the source recognizes i
 COMMENT ON COLUMN source_products.url_hash IS 'Hash of the address without parameters that only track.';
 COMMENT ON COLUMN sources.content_hash_version IS 'Which rule computed the content hashes of its products.';
 COMMENT ON COLUMN sources.expiry_hours IS 'Hours after it was last seen that an offer disappears; null: never.';
-COMMENT ON COLUMN sources.frozen IS 'How long the clock has stood still since the last promotion, without the current hold.';
+COMMENT ON COLUMN sources.frozen IS 'How long the clock was stopped since the last promotion, without the current hold.';
 COMMENT ON COLUMN sources.held_run_no IS 'The run that waits for a decision.';
 COMMENT ON COLUMN sources.held_since IS 'When the clock stopped.';
 COMMENT ON COLUMN sources.is_display_primary IS 'Consumers see the offers of this source of the retailer; at most one.';
@@ -3247,7 +3247,7 @@ COMMENT ON COLUMN sources.last_observed_at IS 'The newest time that a price of t
 COMMENT ON COLUMN sources.last_promoted_at IS 'When its products were last seen: at its promotion, or when its file was still the same later.';
 COMMENT ON COLUMN sources.last_promoted_count IS 'How many products that run had.';
 COMMENT ON COLUMN sources.last_promoted_hash IS 'Hash of what that run read.';
-COMMENT ON COLUMN sources.max_hold_hours IS 'The clock stands still for at most so long while a run is held.';
+COMMENT ON COLUMN sources.max_hold_hours IS 'The most hours for which the clock stops while a run is held.';
 COMMENT ON COLUMN sources.price_heartbeat_hours IS 'Unchanged prices are recorded again after so many hours.';
 COMMENT ON COLUMN sources.tracking_template IS 'Makes a tracked link of a product''s address.';
 COMMENT ON COLUMN sources.upc_trusted IS 'Its trade item numbers may link products.';

@@ -14,7 +14,7 @@ class Hold:
 
     Attributes:
         since: when the first of the runs that wait was held.
-        frozen_until: until then nothing grows old; afterwards the clock runs on by itself.
+        frozen_until: until then nothing expires; afterwards the clock continues by itself.
         offers_expire_at: when the offers of the last promoted run disappear if nobody decides, or did; None if they
             never do, or if no run was promoted.
     """

@@ -40,8 +40,8 @@ def run(
 
         made = verbs.run_now(operator(), verbs.feed_named(name).id, force=force)
         if not wait:
-            told = f"The run was queued as job {made.job_id}. See how it goes: harvester jobs show {made.job_id} --wait"
-            OUT.show({"job_id": made.job_id}, lambda: told)
+            message = f"The run was queued as job {made.job_id}. Follow it: harvester jobs show {made.job_id} --wait"
+            OUT.show({"job_id": made.job_id}, lambda: message)
             return
         wait_for_end(made.job_id)
         _show_run_of_job(made.job_id, name)

@@ -74,7 +74,7 @@ def summary(run_no: int) -> dict[str, Any]:
 
 
 def _for_consumers(figures: FeedRun) -> dict[str, Any]:
-    """Return what a held run's decisions lead to, which offers disappear, and why consumers see nothing of a run."""
+    """Return the effects of deciding about a held run, the offers that disappear, and why none are visible."""
     run, source = figures.run, figures.feed.source
     is_last = run.no == source.last_promoted_run_no
     return {
@@ -87,15 +87,15 @@ def _for_consumers(figures: FeedRun) -> dict[str, Any]:
 
 
 def choices_sentences(run: dict[str, Any]) -> str:
-    """Return what an approval and a rejection lead to, now and later."""
-    told = run["choices"]
+    """Return the effects of an approval and of a rejection, now and later."""
+    effects = run["choices"]
     approval = "Approve: changes go live now."
-    if told["removes"]:
-        count, by = count_text(told["removes"]), moment(told["removed_by"])
+    if effects["removes"]:
+        count, by = count_text(effects["removes"]), moment(effects["removed_by"])
         approval += f" {count} missing products disappear by {by} unless a later file contains them."
     rejection = "Reject: nothing changes now, and these changes are discarded."
-    if told["offers_expire_at"] and not told["is_expired"]:
-        rejection += f" Without a new file, all offers disappear on {moment(told['offers_expire_at'])}."
+    if effects["offers_expire_at"] and not effects["is_expired"]:
+        rejection += f" Without a new file, all offers disappear on {moment(effects['offers_expire_at'])}."
     return f"{approval}\n{rejection}"
 
 
@@ -104,15 +104,15 @@ def moment(at: datetime) -> str:
 
 
 def _disappearing(run: dict[str, Any]) -> RenderableType | None:
-    told = run.get("disappearing")
-    if not told or not told["offers"]:
+    found = run.get("disappearing")
+    if not found or not found["offers"]:
         return None
-    count, by = count_text(told["offers"]), moment(told["disappear_by"])
+    count, by = count_text(found["offers"]), moment(found["disappear_by"])
     return Text(f"{count} offers disappear by {by} unless a later file contains them.", style="yellow")
 
 
 def inspected(run_no: int) -> dict[str, Any]:
-    """One run with its figures, the first rows that were refused or looked odd, and what it would change if held."""
+    """Return one run with its figures, sample rows and, if it is held, its changes."""
     run = queries.run(run_no)
     return {**summary(run_no), "samples": samples_of(run), "difference": difference_of(run)}
 
@@ -127,7 +127,7 @@ def inspected_view(run: dict[str, Any]) -> RenderableType:
 
 
 def difference_tables(found: dict[str, Any]) -> list[RenderableType]:
-    """What a held run would change: products of each kind, and where in the catalog that is."""
+    """Return tables of the changes of a held run: products of each kind, categories and brands."""
     changes = [
         (kind, item["title"], item["price_before"], item["price"])
         for kind in KINDS
@@ -135,12 +135,12 @@ def difference_tables(found: dict[str, Any]) -> list[RenderableType]:
     ]
     columns = ("change", "product", "price before", "price in the file")
     tables: list[RenderableType] = [table(columns, changes, right=columns[2:], title="What would change")]
-    for name, told in (("categories", "category"), ("brands", "brand")):
+    for name, label in (("categories", "category"), ("brands", "brand")):
         rows = [
             (group["name"] or "(none)", *(count_text(group[kind]) for kind in KINDS)) for group in found[name]["shown"]
         ]
         if rows:
-            tables.append(table((told, *KINDS), rows, right=KINDS))
+            tables.append(table((label, *KINDS), rows, right=KINDS))
     return tables
 
 
@@ -248,15 +248,15 @@ def _trouble(run: dict[str, Any]) -> RenderableType | None:
         again = Text(f"The file: harvester runs file {run['no']}") if run.get("file_kept") else None
         return stacked(error, advice, again)
     if run["outcome"] == "HELD":
-        told = f"{choices_sentences(run)}\n" if run.get("choices") else ""
+        effects = f"{choices_sentences(run)}\n" if run.get("choices") else ""
         return Text(
-            f"{told}Decide: harvester runs approve {run['no']}, or harvester runs reject {run['no']} --reason WHY"
+            f"{effects}Decide: harvester runs approve {run['no']}, or harvester runs reject {run['no']} --reason WHY"
         )
     return None
 
 
 def ending_of_job(job_id: int) -> dict[str, Any]:
-    """How a job ended that made no run."""
+    """Return how a job without a run ended."""
     job = find(job_id)
     result = job.result if isinstance(job.result, dict) else {}
     return {
@@ -271,12 +271,12 @@ def ending_of_job(job_id: int) -> dict[str, Any]:
 def ending_sentence(ending: dict[str, Any], feed: str) -> str:
     if ending["error"]:
         return f"Job {ending['job_id']} {ending['state']}: {ending['error']}"
-    told = f"There was no run of its own: {ending['note'] or ending['state']}."
-    return f"{told} One that began before this request is followed by another. See: {command_line('runs', feed)}"
+    note = f"There was no run of its own: {ending['note'] or ending['state']}."
+    return f"{note} One that began before this request is followed by another. See: {command_line('runs', feed)}"
 
 
 def command_line(verb: str, feed: str, *words: str) -> str:
-    """A command about a feed, to be copied as it stands."""
+    """Return a command about a feed, to be copied unchanged."""
     return shlex.join(("harvester", "feed", verb, feed, *words))
 
 

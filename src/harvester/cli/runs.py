@@ -181,10 +181,8 @@ def _decide(run_no: int, request: Callable[[Any, Any, Any], Any], *, yes: bool, 
         _ask(run_views.summary(run_no))
     made = request(operator(), run.pk, expected)
     if not wait:
-        told = (
-            f"The decision was queued as job {made.job_id}. See how it goes: harvester jobs show {made.job_id} --wait"
-        )
-        OUT.show({"job_id": made.job_id, "run_no": run_no}, lambda: told)
+        message = f"The decision was queued as job {made.job_id}. Follow it: harvester jobs show {made.job_id} --wait"
+        OUT.show({"job_id": made.job_id, "run_no": run_no}, lambda: message)
         return
     state = wait_for_end(made.job_id)
     found = run_views.summary(run_no)

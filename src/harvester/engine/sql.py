@@ -469,7 +469,7 @@ WITH target AS (
     RETURNING id, queue, lane, priority, run_at
 ), logged AS (
     INSERT INTO job_events (job_id, state, attempt, detail)
-    SELECT id, 'pending', 0, 'driven again' FROM again
+    SELECT id, 'pending', 0, 'retried' FROM again
 ), woken AS (
     INSERT INTO job_lane_wakeups (queue, lane, wake_at) SELECT queue, lane, run_at FROM again WHERE lane IS NOT NULL
 ), notified AS (

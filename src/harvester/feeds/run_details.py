@@ -1,4 +1,4 @@
-"""What people want to know of a run, whoever shows it to them."""
+"""Details of a run of a feed that the portal, the command line and the API show."""
 
 from typing import Any, Final
 
@@ -32,7 +32,7 @@ FIGURES: Final = {
 
 
 def samples_of(run: Run, most: int | None = None) -> dict[str, list[dict[str, Any]]]:
-    """Code -> the first rows that were refused or looked odd for it; all that were kept, or so many of each."""
+    """Return the sample rows of a run by code: all that were kept, or at most so many of each."""
     kept = FeedRunSample.objects.filter(run_id=run.pk)
     samples: dict[str, list[dict[str, Any]]] = {}
     for item in (kept if most is None else kept.filter(place__lt=most)).order_by("code", "place"):
@@ -41,7 +41,7 @@ def samples_of(run: Run, most: int | None = None) -> dict[str, list[dict[str, An
 
 
 def difference_of(run: Run) -> dict[str, Any] | None:
-    """What a run that is or was held would change; see `pipeline.held_difference`. None for all others."""
+    """Return the summary of the changes of a run that is or was held; None for all others."""
     with transaction.atomic(), connection.cursor() as cursor:
         summary = read_summary(cursor, run.no)
         # Versions before this one kept the difference alone.

@@ -1,4 +1,4 @@
-"""Users, and the login and password of one's own. Every user may look at the list; admins change it."""
+"""Users, and the login and password of the current user. Every user may see the list; admins change it."""
 
 from typing import Any
 from uuid import UUID

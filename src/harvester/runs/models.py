@@ -8,7 +8,7 @@ from harvester.runs.states import RunOutcome, RunStatus
 
 
 class Run(models.Model):
-    """One time that something came in, whatever became of it.
+    """One attempt to bring something in, with any outcome.
 
     Each kind of run has a table of its own with the figures of its runs; `runs.kinds` says what a kind is. What it is a
     run of is its subject (for a feed's run, the feed).

@@ -13,7 +13,7 @@ class RunStatus(StrEnum):
 
 
 class RunOutcome(StrEnum):
-    """What became of a run that succeeded.
+    """The outcome of a run that succeeded.
 
     SKIPPED                                  nothing has changed since the last run
     PROMOTED                                 every gate passed

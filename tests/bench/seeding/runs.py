@@ -14,7 +14,7 @@ from harvester.runs.models import Run
 from harvester.runs.states import RunStatus, RunTrigger
 from tests.bench.seeding.shops import NEWEST, Shop, Story, domain, network
 
-#: Runs that seem to be at work; their jobs wait for a day, so that no worker takes them for real.
+#: Runs that seem to be in progress; their jobs wait for a day, so that no worker takes them for real.
 RUNNING = 5
 _DAY_SECONDS = 86_400.0
 

@@ -58,8 +58,8 @@ COMMENT ON COLUMN sources.tracking_template IS 'Makes a tracked link of a produc
 COMMENT ON COLUMN sources.upc_trusted IS 'Its trade item numbers may link products.';
 COMMENT ON COLUMN sources.visibility IS 'INELIGIBLE: scraped prices do not count; others always do.';
 COMMENT ON COLUMN sources.expiry_hours IS 'Hours after it was last seen that an offer disappears; null: never.';
-COMMENT ON COLUMN sources.max_hold_hours IS 'The clock stands still for at most so long while a run is held.';
-COMMENT ON COLUMN sources.frozen IS 'How long the clock has stood still since the last promotion, without the current hold.';
+COMMENT ON COLUMN sources.max_hold_hours IS 'The most hours for which the clock stops while a run is held.';
+COMMENT ON COLUMN sources.frozen IS 'How long the clock was stopped since the last promotion, without the current hold.';
 COMMENT ON COLUMN sources.held_run_no IS 'The run that waits for a decision.';
 COMMENT ON COLUMN sources.held_since IS 'When the clock stopped.';
 COMMENT ON COLUMN sources.last_promoted_at IS 'When its products were last seen: at its promotion, or when its file was still the same later.';

@@ -14,7 +14,7 @@
 --
 -- A statement comes after everything that it uses.
 
--- The clock of a source: it stands still while a run is held, for at most max_hold_hours, and never jumps. Computed
+-- The clock of a source: it stops while a run is held, for at most max_hold_hours, and never jumps. Computed
 -- without a time zone, because a day of an interval has 23 or 25 hours in some zones on some days.
 -- mutant: effective-now
 CREATE OR REPLACE FUNCTION effective_now(moment timestamptz, frozen interval, held_since timestamptz,

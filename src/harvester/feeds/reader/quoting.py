@@ -146,7 +146,7 @@ def _quoted_reading(sample: bytes, delimiter: bytes, columns: int) -> _Reading:
 
 @dataclass(kw_only=True)
 class Repaired:
-    """What became of the records.
+    """The result of repairing records.
 
     Attributes:
         pieces: regular records, one after the other.

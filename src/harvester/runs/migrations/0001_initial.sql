@@ -49,7 +49,7 @@ COMMENT ON COLUMN runs.kind IS 'The registered kind of run; each kind has a tabl
 COMMENT ON COLUMN runs.subject_id IS 'What it is a run of; for a run of a feed, the feed. Never changes.';
 COMMENT ON COLUMN runs.source_id IS 'The source whose prices it may change; null if it changes none. Never changes.';
 COMMENT ON COLUMN runs.trigger IS 'Why it began; never changes.';
-COMMENT ON COLUMN runs.outcome IS 'What became of a run that succeeded: PROMOTED, SKIPPED, or HELD and then APPROVED, REJECTED or OVERTAKEN.';
+COMMENT ON COLUMN runs.outcome IS 'The outcome of a run that succeeded: PROMOTED, SKIPPED, or HELD and then APPROVED, REJECTED or OVERTAKEN.';
 COMMENT ON COLUMN runs.job_id IS 'The job that does it; never changes.';
 COMMENT ON COLUMN runs.lease IS 'The lease of the attempt that works on it.';
 COMMENT ON COLUMN runs.stage IS 'The step that it is at, or ended in.';
