@@ -12,6 +12,7 @@ from playwright.sync_api import expect
 from tests.support import catalog
 from tests.support.api import stored_key
 from tests.support.feed_rows import make_feed, make_source
+from tests.support.made_up_kinds import scraped
 from tests.support.portal import MOMENTS_AGO, job
 from tests.support.portal_feeds import feed_pages
 
@@ -107,6 +108,7 @@ def pages() -> list[str]:
         ),
         *("/api-keys/", "/api-keys/add/", f"/api-keys/{stored_key(name='price site').pk}/"),
         *("/runs/", "/runs/?outcome=HELD&feed=acme", f"/runs/{held_run().no}/"),
+        *("/runs/?kind=SCRAPE", f"/runs/{scraped(make_source('W' * 150)).no}/"),
         *(f"/audit/{AuditEvent.objects.latest('id').pk}/", f"/users/{User.objects.get().pk}/", "/account/password/"),
         *feed_pages(),
         *catalog_pages(),
@@ -199,7 +201,7 @@ def test_a_list_with_long_names_shows_all_its_columns(admin, width):
     )
     FeedRun.objects.create(run=run, feed=feed)
     admin.page.set_viewport_size({"width": width, "height": 800})
-    for path in ("/feeds/", "/sources/"):
+    for path in ("/feeds/", "/sources/", "/runs/"):
         admin.go(path)
         expect(admin.page.locator(".hv-results tbody tr")).to_have_count(1)
         assert admin.page.evaluate(BEHIND_THE_EDGE) <= 0, path

@@ -74,7 +74,7 @@ def outcome(run) -> str:
 def test_the_list_shows_runs_newest_first_with_their_figures(world, viewer):
     held = world.hold()
     shown = text(viewer.get("/runs/"))
-    assert f"#{held.no} Shop by Impact Held Scheduled" in shown
+    assert f"#{held.no} Feed run Shop by Impact Held Scheduled" in shown
     assert shown.index(f"#{held.no}") < shown.index(f"#{held.no - 1}")
 
 
@@ -442,7 +442,7 @@ def test_a_run_that_is_not_of_a_feed_has_a_page_too(world, admin):
         kind="SCRAPE", subject_id=world.source.pk, source_id=world.source.pk, trigger="MANUAL", status="RUNNING"
     )
     number = Run.objects.get(pk=run.pk).no
-    assert f"#{number} Shop by Impact Running" in text(admin.get("/runs/"))
+    assert f"#{number} Scrape Shop by Impact Running" in text(admin.get("/runs/"))
     assert "Running Shop by Impact Manual" in text(admin.get(f"/runs/{number}/"))
     assert admin.post(f"/runs/{number}/ignore/", {"reason": "x"}).status_code == 404
     run.delete()

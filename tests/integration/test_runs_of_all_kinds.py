@@ -1,15 +1,19 @@
 """Runs that are not of a feed, wherever people see them and decide about them."""
 
+import re
+
 import pytest
 from tests.support.api import Application, refused
 from tests.support.commands_inside import harvester
 from tests.support.feed_rows import make_feed, make_source
 from tests.support.made_up_kinds import PLAIN, REASON, held, made_up_kinds, scraped
+from tests.support.portal import person
 from tests.support.portal_feeds import run as feed_run
 from tests.support.workers import run_until_idle
 
 from harvester.catalog.models import Retailer
 from harvester.kernel.errors import InvalidInput
+from harvester.ops.models import Role
 from harvester.runs import queries
 from harvester.runs.models import Run
 
@@ -168,3 +172,88 @@ def test_commands_decide_about_a_run_of_any_kind_that_holds(three):
     runs("reject", actor.no, "--reason", "not ours", "--yes")
     run_until_idle(threads=1)
     assert Run.objects.values_list("outcome", "decision_reason").get(pk=actor.pk) == ("REJECTED", "not ours")
+
+
+@pytest.fixture
+def operator(client):
+    client.force_login(person("otto", Role.OPERATOR))
+    return client
+
+
+def text(answer) -> str:
+    assert answer.status_code == 200
+    return " ".join(re.sub(r"<[^>]+>", " ", answer.content.decode()).split())
+
+
+def test_the_portal_lists_and_narrows_runs_of_all_kinds(three, operator):
+    of_feed, scrape, actor = three
+    answer = operator.get("/runs/")
+    shown = text(answer)
+    for words in (
+        f"#{actor.no} Actor run Kestrel Held Scheduled", f"#{scrape.no} Scrape Shop by Impact Failed X Scheduled",
+        f"#{of_feed.no} Feed run Shop by Impact Promoted Scheduled",
+    ):  # fmt: skip
+        assert words in shown
+    linked = re.findall(r'class="hv-object" href="([^"]+)"', answer.content.decode())
+    assert linked == [
+        f"/{kind}/{run.subject_id}/" for kind, run in (("retailers", actor), ("sources", scrape), ("feeds", of_feed))
+    ]
+    for query, runs in {"kind=ACTOR": [actor], "kind=SCRAPE&status=FAILED": [scrape], "kind=none": []}.items():
+        page = operator.get(f"/runs/?{query}").content.decode()
+        assert re.findall(r'id="run-(\d+)"', page) == [str(run.no) for run in runs]
+
+
+def test_the_page_of_a_run_of_any_kind_is_complete(three, operator):
+    _, scrape, actor = three
+    failed, waiting = text(operator.get(f"/runs/{scrape.no}/")), text(operator.get(f"/runs/{actor.no}/"))
+    for words in (
+        f"Scrape {scrape.no}",
+        "Why it failed X It broke.",
+        "Failed Shop by Impact",
+        "Sort out 600 ms",
+        "What happened",
+    ):
+        assert words in failed
+    for words in (
+        f"Actor run {actor.no}", "Held Kestrel", "Held since", f"New candidates. {REASON}", "Holds New candidates",
+        "Candidates found 12", "Ask the actor 900 ms", "What happened", f"Approve run {actor.no}?", "Number",
+    ):  # fmt: skip
+        assert words in waiting
+    for words in ("Download file", "rows rejected", "Ignore run", "half a file"):
+        assert words not in failed + waiting
+
+
+def test_a_failed_run_shows_the_advice_of_its_kind(operator):
+    run = held(Retailer.objects.create(name="Kestrel"), status="FAILED", outcome=None, error_code="X", error="No.")
+    page = operator.get(f"/runs/{run.no}/").content.decode()
+    assert "Ask the actor about X with <code>ask</code>." in page
+
+
+def test_a_run_at_work_shows_the_stages_of_its_kind(three, operator):
+    shop = Retailer.objects.create(name="Heron")
+    at_work = {"status": "RUNNING", "outcome": None, "finished_at": None, "duration_ms": None}
+    known, other = (
+        held(shop, stage="ask", **at_work),
+        scraped(three[0].feed_run.feed.source, stage="read_pages", **at_work),
+    )
+    assert 'aria-current="step">Ask the actor<' in operator.get(f"/runs/{known.no}/").content.decode()
+    assert "Read pages" in text(operator.get(f"/runs/{other.no}/"))
+
+
+@pytest.mark.parametrize(("verb", "outcome"), [("approve", "APPROVED"), ("reject", "REJECTED")])
+def test_the_portal_decides_about_a_run_of_any_kind_that_holds(three, operator, verb, outcome):
+    _, scrape, actor = three
+    refusal = operator.post(f"/runs/{scrape.no}/{verb}/", {"reason": "why"}, follow=True)
+    assert "is not held; there is nothing to decide" in text(refusal)
+    assert "did not come along" in text(operator.post(f"/runs/{actor.no}/{verb}/", {"reason": "why"}, follow=True))
+    page = operator.get(f"/runs/{actor.no}/").content.decode()
+    seen = dict(re.findall(r'<input type="hidden" name="(candidates)" value="(\d+)">', page))
+    operator.post(f"/runs/{actor.no}/{verb}/", {"reason": "why", **seen})
+    run_until_idle(threads=1)
+    assert Run.objects.get(pk=actor.pk).outcome == outcome
+    assert f"{outcome.capitalize()} by otto" in text(operator.get(f"/runs/{actor.no}/"))
+
+
+def test_the_list_asks_two_questions_for_each_kind(three, operator, django_assert_max_num_queries):
+    with django_assert_max_num_queries(6):
+        operator.get("/runs/")

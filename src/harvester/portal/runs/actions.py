@@ -9,13 +9,13 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 
 from harvester.feeds import decisions, files
-from harvester.feeds.runs import FEED_RUNS
 from harvester.guards.artifacts import ArtifactMissing
 from harvester.kernel.actor import Actor
 from harvester.kernel.errors import Conflict, InvalidInput, NotFound
 from harvester.ops.models import Role
 from harvester.portal.requests import attempt, require
 from harvester.runs.decisions import request_approval, request_rejection
+from harvester.runs.kinds import holding_kind
 from harvester.runs.models import Run
 
 #: More digits than any count has.
@@ -26,7 +26,7 @@ def approve(request: HttpRequest, run_no: int) -> HttpResponse:
     actor = require(request, Role.OPERATOR)
 
     def verb(run_id: UUID) -> str:
-        request_approval(actor, run_id, _figures_seen(request))
+        request_approval(actor, run_id, _figures_seen(request, run_id))
         return f"Run {run_no} is being approved. This page updates automatically."
 
     return _done(request, run_no, verb)
@@ -36,7 +36,7 @@ def reject(request: HttpRequest, run_no: int) -> HttpResponse:
     actor = require(request, Role.OPERATOR)
 
     def verb(run_id: UUID) -> str:
-        request_rejection(actor, run_id, _reason(request), _figures_seen(request))
+        request_rejection(actor, run_id, _reason(request), _figures_seen(request, run_id))
         return f"Run {run_no} is being rejected. This page updates automatically."
 
     return _done(request, run_no, verb)
@@ -98,9 +98,10 @@ def _reason(request: HttpRequest) -> str:
     return request.POST.get("reason", "").replace("\x00", "")
 
 
-def _figures_seen(request: HttpRequest) -> dict[str, int]:
+def _figures_seen(request: HttpRequest, run_id: UUID) -> dict[str, int]:
     """What the page showed when the person decided; without it nobody knows what was decided about."""
-    given = {name: request.POST.get(name, "") for name in FEED_RUNS.decision_figures}
+    kind = holding_kind(Run.objects.values_list("kind", flat=True).get(pk=run_id))
+    given = {name: request.POST.get(name, "") for name in (kind.decision_figures if kind else ())}
     if not all(text.isascii() and text.isdigit() and len(text) <= LONGEST_FIGURE for text in given.values()):
         raise InvalidInput("The figures that were decided about did not come along. Look at the page and decide there.")
     return {name: int(text) for name, text in given.items()}

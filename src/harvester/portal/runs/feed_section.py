@@ -1,0 +1,225 @@
+"""What the page of a run shows besides if it is of a feed: its file, its rows, and what changes or would change."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from django.http import HttpRequest
+from django.template.defaultfilters import filesizeformat
+from django.utils import timezone
+from django.utils.text import capfirst
+
+from harvester.catalog import before_images
+from harvester.catalog.exposure import exposure_of, missed_by
+from harvester.catalog.holds import choices, hold_of
+from harvester.catalog.models import Source
+from harvester.feeds import files, run_details
+from harvester.feeds.findings import DUPLICATE, header_check
+from harvester.feeds.models import FeedRun
+from harvester.feeds.notices import titled
+from harvester.feeds.run_details import FIGURES
+from harvester.feeds.states import FeedStatus
+from harvester.kernel.network import Field
+from harvester.kernel.rejects import RejectCode
+from harvester.kernel.text import without_markup
+from harvester.ops.models import Role
+from harvester.pipeline.held_difference import KINDS
+from harvester.portal.requests import may
+from harvester.portal.runs.labels import code
+from harvester.runs.models import Run
+from harvester.runs.states import EVER_HELD, PROMOTED, RunOutcome, RunStatus
+
+#: Place on the page -> template.
+PARTS: Final = {
+    name: f"portal/runs/feed/{name}.html"
+    for name in ("headline", "trouble", "held", "top", "left", "figures", "facts", "approve", "approve_words", "reject")
+}
+#: Rows of each code that the page shows at first.
+FIRST_SAMPLES = 5
+_GROUPS: Final = {
+    "File": ("download_bytes", "rows_read", "rows_parsed", "products_rejected", "duplicate_key_count", "error_count"),
+    "Products": (
+        *("products_upserted", "products_new", "products_changed", "products_back", "products_missing"),
+        *("would_expire_count", "products_expired", "url_hash_fallback_count", "identity_upgrades"),
+    ),
+    "Prices": ("prices_due", "prices_written"),
+}
+#: Kind of change -> its name, and what it would mean for one product and for several.
+CHANGES: Final = {
+    "missing": ("Missing", "product goes missing", "products go missing"),
+    "prices": ("Price changes", "price changes", "prices change"),
+    "new": ("New", "product is new", "products are new"),
+    "content": ("Changed content", "product changes its content", "products change their content"),
+    "back": ("Back", "product comes back", "products come back"),
+}
+#: Products of a kind that are shown before somebody asks for more.
+FIRST_PRODUCTS: Final = 8
+_DELIMITERS: Final = {"\t": "tabs", ",": "commas", ";": "semicolons", "|": "bars"}
+
+
+def context(request: HttpRequest, run: Run, *, waits: bool) -> dict[str, Any]:
+    """What the templates of the section need; `part` has those that the page shows."""
+    found = FeedRun.objects.select_related("feed__source").filter(pk=run.pk).first()
+    if found is None:
+        return {}
+    buttons = _buttons(request, found)
+    header_rows = [row._replace(field=code(row.field)) for row in header_check(run, found.dialect)]
+    part = dict(PARTS)
+    if header_rows:
+        part["error"] = "portal/runs/feed/header.html"
+    if any(buttons[name] for name in ("may_ignore", "may_undo", "offers_file")):
+        part["buttons"] = "portal/runs/feed/buttons.html"
+    if buttons["may_ignore"] or buttons["may_undo"]:
+        part["dialogs"] = "portal/runs/feed/ask_ignore.html"
+    return {
+        "part": part,
+        "feed": found.feed,
+        "source": found.feed.source,
+        "feed_run": found,
+        "figure_groups": figure_groups(found),
+        "notices": titled(found.notices),
+        "binding": binding(found.dialect),
+        "header_rows": header_rows,
+        "delimiter": delimiter(found.dialect),
+        "file_hash": files.hash_of(run),
+        **buttons,
+        **_for_consumers(run, found.feed.source, waits=waits),
+        **_difference(request, run),
+        **_samples(request, found),
+    }
+
+
+def _buttons(request: HttpRequest, figures: FeedRun) -> dict[str, Any]:
+    run, feed = figures.run, figures.feed
+    operator, admin = may(request, Role.OPERATOR), may(request, Role.ADMIN)
+    may_ignore = admin and run.outcome in PROMOTED and run.ignored_at is None
+    file_kept, may_repair = files.is_kept(run), run.status == RunStatus.FAILED
+    return {
+        "may_ignore": may_ignore,
+        "ignoring_restores": may_ignore and before_images.are_kept(run.source_id, run.no),
+        "may_undo": admin and run.ignored_at is not None,
+        "may_repair": may_repair,
+        "may_run": operator and feed.status == FeedStatus.ENABLED,
+        "may_edit": admin,
+        "is_retired": feed.retired_at is not None,
+        "file_kept": file_kept,
+        "offers_file": file_kept and operator and not may_repair,
+    }
+
+
+def _for_consumers(run: Run, source: Source, *, waits: bool) -> dict[str, Any]:
+    """What consumers see of the source, and when it disappears."""
+    is_held = run.outcome == RunOutcome.HELD
+    return {
+        "hold": hold_of(source) if is_held else None,
+        "shown_is_ignored": (is_held or bool(run.error)) and _shown_is_ignored(source),
+        "not_visible": exposure_of(source.pk).not_visible_because,
+        "choices": choices(source.pk, run.no) if waits else None,
+        "missed": missed_by(source.pk, run.no) if run.outcome in PROMOTED else None,
+        "now": timezone.now(),
+    }
+
+
+def _shown_is_ignored(source: Source) -> bool:
+    """Whether the prices of the run that was promoted last are hidden, so that consumers see what was before it."""
+    last = source.last_promoted_run_no
+    return last is not None and Run.objects.filter(no=last, ignored_at__isnull=False).exists()
+
+
+def _difference(request: HttpRequest, run: Run) -> dict[str, Any]:
+    """What would change, or would have changed, with the kind of change that the person looks at."""
+    told = run_details.difference_of(run) if run.outcome in EVER_HELD else None
+    if told is None:
+        return {}
+    view = difference(told, request.GET.get("show", ""), every="more" in request.GET)
+    goes_live = any(told["counts"][kind] for kind in ("prices", "new", "content", "back"))
+    return {"difference": view, "changes": changes_sentence(told["counts"]), "goes_live": goes_live}
+
+
+def _samples(request: HttpRequest, figures: FeedRun) -> dict[str, Any]:
+    every = request.GET.get("samples") == "all"
+    samples = run_details.samples_of(figures.run, None if every else FIRST_SAMPLES)
+    return {"findings": findings(figures, samples), "every_sample": every}
+
+
+def figure_groups(figures: FeedRun) -> list[tuple[str, list[tuple[str, str]]]]:
+    """Every figure that is known, by what it is about."""
+    groups = [(title, list(_figures(figures, names))) for title, names in _GROUPS.items()]
+    return [(title, found) for title, found in groups if found]
+
+
+def _figures(figures: FeedRun, names: Sequence[str]) -> Iterator[tuple[str, str]]:
+    for name in names:
+        value = getattr(figures, name)
+        # Counts that are zero until a row was read say nothing before that.
+        if value is not None and (value or figures.rows_read is not None):
+            shown = filesizeformat(value) if name == "download_bytes" else f"{value:,}"
+            yield capfirst(FIGURES[name].removeprefix("bytes ")), shown
+
+
+def binding(dialect: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Field -> the columns it was read from."""
+    bound = dialect.get("columns") or {}
+    return [(code(field), ", ".join(bound[field])) for field in Field if field in bound]
+
+
+def delimiter(dialect: Mapping[str, Any]) -> str | None:
+    mark = dialect.get("delimiter")
+    return _DELIMITERS.get(mark, repr(mark)) if mark else None
+
+
+def findings(figures: FeedRun, samples: Mapping[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:
+    """What was refused, then what was noticed, each with its count and its first rows."""
+    counts = {**figures.rejects, **figures.warnings}
+    if figures.duplicate_key_count:
+        counts[DUPLICATE] = figures.duplicate_key_count
+    refused = set(RejectCode)
+    codes = sorted({*counts, *samples}, key=lambda name: (name not in refused, -counts.get(name, 0), name))
+    return [
+        {
+            "code": name,
+            "title": code(name),
+            "count": counts.get(name),
+            "is_reject": name in refused,
+            "samples": samples.get(name, []),
+        }
+        for name in codes
+    ]
+
+
+def difference(told: Mapping[str, Any], wanted: str, *, every: bool) -> dict[str, Any]:
+    """What would change, and the products of one kind of change: the wanted one, or the first that there is."""
+    counts = told["counts"]
+    there = [kind for kind in KINDS if counts[kind]]
+    chosen = wanted if wanted in KINDS else (there or KINDS)[0]
+    return {
+        "tabs": [{"kind": kind, "title": CHANGES[kind][0], "count": counts[kind]} for kind in KINDS],
+        "counts": counts,
+        "chosen": chosen,
+        "title": CHANGES[chosen][0],
+        "count": counts[chosen],
+        "products": [_product(item) for item in told["samples"][chosen][: None if every else FIRST_PRODUCTS]],
+        "kept": len(told["samples"][chosen]),
+        "groups": [
+            ("By category", "Category", told["categories"]),
+            ("By brand", "Brand", told["brands"]),
+        ],
+    }
+
+
+def _product(item: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        **item,
+        "move": f"{item['factor'] - 1:+.0%}".replace("-", "\u2212") if item["factor"] is not None else "other currency",
+        "fields": [
+            (code(name), before and without_markup(before), after and without_markup(after))
+            for name, (before, after) in item["changed"].items()
+        ],
+    }
+
+
+def changes_sentence(counts: Mapping[str, int]) -> str:
+    """28 products go missing, 4 prices change and 1 product is new."""
+    parts = [f"{counts[kind]:,} {CHANGES[kind][1 if counts[kind] == 1 else 2]}" for kind in KINDS if counts[kind]]
+    if not parts:
+        return "Nothing that consumers see changes"
+    return " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))
