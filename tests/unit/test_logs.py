@@ -16,7 +16,7 @@ import pytest
 import structlog
 from gunicorn.config import Config as GunicornConfig
 
-from harvester.guards.gunicorn_logs import GunicornLogger
+from harvester.cli.portal_server import PortalLogger
 from harvester.guards.logs import _OneStream, bind, configure_logging, log_context
 from harvester.guards.redaction import forget_all, remember
 
@@ -261,7 +261,7 @@ def test_warnings_are_logged(stream):
 
 
 def test_gunicorn_logs_the_same_way(log, stream, capfd):
-    gunicorn = GunicornLogger(GunicornConfig())
+    gunicorn = PortalLogger(GunicornConfig())
     gunicorn.info("Listening at: %s", f"http://bob:{CANARY}@127.0.0.1:8000")
     gunicorn.access_log.info("%s", f'127.0.0.1 "GET /feeds/?token={CANARY} HTTP/1.1" 200')
     listening, access = records(stream)

@@ -15,7 +15,6 @@ from harvester.cli import (
     feed_runs,
     jobs,
     keys,
-    migrate,
     offers,
     processes,
     retailers,
@@ -85,7 +84,7 @@ app.add_typer(audit.app, rich_help_panel="Operate")
 app.add_typer(users.app, rich_help_panel="Setup and maintenance")
 app.add_typer(api_keys.app, rich_help_panel="Setup and maintenance")
 app.add_typer(keys.app, rich_help_panel="Setup and maintenance")
-migrate.declare(app)
+processes.declare_migrate(app)
 doctor.declare(app)
 
 

@@ -1,6 +1,7 @@
 """The portal's web server: gunicorn as a library, with our socket and our logs."""
 
 import errno
+import logging
 import os
 import signal
 import socket
@@ -12,10 +13,10 @@ from typing import Any
 import structlog
 from gunicorn.app.base import BaseApplication
 from gunicorn.arbiter import Arbiter
+from gunicorn.glogging import Logger
 from gunicorn.sock import TCP6Socket, TCPSocket
 
 from harvester.cli.signals import StopRequest, end_with_parent
-from harvester.guards.gunicorn_logs import GunicornLogger
 from harvester.guards.logs import REQUEST_ID
 from harvester.kernel.config import Config
 from harvester.kernel.errors import ConfigError, TransientError
@@ -62,11 +63,15 @@ def bind(listen: str) -> socket.socket:
     return listener
 
 
-class PortalLogger(GunicornLogger):
-    """Logs one event per request, and gunicorn's own messages at the configured level."""
+class PortalLogger(Logger):
+    """Logs one event per request, and gunicorn's messages like all others, at the configured level."""
 
     def setup(self, cfg: Any) -> None:
         super().setup(cfg)
+        for logger in (self.error_log, self.access_log):
+            logger.handlers.clear()
+            logger.setLevel(logging.NOTSET)
+            logger.propagate = True
         self.error_log.setLevel(self.loglevel)
 
     def access(self, resp: Any, _req: Any, environ: dict[str, Any], request_time: timedelta) -> None:

@@ -1,4 +1,4 @@
-"""`harvester demo | up | web | worker | scheduler`: the processes that run until they are stopped."""
+"""`harvester demo | up | web | worker | scheduler`, which run until they are stopped, and `harvester migrate`."""
 
 from datetime import datetime
 from typing import Annotated, Any
@@ -7,8 +7,9 @@ import typer
 from rich.console import RenderableType
 
 from harvester.cli.commands import command
+from harvester.cli.exit_codes import Exit
 from harvester.cli.output import OUT, cell, table, when
-from harvester.cli.session import close_connections, read_config, require_redis, session
+from harvester.cli.session import Tables, close_connections, read_config, require_redis, session
 from harvester.cli.signals import Parent, StopRequest, stoppable
 from harvester.kernel.config import Config
 
@@ -22,6 +23,10 @@ def declare(app: typer.Typer) -> None:
     command(app, "web", WEB_EXAMPLES, rich_help_panel=PANEL)(web)
     command(app, "worker", WORKER_EXAMPLES, data=True, rich_help_panel=PANEL)(worker)
     command(app, "scheduler", SCHEDULER_EXAMPLES, rich_help_panel=PANEL)(scheduler)
+
+
+def declare_migrate(app: typer.Typer) -> None:
+    command(app, "migrate", MIGRATE_EXAMPLES, data=True, rich_help_panel="Setup and maintenance")(migrate)
 
 
 DEMO_EXAMPLES = (
@@ -204,3 +209,27 @@ def _preview_table(jobs: list[dict[str, Any]], now: datetime) -> RenderableType:
     ]
     columns = ("id", "kind", "queue", "lane", "priority", "due", "attempt")
     return table(columns, rows, title="A worker would run now", right=("id", "priority"))
+
+
+MIGRATE_EXAMPLES = (
+    "harvester migrate",
+    "harvester migrate --check    exit code 1 if migrations are missing; changes nothing",
+)
+
+
+def migrate(
+    *, check: Annotated[bool, typer.Option("--check", help="Only list the missing migrations.")] = False
+) -> None:
+    """Bring the database to this version: roles, tables and privileges."""
+    with session(Tables.ANY):
+        from harvester.ops import database
+
+        pending = database.pending_migrations("owner")
+        if not check:
+            database.migrate()
+        done = "missing" if check else "applied"
+        OUT.show(
+            {done: pending}, lambda: f"{len(pending)} migrations {done}." if pending else "The database is up to date."
+        )
+        if check and pending:
+            raise typer.Exit(Exit.FAILED)
