@@ -10,6 +10,17 @@ CREATE SEQUENCE job_events_id AS bigint;
 
 CREATE SEQUENCE source_products_id AS bigint;
 
+CREATE TABLE actor_runs (
+    run_id uuid NOT NULL,
+    connection_id uuid NOT NULL,
+    start_sent_at timestamp with time zone,
+    remote_run_id text COLLATE "C",
+    dataset_id text COLLATE "C",
+    rows bigint,
+    real_rows bigint,
+    items_written bigint
+);
+
 CREATE TABLE alerts (
     id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
     kind text COLLATE "C" NOT NULL,
@@ -124,6 +135,17 @@ CREATE TABLE axes_accesslog (
     session_hash character varying(64) NOT NULL
 );
 
+CREATE TABLE connections (
+    id uuid NOT NULL,
+    name text NOT NULL,
+    actor text COLLATE "C" NOT NULL,
+    server text NOT NULL,
+    input jsonb NOT NULL DEFAULT '{}'::jsonb,
+    enabled boolean NOT NULL DEFAULT true,
+    created_by text NOT NULL,
+    created_at timestamp with time zone NOT NULL DEFAULT clock_timestamp()
+);
+
 CREATE TABLE corrected_prices (
     source_id uuid NOT NULL,
     product_id bigint NOT NULL,
@@ -165,6 +187,13 @@ CREATE TABLE django_session (
     expire_date timestamp with time zone NOT NULL
 );
 
+CREATE TABLE evidence_items (
+    connection_id uuid NOT NULL,
+    item_key text COLLATE "C" NOT NULL,
+    run_no bigint NOT NULL,
+    item jsonb NOT NULL
+);
+
 CREATE TABLE feed_days (
     day date NOT NULL,
     promoted bigint NOT NULL,
@@ -194,6 +223,7 @@ CREATE TABLE feed_runs (
     manifest_rows bigint,
     download_bytes bigint,
     fetched_hash text COLLATE "C",
+    fetched_at timestamp with time zone,
     file_end text COLLATE "C",
     rows_read bigint,
     rows_parsed bigint,
@@ -464,6 +494,12 @@ CREATE UNLOGGED TABLE rate_limits (
     due timestamp with time zone NOT NULL
 ) WITH (fillfactor=50);
 
+CREATE TABLE raw_items (
+    run_id uuid NOT NULL,
+    place integer NOT NULL,
+    item jsonb NOT NULL
+);
+
 CREATE TABLE replaced_contents (
     source_id uuid NOT NULL,
     product_id bigint NOT NULL,
@@ -524,6 +560,17 @@ CREATE TABLE run_differences (
     computed_at timestamp with time zone NOT NULL DEFAULT clock_timestamp()
 );
 
+CREATE TABLE run_parts (
+    id uuid NOT NULL,
+    run_id uuid NOT NULL,
+    target_id uuid NOT NULL,
+    job_id bigint,
+    outcome text COLLATE "C",
+    detail jsonb NOT NULL DEFAULT '{}'::jsonb,
+    observed_at timestamp with time zone,
+    ended_at timestamp with time zone
+);
+
 CREATE TABLE runs (
     id uuid NOT NULL,
     no bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
@@ -554,6 +601,25 @@ CREATE TABLE runs (
     ignored_by text,
     ignored_reason text,
     refuses_file boolean NOT NULL DEFAULT false
+);
+
+CREATE TABLE scrape_runs (
+    run_id uuid NOT NULL,
+    source_id uuid NOT NULL,
+    pages bigint NOT NULL DEFAULT 0,
+    offers bigint NOT NULL DEFAULT 0,
+    quarantined bigint NOT NULL DEFAULT 0,
+    prices_written bigint NOT NULL DEFAULT 0,
+    products_new bigint NOT NULL DEFAULT 0
+);
+
+CREATE TABLE scrape_targets (
+    id uuid NOT NULL,
+    source_id uuid NOT NULL,
+    url text NOT NULL,
+    product_id bigint,
+    created_by text NOT NULL,
+    created_at timestamp with time zone NOT NULL DEFAULT clock_timestamp()
 );
 
 CREATE TABLE sealed_secrets (
@@ -1711,6 +1777,10 @@ AS $function$
 $function$
 ;
 
+INSERT INTO actor_runs ("run_id", "connection_id", "start_sent_at", "remote_run_id", "dataset_id", "rows", "real_rows", "items_written") OVERRIDING SYSTEM VALUE VALUES
+('01a1ee56-5e00-7000-8000-00000000002a', '01a1ee56-5e00-7000-8000-000000000029', '2026-11-14 12:00:00+00', 'run0', 'data0', '9', '9', '9'),
+('01a1ee56-5e00-7000-8000-00000000002b', '01a1ee56-5e00-7000-8000-000000000029', '2026-11-14 12:00:00+00', 'run1', 'data1', '2', '2', NULL);
+
 INSERT INTO alerts ("id", "kind", "key", "severity", "title", "body", "detail", "opened_at", "last_seen_at", "times", "resolved_at", "resolved_note", "opened_delivered_at", "resolved_delivered_at", "delivery_error") OVERRIDING SYSTEM VALUE VALUES
 ('1', 'TENFOLD_PRICES', 'TENFOLD_PRICES:feed:01a1ee56-5e00-7000-8000-000000000009', 'warning', 'Kestrel by Impact: prices moved about tenfold', '2 of 40 known prices moved by a factor near 10, 100 or 1000.
 Thing 101, blue: 1.01 -> 9.99 USD
@@ -1724,8 +1794,10 @@ Nothing that consumers see has changed. Approve or reject the run.', '{"run_no":
 ('5', 'RUN_HELD', 'RUN_HELD:feed:01a1ee56-5e00-7000-8000-000000000009', 'warning', 'Kestrel by Impact: run 8 is held', 'EXPIRY_SPIKE: 17 of 19 active products (89.5%) are not in the file.
 Nothing that consumers see has changed. Approve or reject the run.', '{"run_no": 8, "feed_id": "01a1ee56-5e00-7000-8000-000000000009"}', '2026-11-12 12:00:00+00', '2026-11-12 12:00:00+00', '1', '2026-11-13 12:00:00+00', 'Run 9 was promoted in its place.', NULL, NULL, NULL),
 ('6', 'EXAMPLE', 'example', 'info', 'Something happened', 'It is over.', '{}', '2026-11-14 12:00:00+00', '2026-11-14 12:00:00+00', '1', '2026-11-14 12:00:00+00', 'It was an example.', NULL, NULL, NULL),
-('7', 'RUN_HELD', 'RUN_HELD:feed:01a1ee56-5e00-7000-8000-000000000009', 'warning', 'Kestrel by Impact: run 11 is held', 'EXPIRY_SPIKE: 37 of 40 active products (92.5%) are not in the file.
-Nothing that consumers see has changed. Approve or reject the run.', '{"run_no": 11, "feed_id": "01a1ee56-5e00-7000-8000-000000000009"}', '2026-11-15 12:00:00+00', '2026-11-15 12:00:00+00', '1', NULL, '', NULL, NULL, NULL);
+('7', 'RUN_HELD', 'RUN_HELD:connection:01a1ee56-5e00-7000-8000-000000000029', 'warning', 'Heron''s posts: run 13 is held', 'ACTOR_SHRUNK: 2 rows are real; the last accepted run had 9 (77.8% fewer).
+Nothing that consumers see has changed. Approve or reject the run.', '{"run_no": 13, "connection_id": "01a1ee56-5e00-7000-8000-000000000029"}', '2026-11-14 12:00:00+00', '2026-11-14 12:00:00+00', '1', NULL, '', NULL, NULL, NULL),
+('8', 'RUN_HELD', 'RUN_HELD:feed:01a1ee56-5e00-7000-8000-000000000009', 'warning', 'Kestrel by Impact: run 14 is held', 'EXPIRY_SPIKE: 37 of 40 active products (92.5%) are not in the file.
+Nothing that consumers see has changed. Approve or reject the run.', '{"run_no": 14, "feed_id": "01a1ee56-5e00-7000-8000-000000000009"}', '2026-11-15 12:00:00+00', '2026-11-15 12:00:00+00', '1', NULL, '', NULL, NULL, NULL);
 
 INSERT INTO api_answers ("api_key_id", "request_key", "fingerprint", "status", "headers", "body", "created_at") OVERRIDING SYSTEM VALUE VALUES
 ('01a1ee56-5e00-7000-8000-000000000004', 'pause-1', 'fingerprint', '200', '{}', '{}', '2026-11-04 12:00:00+00');
@@ -1786,9 +1858,19 @@ INSERT INTO audit_events ("id", "at", "actor_kind", "actor_id", "actor_name", "v
 ('49', '2026-11-14 12:00:00+00', 'person', '01a1ee56-5e00-7000-8000-000000000001', 'olga', 'FEED_RETIRED', 'feed', '01a1ee56-5e00-7000-8000-00000000001f', '{password,retired_at,username}', '{"feed": "Merlin by Impact"}'),
 ('50', '2026-11-14 12:00:00+00', 'person', '01a1ee56-5e00-7000-8000-000000000001', 'olga', 'PRODUCT_CREATED', 'offer', '01a1ee56-5e00-7000-8000-000000000008/1', '{}', '{"brand": null, "title": "Thing 100, red", "product": "01a1ee56-5e00-7000-8000-000000000021"}'),
 ('51', '2026-11-14 12:00:00+00', 'person', '01a1ee56-5e00-7000-8000-000000000001', 'olga', 'PRODUCT_SKIPPED', 'offer', '01a1ee56-5e00-7000-8000-000000000008/2', '{}', '{"reason": "sample"}'),
-('52', '2026-11-14 12:00:00+00', 'person', '01a1ee56-5e00-7000-8000-000000000001', 'olga', 'JOB_ENQUEUED', 'job', '33', '{}', '{"kind": "feeds.run"}'),
-('53', '2026-11-14 12:00:00+00', 'person', '01a1ee56-5e00-7000-8000-000000000001', 'olga', 'JOB_CANCELLED', 'job', '33', '{}', '{"was": "pending"}'),
-('54', '2026-11-15 12:00:00+00', 'system', 'feeds', 'feeds', 'RUN_HELD', 'run', '01a1ee56-5e00-7000-8000-000000000022', '{}', '{"feed": "01a1ee56-5e00-7000-8000-000000000009", "gates": ["EXPIRY_SPIKE"]}');
+('52', '2026-11-14 12:00:00+00', 'person', '01a1ee56-5e00-7000-8000-000000000001', 'olga', 'SOURCE_CREATED', 'source', '01a1ee56-5e00-7000-8000-000000000023', '{}', '{"kind": "DIRECT", "name": "Heron''s pages", "retailer": "01a1ee56-5e00-7000-8000-000000000022"}'),
+('53', '2026-11-14 12:00:00+00', 'person', '01a1ee56-5e00-7000-8000-000000000001', 'olga', 'SCRAPE_TARGET_ADDED', 'scrape_target', '01a1ee56-5e00-7000-8000-000000000024', '{}', '{"url": "http://shop.example/p/1", "source": "01a1ee56-5e00-7000-8000-000000000023"}'),
+('54', '2026-11-14 12:00:00+00', 'person', '01a1ee56-5e00-7000-8000-000000000001', 'olga', 'SCRAPE_TARGET_ADDED', 'scrape_target', '01a1ee56-5e00-7000-8000-000000000025', '{}', '{"url": "http://shop.example/p/2", "source": "01a1ee56-5e00-7000-8000-000000000023"}'),
+('55', '2026-11-14 12:00:00+00', 'person', '01a1ee56-5e00-7000-8000-000000000001', 'olga', 'SCRAPE_RUN_REQUESTED', 'run', '01a1ee56-5e00-7000-8000-000000000026', '{}', '{"source": "01a1ee56-5e00-7000-8000-000000000023"}'),
+('56', '2026-11-14 12:00:00+00', 'system', 'scraping', 'scraping', 'RUN_PROMOTED', 'run', '01a1ee56-5e00-7000-8000-000000000026', '{}', '{"pages": 2, "offers": 1, "source": "01a1ee56-5e00-7000-8000-000000000023", "quarantined": 1, "products_new": 1, "prices_written": 1}'),
+('57', '2026-11-14 12:00:00+00', 'person', '01a1ee56-5e00-7000-8000-000000000001', 'olga', 'CONNECTION_CREATED', 'connection', '01a1ee56-5e00-7000-8000-000000000029', '{}', '{"name": "Heron''s posts", "actor": "heron~posts"}'),
+('58', '2026-11-14 12:00:00+00', 'person', '01a1ee56-5e00-7000-8000-000000000001', 'olga', 'CONNECTION_RUN_REQUESTED', 'connection', '01a1ee56-5e00-7000-8000-000000000029', '{}', '{"job_id": 34}'),
+('59', '2026-11-14 12:00:00+00', 'system', 'evidence', 'evidence', 'RUN_PROMOTED', 'run', '01a1ee56-5e00-7000-8000-00000000002a', '{}', '{"rows": 9, "real_rows": 9, "connection": "01a1ee56-5e00-7000-8000-000000000029", "items_written": 9}'),
+('60', '2026-11-14 12:00:00+00', 'person', '01a1ee56-5e00-7000-8000-000000000001', 'olga', 'CONNECTION_RUN_REQUESTED', 'connection', '01a1ee56-5e00-7000-8000-000000000029', '{}', '{"job_id": 35}'),
+('61', '2026-11-14 12:00:00+00', 'system', 'evidence', 'evidence', 'RUN_HELD', 'run', '01a1ee56-5e00-7000-8000-00000000002b', '{}', '{"rows": 2, "gates": ["ACTOR_SHRUNK"], "real_rows": 2, "connection": "01a1ee56-5e00-7000-8000-000000000029"}'),
+('62', '2026-11-14 12:00:00+00', 'person', '01a1ee56-5e00-7000-8000-000000000001', 'olga', 'JOB_ENQUEUED', 'job', '38', '{}', '{"kind": "feeds.run"}'),
+('63', '2026-11-14 12:00:00+00', 'person', '01a1ee56-5e00-7000-8000-000000000001', 'olga', 'JOB_CANCELLED', 'job', '38', '{}', '{"was": "pending"}'),
+('64', '2026-11-15 12:00:00+00', 'system', 'feeds', 'feeds', 'RUN_HELD', 'run', '01a1ee56-5e00-7000-8000-00000000002c', '{}', '{"feed": "01a1ee56-5e00-7000-8000-000000000009", "gates": ["EXPIRY_SPIKE"]}');
 
 INSERT INTO auth_permission ("id", "name", "content_type_id", "codename") OVERRIDING SYSTEM VALUE VALUES
 ('1', 'Can add sealed secret', '1', 'add_sealedsecret'),
@@ -1827,66 +1909,89 @@ INSERT INTO auth_permission ("id", "name", "content_type_id", "codename") OVERRI
 ('34', 'Can change run', '9', 'change_run'),
 ('35', 'Can delete run', '9', 'delete_run'),
 ('36', 'Can view run', '9', 'view_run'),
-('37', 'Can add retailer', '10', 'add_retailer'),
-('38', 'Can change retailer', '10', 'change_retailer'),
-('39', 'Can delete retailer', '10', 'delete_retailer'),
-('40', 'Can view retailer', '10', 'view_retailer'),
-('41', 'Can add source', '11', 'add_source'),
-('42', 'Can change source', '11', 'change_source'),
-('43', 'Can delete source', '11', 'delete_source'),
-('44', 'Can view source', '11', 'view_source'),
-('45', 'Can add price correction', '12', 'add_pricecorrection'),
-('46', 'Can change price correction', '12', 'change_pricecorrection'),
-('47', 'Can delete price correction', '12', 'delete_pricecorrection'),
-('48', 'Can view price correction', '12', 'view_pricecorrection'),
-('49', 'Can add feed', '13', 'add_feed'),
-('50', 'Can change feed', '13', 'change_feed'),
-('51', 'Can delete feed', '13', 'delete_feed'),
-('52', 'Can view feed', '13', 'view_feed'),
-('53', 'Can add feed run', '14', 'add_feedrun'),
-('54', 'Can change feed run', '14', 'change_feedrun'),
-('55', 'Can delete feed run', '14', 'delete_feedrun'),
-('56', 'Can view feed run', '14', 'view_feedrun'),
-('57', 'Can add feed run sample', '15', 'add_feedrunsample'),
-('58', 'Can change feed run sample', '15', 'change_feedrunsample'),
-('59', 'Can delete feed run sample', '15', 'delete_feedrunsample'),
-('60', 'Can view feed run sample', '15', 'view_feedrunsample'),
-('61', 'Can add log entry', '16', 'add_logentry'),
-('62', 'Can change log entry', '16', 'change_logentry'),
-('63', 'Can delete log entry', '16', 'delete_logentry'),
-('64', 'Can view log entry', '16', 'view_logentry'),
-('65', 'Can add permission', '17', 'add_permission'),
-('66', 'Can change permission', '17', 'change_permission'),
-('67', 'Can delete permission', '17', 'delete_permission'),
-('68', 'Can view permission', '17', 'view_permission'),
-('69', 'Can add group', '18', 'add_group'),
-('70', 'Can change group', '18', 'change_group'),
-('71', 'Can delete group', '18', 'delete_group'),
-('72', 'Can view group', '18', 'view_group'),
-('73', 'Can add content type', '19', 'add_contenttype'),
-('74', 'Can change content type', '19', 'change_contenttype'),
-('75', 'Can delete content type', '19', 'delete_contenttype'),
-('76', 'Can view content type', '19', 'view_contenttype'),
-('77', 'Can add session', '20', 'add_session'),
-('78', 'Can change session', '20', 'change_session'),
-('79', 'Can delete session', '20', 'delete_session'),
-('80', 'Can view session', '20', 'view_session'),
-('81', 'Can add access attempt', '21', 'add_accessattempt'),
-('82', 'Can change access attempt', '21', 'change_accessattempt'),
-('83', 'Can delete access attempt', '21', 'delete_accessattempt'),
-('84', 'Can view access attempt', '21', 'view_accessattempt'),
-('85', 'Can add access log', '22', 'add_accesslog'),
-('86', 'Can change access log', '22', 'change_accesslog'),
-('87', 'Can delete access log', '22', 'delete_accesslog'),
-('88', 'Can view access log', '22', 'view_accesslog'),
-('89', 'Can add access failure', '23', 'add_accessfailurelog'),
-('90', 'Can change access failure', '23', 'change_accessfailurelog'),
-('91', 'Can delete access failure', '23', 'delete_accessfailurelog'),
-('92', 'Can view access failure', '23', 'view_accessfailurelog'),
-('93', 'Can add access attempt expiration', '24', 'add_accessattemptexpiration'),
-('94', 'Can change access attempt expiration', '24', 'change_accessattemptexpiration'),
-('95', 'Can delete access attempt expiration', '24', 'delete_accessattemptexpiration'),
-('96', 'Can view access attempt expiration', '24', 'view_accessattemptexpiration');
+('37', 'Can add run part', '10', 'add_runpart'),
+('38', 'Can change run part', '10', 'change_runpart'),
+('39', 'Can delete run part', '10', 'delete_runpart'),
+('40', 'Can view run part', '10', 'view_runpart'),
+('41', 'Can add retailer', '11', 'add_retailer'),
+('42', 'Can change retailer', '11', 'change_retailer'),
+('43', 'Can delete retailer', '11', 'delete_retailer'),
+('44', 'Can view retailer', '11', 'view_retailer'),
+('45', 'Can add source', '12', 'add_source'),
+('46', 'Can change source', '12', 'change_source'),
+('47', 'Can delete source', '12', 'delete_source'),
+('48', 'Can view source', '12', 'view_source'),
+('49', 'Can add price correction', '13', 'add_pricecorrection'),
+('50', 'Can change price correction', '13', 'change_pricecorrection'),
+('51', 'Can delete price correction', '13', 'delete_pricecorrection'),
+('52', 'Can view price correction', '13', 'view_pricecorrection'),
+('53', 'Can add feed', '14', 'add_feed'),
+('54', 'Can change feed', '14', 'change_feed'),
+('55', 'Can delete feed', '14', 'delete_feed'),
+('56', 'Can view feed', '14', 'view_feed'),
+('57', 'Can add feed run', '15', 'add_feedrun'),
+('58', 'Can change feed run', '15', 'change_feedrun'),
+('59', 'Can delete feed run', '15', 'delete_feedrun'),
+('60', 'Can view feed run', '15', 'view_feedrun'),
+('61', 'Can add feed run sample', '16', 'add_feedrunsample'),
+('62', 'Can change feed run sample', '16', 'change_feedrunsample'),
+('63', 'Can delete feed run sample', '16', 'delete_feedrunsample'),
+('64', 'Can view feed run sample', '16', 'view_feedrunsample'),
+('65', 'Can add scrape target', '17', 'add_scrapetarget'),
+('66', 'Can change scrape target', '17', 'change_scrapetarget'),
+('67', 'Can delete scrape target', '17', 'delete_scrapetarget'),
+('68', 'Can view scrape target', '17', 'view_scrapetarget'),
+('69', 'Can add scrape run', '18', 'add_scraperun'),
+('70', 'Can change scrape run', '18', 'change_scraperun'),
+('71', 'Can delete scrape run', '18', 'delete_scraperun'),
+('72', 'Can view scrape run', '18', 'view_scraperun'),
+('73', 'Can add connection', '19', 'add_connection'),
+('74', 'Can change connection', '19', 'change_connection'),
+('75', 'Can delete connection', '19', 'delete_connection'),
+('76', 'Can view connection', '19', 'view_connection'),
+('77', 'Can add actor run', '20', 'add_actorrun'),
+('78', 'Can change actor run', '20', 'change_actorrun'),
+('79', 'Can delete actor run', '20', 'delete_actorrun'),
+('80', 'Can view actor run', '20', 'view_actorrun'),
+('81', 'Can add log entry', '21', 'add_logentry'),
+('82', 'Can change log entry', '21', 'change_logentry'),
+('83', 'Can delete log entry', '21', 'delete_logentry'),
+('84', 'Can view log entry', '21', 'view_logentry'),
+('85', 'Can add permission', '22', 'add_permission'),
+('86', 'Can change permission', '22', 'change_permission'),
+('87', 'Can delete permission', '22', 'delete_permission'),
+('88', 'Can view permission', '22', 'view_permission'),
+('89', 'Can add group', '23', 'add_group'),
+('90', 'Can change group', '23', 'change_group'),
+('91', 'Can delete group', '23', 'delete_group'),
+('92', 'Can view group', '23', 'view_group'),
+('93', 'Can add content type', '24', 'add_contenttype'),
+('94', 'Can change content type', '24', 'change_contenttype'),
+('95', 'Can delete content type', '24', 'delete_contenttype'),
+('96', 'Can view content type', '24', 'view_contenttype'),
+('97', 'Can add session', '25', 'add_session'),
+('98', 'Can change session', '25', 'change_session'),
+('99', 'Can delete session', '25', 'delete_session'),
+('100', 'Can view session', '25', 'view_session'),
+('101', 'Can add access attempt', '26', 'add_accessattempt'),
+('102', 'Can change access attempt', '26', 'change_accessattempt'),
+('103', 'Can delete access attempt', '26', 'delete_accessattempt'),
+('104', 'Can view access attempt', '26', 'view_accessattempt'),
+('105', 'Can add access log', '27', 'add_accesslog'),
+('106', 'Can change access log', '27', 'change_accesslog'),
+('107', 'Can delete access log', '27', 'delete_accesslog'),
+('108', 'Can view access log', '27', 'view_accesslog'),
+('109', 'Can add access failure', '28', 'add_accessfailurelog'),
+('110', 'Can change access failure', '28', 'change_accessfailurelog'),
+('111', 'Can delete access failure', '28', 'delete_accessfailurelog'),
+('112', 'Can view access failure', '28', 'view_accessfailurelog'),
+('113', 'Can add access attempt expiration', '29', 'add_accessattemptexpiration'),
+('114', 'Can change access attempt expiration', '29', 'change_accessattemptexpiration'),
+('115', 'Can delete access attempt expiration', '29', 'delete_accessattemptexpiration'),
+('116', 'Can view access attempt expiration', '29', 'view_accessattemptexpiration');
+
+INSERT INTO connections ("id", "name", "actor", "server", "input", "enabled", "created_by", "created_at") OVERRIDING SYSTEM VALUE VALUES
+('01a1ee56-5e00-7000-8000-000000000029', 'Heron''s posts', 'heron~posts', 'http://actors.example', '{"n": 9}', 'true', 'olga', '2026-11-14 12:00:00+00');
 
 INSERT INTO corrected_prices ("source_id", "product_id", "correction_id", "run_type", "amount", "currency", "after_at", "anchored_at") OVERRIDING SYSTEM VALUE VALUES
 ('01a1ee56-5e00-7000-8000-000000000008', '11', '01a1ee56-5e00-7000-8000-000000000013', 'AFFILIATE_FEED', '1.1000', 'USD', '-infinity', '2026-11-06 12:00:00+00'),
@@ -1902,21 +2007,26 @@ INSERT INTO django_content_type ("id", "app_label", "model") OVERRIDING SYSTEM V
 ('7', 'ops', 'alert'),
 ('8', 'ops', 'apikey'),
 ('9', 'runs', 'run'),
-('10', 'catalog', 'retailer'),
-('11', 'catalog', 'source'),
-('12', 'catalog', 'pricecorrection'),
-('13', 'feeds', 'feed'),
-('14', 'feeds', 'feedrun'),
-('15', 'feeds', 'feedrunsample'),
-('16', 'admin', 'logentry'),
-('17', 'auth', 'permission'),
-('18', 'auth', 'group'),
-('19', 'contenttypes', 'contenttype'),
-('20', 'sessions', 'session'),
-('21', 'axes', 'accessattempt'),
-('22', 'axes', 'accesslog'),
-('23', 'axes', 'accessfailurelog'),
-('24', 'axes', 'accessattemptexpiration');
+('10', 'runs', 'runpart'),
+('11', 'catalog', 'retailer'),
+('12', 'catalog', 'source'),
+('13', 'catalog', 'pricecorrection'),
+('14', 'feeds', 'feed'),
+('15', 'feeds', 'feedrun'),
+('16', 'feeds', 'feedrunsample'),
+('17', 'scraping', 'scrapetarget'),
+('18', 'scraping', 'scraperun'),
+('19', 'evidence', 'connection'),
+('20', 'evidence', 'actorrun'),
+('21', 'admin', 'logentry'),
+('22', 'auth', 'permission'),
+('23', 'auth', 'group'),
+('24', 'contenttypes', 'contenttype'),
+('25', 'sessions', 'session'),
+('26', 'axes', 'accessattempt'),
+('27', 'axes', 'accesslog'),
+('28', 'axes', 'accessfailurelog'),
+('29', 'axes', 'accessattemptexpiration');
 
 INSERT INTO django_migrations ("id", "app", "name", "applied") OVERRIDING SYSTEM VALUE VALUES
 ('1', 'engine', '0001_initial', '2026-11-04 12:00:00+00'),
@@ -1950,12 +2060,25 @@ INSERT INTO django_migrations ("id", "app", "name", "applied") OVERRIDING SYSTEM
 ('29', 'axes', '0010_accessattemptexpiration', '2026-11-04 12:00:00+00'),
 ('30', 'runs', '0001_initial', '2026-11-04 12:00:00+00'),
 ('31', 'catalog', '0001_initial', '2026-11-04 12:00:00+00'),
-('32', 'feeds', '0001_initial', '2026-11-04 12:00:00+00'),
-('33', 'guards', '0001_initial', '2026-11-04 12:00:00+00'),
-('34', 'sessions', '0001_initial', '2026-11-04 12:00:00+00');
+('32', 'evidence', '0001_initial', '2026-11-04 12:00:00+00'),
+('33', 'feeds', '0001_initial', '2026-11-04 12:00:00+00'),
+('34', 'guards', '0001_initial', '2026-11-04 12:00:00+00'),
+('35', 'scraping', '0001_initial', '2026-11-04 12:00:00+00'),
+('36', 'sessions', '0001_initial', '2026-11-04 12:00:00+00');
 
 INSERT INTO django_session ("session_key", "session_data", "expire_date") OVERRIDING SYSTEM VALUE VALUES
 ('0123456789abcdefghijklmnopqrstuv', 'data', '2026-11-04 12:00:00+00');
+
+INSERT INTO evidence_items ("connection_id", "item_key", "run_no", "item") OVERRIDING SYSTEM VALUE VALUES
+('01a1ee56-5e00-7000-8000-000000000029', 'p1', '12', '{"id": "p1", "text": "post 1"}'),
+('01a1ee56-5e00-7000-8000-000000000029', 'p2', '12', '{"id": "p2", "text": "post 2"}'),
+('01a1ee56-5e00-7000-8000-000000000029', 'p3', '12', '{"id": "p3", "text": "post 3"}'),
+('01a1ee56-5e00-7000-8000-000000000029', 'p4', '12', '{"id": "p4", "text": "post 4"}'),
+('01a1ee56-5e00-7000-8000-000000000029', 'p5', '12', '{"id": "p5", "text": "post 5"}'),
+('01a1ee56-5e00-7000-8000-000000000029', 'p6', '12', '{"id": "p6", "text": "post 6"}'),
+('01a1ee56-5e00-7000-8000-000000000029', 'p7', '12', '{"id": "p7", "text": "post 7"}'),
+('01a1ee56-5e00-7000-8000-000000000029', 'p8', '12', '{"id": "p8", "text": "post 8"}'),
+('01a1ee56-5e00-7000-8000-000000000029', 'p9', '12', '{"id": "p9", "text": "post 9"}');
 
 INSERT INTO feed_days ("day", "promoted", "skipped", "held", "failed", "prices", "rejects", "visible") OVERRIDING SYSTEM VALUE VALUES
 ('2026-10-16', '0', '0', '0', '0', '0', '0', '0'),
@@ -1992,66 +2115,66 @@ INSERT INTO feed_days ("day", "promoted", "skipped", "held", "failed", "prices",
 INSERT INTO feed_run_samples ("run_id", "code", "place", "line", "row", "reason") OVERRIDING SYSTEM VALUE VALUES
 ('01a1ee56-5e00-7000-8000-000000000011', 'INVALID_PRICE', '0', '5', 'S-141	Thing 141	https://shop.example/p/141	free	USD	in stock', 'this is not one number with a currency; write it like 1299.00 USD');
 
-INSERT INTO feed_runs ("run_id", "feed_id", "skipped_reason", "remote_mtime", "remote_size", "manifest_rows", "download_bytes", "fetched_hash", "file_end", "rows_read", "rows_parsed", "products_upserted", "products_new", "products_changed", "products_missing", "products_back", "products_expired", "products_rejected", "prices_due", "prices_written", "error_count", "duplicate_key_count", "url_hash_fallback_count", "identity_upgrades", "known_products", "shocked_products", "active_count_before", "seen_success_count", "would_expire_count", "is_partial", "rejects", "warnings", "notices", "dialect") OVERRIDING SYSTEM VALUE VALUES
-('01a1ee56-5e00-7000-8000-00000000000f', '01a1ee56-5e00-7000-8000-000000000009', NULL, '2026-11-03 12:00:00+00', '2481', NULL, '2481', '96d203b386cc9434a752f7638f46ae564060e03e0ddb2447e6b22ec281fffd2c', 'NEWLINE', '40', '40', '40', '40', '0', '0', '0', '0', '0', '40', '40', '0', '0', '0', '0', '0', '0', '0', '0', '0', 'false', '{}', '{}', '[]', E'{"family": null, "header": ["SKU", "Name", "Url", "Price", "Currency", "Availability"], "quoted": false, "columns": {"sku": ["SKU"], "url": ["Url"], "stock": ["Availability"], "title": ["Name"], "currency": ["Currency"], "list_price": ["Price"]}, "unbound": [], "encoding": "utf-8", "delimiter": "\\t"}'),
-('01a1ee56-5e00-7000-8000-000000000010', '01a1ee56-5e00-7000-8000-000000000009', 'UNCHANGED_HASH', '2026-11-04 12:00:00+00', '2481', NULL, '2481', '96d203b386cc9434a752f7638f46ae564060e03e0ddb2447e6b22ec281fffd2c', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, '0', NULL, NULL, '0', '0', '0', NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'false', '{}', '{}', '[]', '{}'),
-('01a1ee56-5e00-7000-8000-000000000011', '01a1ee56-5e00-7000-8000-000000000009', NULL, '2026-11-05 12:00:00+00', '2548', NULL, '2548', '9336c7c1064e3401c0a02e3ae4e57b6685b0d4a62b47ca735259dd50f2dc3a9a', 'NEWLINE', '41', '40', '40', '1', '1', '1', '0', '0', '1', '40', '40', '1', '0', '0', '0', '39', '0', '40', '39', '1', 'false', '{"INVALID_PRICE": 1}', '{}', '[]', E'{"family": null, "header": ["SKU", "Name", "Url", "Price", "Currency", "Availability"], "quoted": false, "columns": {"sku": ["SKU"], "url": ["Url"], "stock": ["Availability"], "title": ["Name"], "currency": ["Currency"], "list_price": ["Price"]}, "unbound": [], "encoding": "utf-8", "delimiter": "\\t"}'),
-('01a1ee56-5e00-7000-8000-000000000012', '01a1ee56-5e00-7000-8000-000000000009', NULL, '2026-11-06 12:00:00+00', '2481', NULL, '2481', 'df3dbfe571cf7910f6051b1bfd9f0b31f0114e162c0347930c4bfa74fae7feab', 'NEWLINE', '40', '40', '40', '0', '1', '1', '0', '0', '0', '40', '40', '0', '0', '0', '0', '40', '3', '41', '40', '1', 'false', '{}', '{}', '[{"code": "TENFOLD_PRICES", "count": 2, "message": "2 of 40 known prices moved by a factor near 10, 100 or 1000.", "examples": ["Thing 101, blue: 1.01 -> 9.99 USD", "Thing 102: 1.02 -> 9.99 USD"]}]', E'{"family": null, "header": ["SKU", "Name", "Url", "Price", "Currency", "Availability"], "quoted": false, "columns": {"sku": ["SKU"], "url": ["Url"], "stock": ["Availability"], "title": ["Name"], "currency": ["Currency"], "list_price": ["Price"]}, "unbound": [], "encoding": "utf-8", "delimiter": "\\t"}'),
-('01a1ee56-5e00-7000-8000-000000000016', '01a1ee56-5e00-7000-8000-000000000009', NULL, '2026-11-08 12:00:00+00', '32', NULL, '32', 'd7ddeece0b04b4b87b3531f65a6d27e915aa9c7ef858311abadff19f4eec5a4f', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, '0', NULL, NULL, '0', '0', '0', NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'false', '{}', '{}', '[]', '{"header": ["nothing that anybody could read"], "columns": {}, "missing": [["title"], ["url", "landing_url"], ["sale_price", "list_price"]]}'),
-('01a1ee56-5e00-7000-8000-000000000017', '01a1ee56-5e00-7000-8000-000000000009', NULL, '2026-11-09 12:00:00+00', '285', NULL, '285', '9c6330d6ffcd24f8eefa58b5eecee86544c28df0ae0de6cf7f4e2d29823e60c8', 'NEWLINE', '4', '4', '4', '1', '1', '37', '0', '0', '0', '4', '0', '0', '0', '0', '0', '3', '0', '40', '3', '37', 'false', '{}', '{}', '[]', E'{"family": null, "header": ["SKU", "Name", "Url", "Price", "Currency", "Availability"], "quoted": false, "columns": {"sku": ["SKU"], "url": ["Url"], "stock": ["Availability"], "title": ["Name"], "currency": ["Currency"], "list_price": ["Price"]}, "unbound": [], "encoding": "utf-8", "delimiter": "\\t"}'),
-('01a1ee56-5e00-7000-8000-000000000018', '01a1ee56-5e00-7000-8000-000000000009', NULL, '2026-11-10 12:00:00+00', '1261', NULL, '1261', '58be1b315609e3ffad39a4e19dac3714d58c3dcbecc34ec3d345cae8cfd69386', 'NEWLINE', '20', '20', '20', '0', '1', '20', '0', '1', '0', '20', '20', '0', '0', '0', '0', '19', '0', '39', '19', '20', 'false', '{}', '{}', '[]', E'{"family": null, "header": ["SKU", "Name", "Url", "Price", "Currency", "Availability"], "quoted": false, "columns": {"sku": ["SKU"], "url": ["Url"], "stock": ["Availability"], "title": ["Name"], "currency": ["Currency"], "list_price": ["Price"]}, "unbound": [], "encoding": "utf-8", "delimiter": "\\t"}'),
-('01a1ee56-5e00-7000-8000-000000000019', '01a1ee56-5e00-7000-8000-000000000009', NULL, '2026-11-11 12:00:00+00', '163', NULL, '163', 'fcd8221f3ba5485452cb0363a4d81b3028432a52805204dfb958ee34067b29ba', 'NEWLINE', '2', '2', '2', '0', '0', '17', '0', '0', '0', '2', '0', '0', '0', '0', '0', '2', '0', '19', '2', '17', 'false', '{}', '{}', '[]', E'{"family": null, "header": ["SKU", "Name", "Url", "Price", "Currency", "Availability"], "quoted": false, "columns": {"sku": ["SKU"], "url": ["Url"], "stock": ["Availability"], "title": ["Name"], "currency": ["Currency"], "list_price": ["Price"]}, "unbound": [], "encoding": "utf-8", "delimiter": "\\t"}'),
-('01a1ee56-5e00-7000-8000-00000000001a', '01a1ee56-5e00-7000-8000-000000000009', NULL, '2026-11-12 12:00:00+00', '2547', NULL, '2547', '9175195b45daa66c66a6dce782b8ac1f38bb52517b5fd22307ae5ee1b4a88b2c', 'NEWLINE', '41', '41', '41', '1', '1', '0', '20', '0', '0', '41', '41', '0', '0', '0', '0', '39', '0', '19', '19', '0', 'false', '{}', '{}', '[]', E'{"family": null, "header": ["SKU", "Name", "Url", "Price", "Currency", "Availability"], "quoted": false, "columns": {"sku": ["SKU"], "url": ["Url"], "stock": ["Availability"], "title": ["Name"], "currency": ["Currency"], "list_price": ["Price"]}, "unbound": [], "encoding": "utf-8", "delimiter": "\\t"}'),
-('01a1ee56-5e00-7000-8000-00000000001b', '01a1ee56-5e00-7000-8000-00000000000d', NULL, '2026-11-13 12:00:00+00', '407', NULL, '407', 'b6824bbd4bb03a4294cd487cfc45a6ac6726ac5774312b20afe3bfb2a178f2f1', 'NEWLINE', '6', '6', '6', '6', '0', '0', '0', '0', '0', '6', '6', '0', '0', '0', '0', '0', '0', '0', '0', '0', 'false', '{}', '{}', '[]', E'{"family": null, "header": ["SKU", "Name", "Url", "Price", "Currency", "Availability"], "quoted": false, "columns": {"sku": ["SKU"], "url": ["Url"], "stock": ["Availability"], "title": ["Name"], "currency": ["Currency"], "list_price": ["Price"]}, "unbound": [], "encoding": "utf-8", "delimiter": "\\t"}'),
-('01a1ee56-5e00-7000-8000-000000000022', '01a1ee56-5e00-7000-8000-000000000009', NULL, '2026-11-14 12:00:00+00', '224', NULL, '224', 'c12f9dcb7ede00b9405b2884885f14ef43b3c41b9e929005faeb69cd1a2793e5', 'NEWLINE', '3', '3', '3', '0', '1', '37', '0', '0', '0', '3', '0', '0', '0', '0', '0', '3', '0', '40', '3', '37', 'false', '{}', '{}', '[]', E'{"family": null, "header": ["SKU", "Name", "Url", "Price", "Currency", "Availability"], "quoted": false, "columns": {"sku": ["SKU"], "url": ["Url"], "stock": ["Availability"], "title": ["Name"], "currency": ["Currency"], "list_price": ["Price"]}, "unbound": [], "encoding": "utf-8", "delimiter": "\\t"}'),
-('01a1ee56-5e00-7000-8000-000000000023', '01a1ee56-5e00-7000-8000-00000000000d', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, '0', '0', NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'false', '{}', '{}', '[]', '{}');
+INSERT INTO feed_runs ("run_id", "feed_id", "skipped_reason", "remote_mtime", "remote_size", "manifest_rows", "download_bytes", "fetched_hash", "fetched_at", "file_end", "rows_read", "rows_parsed", "products_upserted", "products_new", "products_changed", "products_missing", "products_back", "products_expired", "products_rejected", "prices_due", "prices_written", "error_count", "duplicate_key_count", "url_hash_fallback_count", "identity_upgrades", "known_products", "shocked_products", "active_count_before", "seen_success_count", "would_expire_count", "is_partial", "rejects", "warnings", "notices", "dialect") OVERRIDING SYSTEM VALUE VALUES
+('01a1ee56-5e00-7000-8000-00000000000f', '01a1ee56-5e00-7000-8000-000000000009', NULL, '2026-11-03 12:00:00+00', '2481', NULL, '2481', '96d203b386cc9434a752f7638f46ae564060e03e0ddb2447e6b22ec281fffd2c', '2026-11-04 12:00:00+00', 'NEWLINE', '40', '40', '40', '40', '0', '0', '0', '0', '0', '40', '40', '0', '0', '0', '0', '0', '0', '0', '0', '0', 'false', '{}', '{}', '[]', E'{"family": null, "header": ["SKU", "Name", "Url", "Price", "Currency", "Availability"], "quoted": false, "columns": {"sku": ["SKU"], "url": ["Url"], "stock": ["Availability"], "title": ["Name"], "currency": ["Currency"], "list_price": ["Price"]}, "unbound": [], "encoding": "utf-8", "delimiter": "\\t"}'),
+('01a1ee56-5e00-7000-8000-000000000010', '01a1ee56-5e00-7000-8000-000000000009', 'UNCHANGED_HASH', '2026-11-04 12:00:00+00', '2481', NULL, '2481', '96d203b386cc9434a752f7638f46ae564060e03e0ddb2447e6b22ec281fffd2c', '2026-11-05 12:00:00+00', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, '0', NULL, NULL, '0', '0', '0', NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'false', '{}', '{}', '[]', '{}'),
+('01a1ee56-5e00-7000-8000-000000000011', '01a1ee56-5e00-7000-8000-000000000009', NULL, '2026-11-05 12:00:00+00', '2548', NULL, '2548', '9336c7c1064e3401c0a02e3ae4e57b6685b0d4a62b47ca735259dd50f2dc3a9a', '2026-11-06 12:00:00+00', 'NEWLINE', '41', '40', '40', '1', '1', '1', '0', '0', '1', '40', '40', '1', '0', '0', '0', '39', '0', '40', '39', '1', 'false', '{"INVALID_PRICE": 1}', '{}', '[]', E'{"family": null, "header": ["SKU", "Name", "Url", "Price", "Currency", "Availability"], "quoted": false, "columns": {"sku": ["SKU"], "url": ["Url"], "stock": ["Availability"], "title": ["Name"], "currency": ["Currency"], "list_price": ["Price"]}, "unbound": [], "encoding": "utf-8", "delimiter": "\\t"}'),
+('01a1ee56-5e00-7000-8000-000000000012', '01a1ee56-5e00-7000-8000-000000000009', NULL, '2026-11-06 12:00:00+00', '2481', NULL, '2481', 'df3dbfe571cf7910f6051b1bfd9f0b31f0114e162c0347930c4bfa74fae7feab', '2026-11-07 12:00:00+00', 'NEWLINE', '40', '40', '40', '0', '1', '1', '0', '0', '0', '40', '40', '0', '0', '0', '0', '40', '3', '41', '40', '1', 'false', '{}', '{}', '[{"code": "TENFOLD_PRICES", "count": 2, "message": "2 of 40 known prices moved by a factor near 10, 100 or 1000.", "examples": ["Thing 101, blue: 1.01 -> 9.99 USD", "Thing 102: 1.02 -> 9.99 USD"]}]', E'{"family": null, "header": ["SKU", "Name", "Url", "Price", "Currency", "Availability"], "quoted": false, "columns": {"sku": ["SKU"], "url": ["Url"], "stock": ["Availability"], "title": ["Name"], "currency": ["Currency"], "list_price": ["Price"]}, "unbound": [], "encoding": "utf-8", "delimiter": "\\t"}'),
+('01a1ee56-5e00-7000-8000-000000000016', '01a1ee56-5e00-7000-8000-000000000009', NULL, '2026-11-08 12:00:00+00', '32', NULL, '32', 'd7ddeece0b04b4b87b3531f65a6d27e915aa9c7ef858311abadff19f4eec5a4f', '2026-11-09 12:00:00+00', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, '0', NULL, NULL, '0', '0', '0', NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'false', '{}', '{}', '[]', '{"header": ["nothing that anybody could read"], "columns": {}, "missing": [["title"], ["url", "landing_url"], ["sale_price", "list_price"]]}'),
+('01a1ee56-5e00-7000-8000-000000000017', '01a1ee56-5e00-7000-8000-000000000009', NULL, '2026-11-09 12:00:00+00', '285', NULL, '285', '9c6330d6ffcd24f8eefa58b5eecee86544c28df0ae0de6cf7f4e2d29823e60c8', '2026-11-10 12:00:00+00', 'NEWLINE', '4', '4', '4', '1', '1', '37', '0', '0', '0', '4', '0', '0', '0', '0', '0', '3', '0', '40', '3', '37', 'false', '{}', '{}', '[]', E'{"family": null, "header": ["SKU", "Name", "Url", "Price", "Currency", "Availability"], "quoted": false, "columns": {"sku": ["SKU"], "url": ["Url"], "stock": ["Availability"], "title": ["Name"], "currency": ["Currency"], "list_price": ["Price"]}, "unbound": [], "encoding": "utf-8", "delimiter": "\\t"}'),
+('01a1ee56-5e00-7000-8000-000000000018', '01a1ee56-5e00-7000-8000-000000000009', NULL, '2026-11-10 12:00:00+00', '1261', NULL, '1261', '58be1b315609e3ffad39a4e19dac3714d58c3dcbecc34ec3d345cae8cfd69386', '2026-11-11 12:00:00+00', 'NEWLINE', '20', '20', '20', '0', '1', '20', '0', '1', '0', '20', '20', '0', '0', '0', '0', '19', '0', '39', '19', '20', 'false', '{}', '{}', '[]', E'{"family": null, "header": ["SKU", "Name", "Url", "Price", "Currency", "Availability"], "quoted": false, "columns": {"sku": ["SKU"], "url": ["Url"], "stock": ["Availability"], "title": ["Name"], "currency": ["Currency"], "list_price": ["Price"]}, "unbound": [], "encoding": "utf-8", "delimiter": "\\t"}'),
+('01a1ee56-5e00-7000-8000-000000000019', '01a1ee56-5e00-7000-8000-000000000009', NULL, '2026-11-11 12:00:00+00', '163', NULL, '163', 'fcd8221f3ba5485452cb0363a4d81b3028432a52805204dfb958ee34067b29ba', '2026-11-12 12:00:00+00', 'NEWLINE', '2', '2', '2', '0', '0', '17', '0', '0', '0', '2', '0', '0', '0', '0', '0', '2', '0', '19', '2', '17', 'false', '{}', '{}', '[]', E'{"family": null, "header": ["SKU", "Name", "Url", "Price", "Currency", "Availability"], "quoted": false, "columns": {"sku": ["SKU"], "url": ["Url"], "stock": ["Availability"], "title": ["Name"], "currency": ["Currency"], "list_price": ["Price"]}, "unbound": [], "encoding": "utf-8", "delimiter": "\\t"}'),
+('01a1ee56-5e00-7000-8000-00000000001a', '01a1ee56-5e00-7000-8000-000000000009', NULL, '2026-11-12 12:00:00+00', '2547', NULL, '2547', '9175195b45daa66c66a6dce782b8ac1f38bb52517b5fd22307ae5ee1b4a88b2c', '2026-11-13 12:00:00+00', 'NEWLINE', '41', '41', '41', '1', '1', '0', '20', '0', '0', '41', '41', '0', '0', '0', '0', '39', '0', '19', '19', '0', 'false', '{}', '{}', '[]', E'{"family": null, "header": ["SKU", "Name", "Url", "Price", "Currency", "Availability"], "quoted": false, "columns": {"sku": ["SKU"], "url": ["Url"], "stock": ["Availability"], "title": ["Name"], "currency": ["Currency"], "list_price": ["Price"]}, "unbound": [], "encoding": "utf-8", "delimiter": "\\t"}'),
+('01a1ee56-5e00-7000-8000-00000000001b', '01a1ee56-5e00-7000-8000-00000000000d', NULL, '2026-11-13 12:00:00+00', '407', NULL, '407', 'b6824bbd4bb03a4294cd487cfc45a6ac6726ac5774312b20afe3bfb2a178f2f1', '2026-11-14 12:00:00+00', 'NEWLINE', '6', '6', '6', '6', '0', '0', '0', '0', '0', '6', '6', '0', '0', '0', '0', '0', '0', '0', '0', '0', 'false', '{}', '{}', '[]', E'{"family": null, "header": ["SKU", "Name", "Url", "Price", "Currency", "Availability"], "quoted": false, "columns": {"sku": ["SKU"], "url": ["Url"], "stock": ["Availability"], "title": ["Name"], "currency": ["Currency"], "list_price": ["Price"]}, "unbound": [], "encoding": "utf-8", "delimiter": "\\t"}'),
+('01a1ee56-5e00-7000-8000-00000000002c', '01a1ee56-5e00-7000-8000-000000000009', NULL, '2026-11-14 12:00:00+00', '224', NULL, '224', 'c12f9dcb7ede00b9405b2884885f14ef43b3c41b9e929005faeb69cd1a2793e5', '2026-11-15 12:00:00+00', 'NEWLINE', '3', '3', '3', '0', '1', '37', '0', '0', '0', '3', '0', '0', '0', '0', '0', '3', '0', '40', '3', '37', 'false', '{}', '{}', '[]', E'{"family": null, "header": ["SKU", "Name", "Url", "Price", "Currency", "Availability"], "quoted": false, "columns": {"sku": ["SKU"], "url": ["Url"], "stock": ["Availability"], "title": ["Name"], "currency": ["Currency"], "list_price": ["Price"]}, "unbound": [], "encoding": "utf-8", "delimiter": "\\t"}'),
+('01a1ee56-5e00-7000-8000-00000000002d', '01a1ee56-5e00-7000-8000-00000000000d', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, '0', '0', NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'false', '{}', '{}', '[]', '{}');
 
 INSERT INTO feeds ("id", "source_id", "lock_no", "network", "status", "schedule_hours", "next_run_at", "manual_run_requested_at", "consecutive_failures", "last_run_at", "retired_at", "transport", "host", "port", "path", "username", "host_keys", "seen_host_key", "secret_version", "secret_fields", "format", "compression", "encoding", "default_currency", "decimal_style", "unknown_stock", "kept_parameters", "use_manifest", "takes_file_as_is", "max_file_bytes", "max_rows", "max_products", "thresholds", "accepts_url_identity", "unchanged_means_seen", "last_remote_mtime", "last_remote_size", "last_content_hash", "last_ingested_run_no", "last_parser_version", "created_by", "created_at", "updated_at") OVERRIDING SYSTEM VALUE VALUES
-('01a1ee56-5e00-7000-8000-000000000009', '01a1ee56-5e00-7000-8000-000000000008', '1', 'impact', 'ENABLED', '6', '2026-11-04 18:00:00+00', NULL, '0', '2026-11-15 12:00:00+00', NULL, 'SFTP', '127.0.0.1', '22', '/Kestrel/catalog.txt', 'partner', 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIIgqRN8PM3+VDuTw0RnFVPWnYw4mPZCdxjjWqwKcTyzU', '', '1', '["password"]', 'CSV', 'NONE', '', '', '', 'IN_STOCK', '[]', 'true', 'false', NULL, NULL, NULL, '{"shock_least": 30}', 'false', 'false', '2026-11-14 12:00:00+00', '224', 'c12f9dcb7ede00b9405b2884885f14ef43b3c41b9e929005faeb69cd1a2793e5', '11', '10', '01a1ee56-5e00-7000-8000-000000000001', '2026-11-04 12:00:00+00', '2026-11-04 12:00:00+00'),
+('01a1ee56-5e00-7000-8000-000000000009', '01a1ee56-5e00-7000-8000-000000000008', '1', 'impact', 'ENABLED', '6', '2026-11-04 18:00:00+00', NULL, '0', '2026-11-15 12:00:00+00', NULL, 'SFTP', '127.0.0.1', '22', '/Kestrel/catalog.txt', 'partner', 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIIgqRN8PM3+VDuTw0RnFVPWnYw4mPZCdxjjWqwKcTyzU', '', '1', '["password"]', 'CSV', 'NONE', '', '', '', 'IN_STOCK', '[]', 'true', 'false', NULL, NULL, NULL, '{"shock_least": 30}', 'false', 'false', '2026-11-14 12:00:00+00', '224', 'c12f9dcb7ede00b9405b2884885f14ef43b3c41b9e929005faeb69cd1a2793e5', '14', '10', '01a1ee56-5e00-7000-8000-000000000001', '2026-11-04 12:00:00+00', '2026-11-04 12:00:00+00'),
 ('01a1ee56-5e00-7000-8000-00000000000d', '01a1ee56-5e00-7000-8000-00000000000c', '2', 'impact', 'ENABLED', NULL, NULL, NULL, '0', '2026-11-14 12:00:00+00', NULL, 'SFTP', '127.0.0.1', '22', '/Osprey/catalog.txt', 'partner', 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIIgqRN8PM3+VDuTw0RnFVPWnYw4mPZCdxjjWqwKcTyzU', '', '1', '["password"]', 'CSV', 'NONE', '', '', '', 'IN_STOCK', '[]', 'true', 'false', NULL, NULL, NULL, '{}', 'false', 'false', '2026-11-13 12:00:00+00', '407', 'b6824bbd4bb03a4294cd487cfc45a6ac6726ac5774312b20afe3bfb2a178f2f1', '10', '10', '01a1ee56-5e00-7000-8000-000000000001', '2026-11-04 12:00:00+00', '2026-11-04 12:00:00+00'),
 ('01a1ee56-5e00-7000-8000-00000000001f', '01a1ee56-5e00-7000-8000-00000000001e', '3', 'impact', 'PAUSED', NULL, NULL, NULL, '0', NULL, '2026-11-14 12:00:00+00', 'SFTP', '127.0.0.1', '22', '/Merlin/catalog.txt', '', 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIIgqRN8PM3+VDuTw0RnFVPWnYw4mPZCdxjjWqwKcTyzU', '', '1', '[]', 'CSV', 'NONE', '', '', '', 'IN_STOCK', '[]', 'true', 'false', NULL, NULL, NULL, '{}', 'false', 'false', NULL, NULL, NULL, NULL, NULL, '01a1ee56-5e00-7000-8000-000000000001', '2026-11-14 12:00:00+00', '2026-11-14 12:00:00+00');
 
 INSERT INTO held_changes ("source_id", "run_no", "line", "is_new", "is_content", "is_price", "is_back", "is_missing", "has_offer", "product_id", "identity_type", "identity_value", "content_hash", "title", "url", "tracked_url", "image_url", "brand", "category", "description", "item_id", "sku", "gtin", "mpn", "url_hash", "amount", "currency", "original_amount", "promotion", "in_stock", "signature") OVERRIDING SYSTEM VALUE VALUES
-('01a1ee56-5e00-7000-8000-000000000008', '11', '-10', 'false', 'false', 'false', 'false', 'true', 'true', '10', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
-('01a1ee56-5e00-7000-8000-000000000008', '11', '-12', 'false', 'false', 'false', 'false', 'true', 'true', '12', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
-('01a1ee56-5e00-7000-8000-000000000008', '11', '-13', 'false', 'false', 'false', 'false', 'true', 'true', '13', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
-('01a1ee56-5e00-7000-8000-000000000008', '11', '-14', 'false', 'false', 'false', 'false', 'true', 'true', '14', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
-('01a1ee56-5e00-7000-8000-000000000008', '11', '-15', 'false', 'false', 'false', 'false', 'true', 'true', '15', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
-('01a1ee56-5e00-7000-8000-000000000008', '11', '-16', 'false', 'false', 'false', 'false', 'true', 'true', '16', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
-('01a1ee56-5e00-7000-8000-000000000008', '11', '-17', 'false', 'false', 'false', 'false', 'true', 'true', '17', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
-('01a1ee56-5e00-7000-8000-000000000008', '11', '-18', 'false', 'false', 'false', 'false', 'true', 'true', '18', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
-('01a1ee56-5e00-7000-8000-000000000008', '11', '-19', 'false', 'false', 'false', 'false', 'true', 'true', '19', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
-('01a1ee56-5e00-7000-8000-000000000008', '11', '-20', 'false', 'false', 'false', 'false', 'true', 'true', '20', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
-('01a1ee56-5e00-7000-8000-000000000008', '11', '-21', 'false', 'false', 'false', 'false', 'true', 'true', '21', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
-('01a1ee56-5e00-7000-8000-000000000008', '11', '-22', 'false', 'false', 'false', 'false', 'true', 'true', '22', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
-('01a1ee56-5e00-7000-8000-000000000008', '11', '-23', 'false', 'false', 'false', 'false', 'true', 'true', '23', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
-('01a1ee56-5e00-7000-8000-000000000008', '11', '-24', 'false', 'false', 'false', 'false', 'true', 'true', '24', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
-('01a1ee56-5e00-7000-8000-000000000008', '11', '-25', 'false', 'false', 'false', 'false', 'true', 'true', '25', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
-('01a1ee56-5e00-7000-8000-000000000008', '11', '-26', 'false', 'false', 'false', 'false', 'true', 'true', '26', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
-('01a1ee56-5e00-7000-8000-000000000008', '11', '-27', 'false', 'false', 'false', 'false', 'true', 'true', '27', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
-('01a1ee56-5e00-7000-8000-000000000008', '11', '-28', 'false', 'false', 'false', 'false', 'true', 'true', '28', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
-('01a1ee56-5e00-7000-8000-000000000008', '11', '-29', 'false', 'false', 'false', 'false', 'true', 'true', '29', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
-('01a1ee56-5e00-7000-8000-000000000008', '11', '-30', 'false', 'false', 'false', 'false', 'true', 'true', '30', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
-('01a1ee56-5e00-7000-8000-000000000008', '11', '-31', 'false', 'false', 'false', 'false', 'true', 'true', '31', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
-('01a1ee56-5e00-7000-8000-000000000008', '11', '-32', 'false', 'false', 'false', 'false', 'true', 'true', '32', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
-('01a1ee56-5e00-7000-8000-000000000008', '11', '-33', 'false', 'false', 'false', 'false', 'true', 'true', '33', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
-('01a1ee56-5e00-7000-8000-000000000008', '11', '-34', 'false', 'false', 'false', 'false', 'true', 'true', '34', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
-('01a1ee56-5e00-7000-8000-000000000008', '11', '-35', 'false', 'false', 'false', 'false', 'true', 'true', '35', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
-('01a1ee56-5e00-7000-8000-000000000008', '11', '-36', 'false', 'false', 'false', 'false', 'true', 'true', '36', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
-('01a1ee56-5e00-7000-8000-000000000008', '11', '-37', 'false', 'false', 'false', 'false', 'true', 'true', '37', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
-('01a1ee56-5e00-7000-8000-000000000008', '11', '-38', 'false', 'false', 'false', 'false', 'true', 'true', '38', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
-('01a1ee56-5e00-7000-8000-000000000008', '11', '-39', 'false', 'false', 'false', 'false', 'true', 'true', '39', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
-('01a1ee56-5e00-7000-8000-000000000008', '11', '-4', 'false', 'false', 'false', 'false', 'true', 'true', '4', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
-('01a1ee56-5e00-7000-8000-000000000008', '11', '-40', 'false', 'false', 'false', 'false', 'true', 'true', '40', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
-('01a1ee56-5e00-7000-8000-000000000008', '11', '-44', 'false', 'false', 'false', 'false', 'true', 'true', '44', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
-('01a1ee56-5e00-7000-8000-000000000008', '11', '-5', 'false', 'false', 'false', 'false', 'true', 'true', '5', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
-('01a1ee56-5e00-7000-8000-000000000008', '11', '-6', 'false', 'false', 'false', 'false', 'true', 'true', '6', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
-('01a1ee56-5e00-7000-8000-000000000008', '11', '-7', 'false', 'false', 'false', 'false', 'true', 'true', '7', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
-('01a1ee56-5e00-7000-8000-000000000008', '11', '-8', 'false', 'false', 'false', 'false', 'true', 'true', '8', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
-('01a1ee56-5e00-7000-8000-000000000008', '11', '-9', 'false', 'false', 'false', 'false', 'true', 'true', '9', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
-('01a1ee56-5e00-7000-8000-000000000008', '11', '2', 'false', 'true', 'true', 'false', 'false', 'true', '1', '3', 'S-100', '-7824752845713606916', 'Thing 100', 'https://shop.example/p/100', NULL, NULL, NULL, NULL, NULL, NULL, 'S-100', NULL, NULL, '78064cf7d5f159bb8a3851f21c8f9c737efe0ae935bb827fe4d566ed65859ebc', '1.0000', 'USD', NULL, NULL, 'true', '2a027dab-947a-88ae-8659-0482bb3660fd'),
-('01a1ee56-5e00-7000-8000-000000000008', '11', '3', 'false', 'false', 'true', 'false', 'false', 'true', '2', '3', 'S-101', '241939511675536621', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, '1.0100', 'USD', NULL, NULL, 'true', 'df7cbe74-1300-839a-bb00-7ff0f75cc746'),
-('01a1ee56-5e00-7000-8000-000000000008', '11', '4', 'false', 'false', 'true', 'false', 'false', 'true', '3', '3', 'S-102', '-7316118367157143438', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, '1.0200', 'USD', NULL, NULL, 'true', 'e6ac0e83-dc62-686e-9422-a8b81b9d22ee');
+('01a1ee56-5e00-7000-8000-000000000008', '14', '-10', 'false', 'false', 'false', 'false', 'true', 'true', '10', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
+('01a1ee56-5e00-7000-8000-000000000008', '14', '-12', 'false', 'false', 'false', 'false', 'true', 'true', '12', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
+('01a1ee56-5e00-7000-8000-000000000008', '14', '-13', 'false', 'false', 'false', 'false', 'true', 'true', '13', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
+('01a1ee56-5e00-7000-8000-000000000008', '14', '-14', 'false', 'false', 'false', 'false', 'true', 'true', '14', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
+('01a1ee56-5e00-7000-8000-000000000008', '14', '-15', 'false', 'false', 'false', 'false', 'true', 'true', '15', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
+('01a1ee56-5e00-7000-8000-000000000008', '14', '-16', 'false', 'false', 'false', 'false', 'true', 'true', '16', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
+('01a1ee56-5e00-7000-8000-000000000008', '14', '-17', 'false', 'false', 'false', 'false', 'true', 'true', '17', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
+('01a1ee56-5e00-7000-8000-000000000008', '14', '-18', 'false', 'false', 'false', 'false', 'true', 'true', '18', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
+('01a1ee56-5e00-7000-8000-000000000008', '14', '-19', 'false', 'false', 'false', 'false', 'true', 'true', '19', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
+('01a1ee56-5e00-7000-8000-000000000008', '14', '-20', 'false', 'false', 'false', 'false', 'true', 'true', '20', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
+('01a1ee56-5e00-7000-8000-000000000008', '14', '-21', 'false', 'false', 'false', 'false', 'true', 'true', '21', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
+('01a1ee56-5e00-7000-8000-000000000008', '14', '-22', 'false', 'false', 'false', 'false', 'true', 'true', '22', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
+('01a1ee56-5e00-7000-8000-000000000008', '14', '-23', 'false', 'false', 'false', 'false', 'true', 'true', '23', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
+('01a1ee56-5e00-7000-8000-000000000008', '14', '-24', 'false', 'false', 'false', 'false', 'true', 'true', '24', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
+('01a1ee56-5e00-7000-8000-000000000008', '14', '-25', 'false', 'false', 'false', 'false', 'true', 'true', '25', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
+('01a1ee56-5e00-7000-8000-000000000008', '14', '-26', 'false', 'false', 'false', 'false', 'true', 'true', '26', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
+('01a1ee56-5e00-7000-8000-000000000008', '14', '-27', 'false', 'false', 'false', 'false', 'true', 'true', '27', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
+('01a1ee56-5e00-7000-8000-000000000008', '14', '-28', 'false', 'false', 'false', 'false', 'true', 'true', '28', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
+('01a1ee56-5e00-7000-8000-000000000008', '14', '-29', 'false', 'false', 'false', 'false', 'true', 'true', '29', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
+('01a1ee56-5e00-7000-8000-000000000008', '14', '-30', 'false', 'false', 'false', 'false', 'true', 'true', '30', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
+('01a1ee56-5e00-7000-8000-000000000008', '14', '-31', 'false', 'false', 'false', 'false', 'true', 'true', '31', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
+('01a1ee56-5e00-7000-8000-000000000008', '14', '-32', 'false', 'false', 'false', 'false', 'true', 'true', '32', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
+('01a1ee56-5e00-7000-8000-000000000008', '14', '-33', 'false', 'false', 'false', 'false', 'true', 'true', '33', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
+('01a1ee56-5e00-7000-8000-000000000008', '14', '-34', 'false', 'false', 'false', 'false', 'true', 'true', '34', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
+('01a1ee56-5e00-7000-8000-000000000008', '14', '-35', 'false', 'false', 'false', 'false', 'true', 'true', '35', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
+('01a1ee56-5e00-7000-8000-000000000008', '14', '-36', 'false', 'false', 'false', 'false', 'true', 'true', '36', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
+('01a1ee56-5e00-7000-8000-000000000008', '14', '-37', 'false', 'false', 'false', 'false', 'true', 'true', '37', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
+('01a1ee56-5e00-7000-8000-000000000008', '14', '-38', 'false', 'false', 'false', 'false', 'true', 'true', '38', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
+('01a1ee56-5e00-7000-8000-000000000008', '14', '-39', 'false', 'false', 'false', 'false', 'true', 'true', '39', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
+('01a1ee56-5e00-7000-8000-000000000008', '14', '-4', 'false', 'false', 'false', 'false', 'true', 'true', '4', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
+('01a1ee56-5e00-7000-8000-000000000008', '14', '-40', 'false', 'false', 'false', 'false', 'true', 'true', '40', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
+('01a1ee56-5e00-7000-8000-000000000008', '14', '-44', 'false', 'false', 'false', 'false', 'true', 'true', '44', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
+('01a1ee56-5e00-7000-8000-000000000008', '14', '-5', 'false', 'false', 'false', 'false', 'true', 'true', '5', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
+('01a1ee56-5e00-7000-8000-000000000008', '14', '-6', 'false', 'false', 'false', 'false', 'true', 'true', '6', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
+('01a1ee56-5e00-7000-8000-000000000008', '14', '-7', 'false', 'false', 'false', 'false', 'true', 'true', '7', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
+('01a1ee56-5e00-7000-8000-000000000008', '14', '-8', 'false', 'false', 'false', 'false', 'true', 'true', '8', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
+('01a1ee56-5e00-7000-8000-000000000008', '14', '-9', 'false', 'false', 'false', 'false', 'true', 'true', '9', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
+('01a1ee56-5e00-7000-8000-000000000008', '14', '2', 'false', 'true', 'true', 'false', 'false', 'true', '1', '3', 'S-100', '-7824752845713606916', 'Thing 100', 'https://shop.example/p/100', NULL, NULL, NULL, NULL, NULL, NULL, 'S-100', NULL, NULL, '78064cf7d5f159bb8a3851f21c8f9c737efe0ae935bb827fe4d566ed65859ebc', '1.0000', 'USD', NULL, NULL, 'true', '2a027dab-947a-88ae-8659-0482bb3660fd'),
+('01a1ee56-5e00-7000-8000-000000000008', '14', '3', 'false', 'false', 'true', 'false', 'false', 'true', '2', '3', 'S-101', '241939511675536621', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, '1.0100', 'USD', NULL, NULL, 'true', 'df7cbe74-1300-839a-bb00-7ff0f75cc746'),
+('01a1ee56-5e00-7000-8000-000000000008', '14', '4', 'false', 'false', 'true', 'false', 'false', 'true', '3', '3', 'S-102', '-7316118367157143438', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, '1.0200', 'USD', NULL, NULL, 'true', 'e6ac0e83-dc62-686e-9422-a8b81b9d22ee');
 
 INSERT INTO hidden_offers ("source_id", "product_id", "seen_until", "absence_accepted", "last_promoted_run_no", "last_promoted_at") OVERRIDING SYSTEM VALUE VALUES
 ('01a1ee56-5e00-7000-8000-000000000008', '11', NULL, 'false', '9', '2026-11-13 12:00:00+00');
@@ -2156,24 +2279,39 @@ INSERT INTO job_events ("id", "job_id", "at", "state", "attempt", "worker", "det
 ('92', '31', '2026-11-14 12:00:00+00', 'running', '1', 'worker-1', NULL),
 ('93', '31', '2026-11-14 12:00:00+00', 'succeeded', '1', 'worker-1', NULL),
 ('94', '32', '2026-11-14 12:00:00+00', 'pending', '0', NULL, NULL),
-('95', '32', '2026-11-14 12:00:00+00', 'running', '1', 'worker-1', NULL),
-('96', '32', '2026-11-14 12:00:00+00', 'failed', '1', 'worker-1', 'The feed 00000000-0000-0000-0000-000000000000 no longer exists.'),
-('97', '33', '2026-11-14 12:00:00+00', 'pending', '0', NULL, NULL),
-('98', '33', '2026-11-14 12:00:00+00', 'cancelled', '0', NULL, 'cancel requested'),
-('99', '34', '2026-11-15 12:00:00+00', 'pending', '0', NULL, NULL),
-('100', '34', '2026-11-15 12:00:00+00', 'running', '1', 'worker-1', NULL),
-('101', '34', '2026-11-15 12:00:00+00', 'succeeded', '1', 'worker-1', NULL),
-('102', '35', '2026-11-15 12:00:00+00', 'pending', '0', NULL, NULL),
-('103', '35', '2026-11-15 12:00:00+00', 'running', '1', 'worker-1', NULL),
-('104', '36', '2026-11-15 12:00:00+00', 'pending', '0', NULL, NULL),
-('105', '35', '2026-11-15 12:00:00+00', 'succeeded', '1', 'worker-1', NULL),
-('106', '36', '2026-11-15 12:00:00+00', 'running', '1', 'worker-1', NULL),
-('107', '36', '2026-11-15 12:00:00+00', 'succeeded', '1', 'worker-1', NULL),
-('108', '37', '2026-11-15 12:00:00+00', 'pending', '0', NULL, NULL),
-('109', '37', '2026-11-15 12:00:00+00', 'running', '1', 'worker-1', NULL),
-('110', '37', '2026-11-15 12:00:00+00', 'retryable', '1', 'worker-1', '127.0.0.1 (127.0.0.1:1) refused the connection: Connection refused. It will be retried later; check host and port.'),
-('111', '38', '2026-11-15 12:00:00+00', 'pending', '0', NULL, NULL),
-('112', '39', '2026-11-15 12:00:00+00', 'pending', '0', NULL, NULL);
+('95', '33', '2026-11-14 12:00:00+00', 'pending', '0', NULL, NULL),
+('96', '32', '2026-11-14 12:00:00+00', 'running', '1', 'worker-1', NULL),
+('97', '32', '2026-11-14 12:00:00+00', 'succeeded', '1', 'worker-1', NULL),
+('98', '33', '2026-11-14 12:00:00+00', 'running', '1', 'worker-1', NULL),
+('99', '33', '2026-11-14 12:00:00+00', 'succeeded', '1', 'worker-1', NULL),
+('100', '34', '2026-11-14 12:00:00+00', 'pending', '0', NULL, NULL),
+('101', '34', '2026-11-14 12:00:00+00', 'running', '1', 'worker-1', NULL),
+('102', '34', '2026-11-14 12:00:00+00', 'succeeded', '1', 'worker-1', NULL),
+('103', '35', '2026-11-14 12:00:00+00', 'pending', '0', NULL, NULL),
+('104', '35', '2026-11-14 12:00:00+00', 'running', '1', 'worker-1', NULL),
+('105', '36', '2026-11-14 12:00:00+00', 'pending', '0', NULL, NULL),
+('106', '35', '2026-11-14 12:00:00+00', 'succeeded', '1', 'worker-1', NULL),
+('107', '36', '2026-11-14 12:00:00+00', 'running', '1', 'worker-1', NULL),
+('108', '36', '2026-11-14 12:00:00+00', 'succeeded', '1', 'worker-1', NULL),
+('109', '37', '2026-11-14 12:00:00+00', 'pending', '0', NULL, NULL),
+('110', '37', '2026-11-14 12:00:00+00', 'running', '1', 'worker-1', NULL),
+('111', '37', '2026-11-14 12:00:00+00', 'failed', '1', 'worker-1', 'The feed 00000000-0000-0000-0000-000000000000 no longer exists.'),
+('112', '38', '2026-11-14 12:00:00+00', 'pending', '0', NULL, NULL),
+('113', '38', '2026-11-14 12:00:00+00', 'cancelled', '0', NULL, 'cancel requested'),
+('114', '39', '2026-11-15 12:00:00+00', 'pending', '0', NULL, NULL),
+('115', '39', '2026-11-15 12:00:00+00', 'running', '1', 'worker-1', NULL),
+('116', '39', '2026-11-15 12:00:00+00', 'succeeded', '1', 'worker-1', NULL),
+('117', '40', '2026-11-15 12:00:00+00', 'pending', '0', NULL, NULL),
+('118', '40', '2026-11-15 12:00:00+00', 'running', '1', 'worker-1', NULL),
+('119', '41', '2026-11-15 12:00:00+00', 'pending', '0', NULL, NULL),
+('120', '40', '2026-11-15 12:00:00+00', 'succeeded', '1', 'worker-1', NULL),
+('121', '41', '2026-11-15 12:00:00+00', 'running', '1', 'worker-1', NULL),
+('122', '41', '2026-11-15 12:00:00+00', 'succeeded', '1', 'worker-1', NULL),
+('123', '42', '2026-11-15 12:00:00+00', 'pending', '0', NULL, NULL),
+('124', '42', '2026-11-15 12:00:00+00', 'running', '1', 'worker-1', NULL),
+('125', '42', '2026-11-15 12:00:00+00', 'retryable', '1', 'worker-1', '127.0.0.1 (127.0.0.1:1) refused the connection: Connection refused. It will be retried later; check host and port.'),
+('126', '43', '2026-11-15 12:00:00+00', 'pending', '0', NULL, NULL),
+('127', '44', '2026-11-15 12:00:00+00', 'pending', '0', NULL, NULL);
 
 INSERT INTO job_lane_wakeups ("id", "queue", "lane", "wake_at", "concurrency") OVERRIDING SYSTEM VALUE VALUES
 ('16', 'feeds', 'example', '2026-11-15 14:00:00+00', NULL);
@@ -2216,16 +2354,21 @@ INSERT INTO jobs ("id", "kind", "queue", "lane", "dedupe_key", "args", "priority
 ('29', 'catalog.resolve', 'catalog', 'links:01a1ee56-5e00-7000-8000-00000000000c', NULL, '{"run_no": 10, "source_id": "01a1ee56-5e00-7000-8000-00000000000c"}', '0', 'succeeded', '2026-11-14 12:00:00+00', '1', '5', NULL, 'worker-1', '2026-11-14 12:00:00+00', NULL, '{"done": 6, "note": "products resolved", "total": null}', '{"gtin": 0, "products": 6, "fingerprint": 0, "needs_review": 6}', NULL, NULL, NULL, '2026-11-14 12:00:00+00', '2026-11-14 12:00:00+00', '2026-11-14 12:00:00+00'),
 ('30', 'ops.deliver_alert', 'maintenance', NULL, NULL, '{"phase": "opened", "alert_id": 6}', '0', 'succeeded', '2026-11-14 12:00:00+00', '1', '12', NULL, 'worker-1', '2026-11-14 12:00:00+00', NULL, NULL, '"Slack is not set up"', NULL, NULL, NULL, '2026-11-14 12:00:00+00', '2026-11-14 12:00:00+00', '2026-11-14 12:00:00+00'),
 ('31', 'ops.deliver_alert', 'maintenance', NULL, NULL, '{"phase": "resolved", "alert_id": 6}', '0', 'succeeded', '2026-11-14 12:00:00+00', '1', '12', NULL, 'worker-1', '2026-11-14 12:00:00+00', NULL, NULL, '"Slack is not set up"', NULL, NULL, NULL, '2026-11-14 12:00:00+00', '2026-11-14 12:00:00+00', '2026-11-14 12:00:00+00'),
-('32', 'feeds.run', 'feeds', NULL, NULL, '{"feed_id": "00000000-0000-0000-0000-000000000000", "trigger": "SCHEDULED"}', '0', 'failed', '2026-11-14 12:00:00+00', '1', '3', NULL, 'worker-1', '2026-11-14 12:00:00+00', NULL, NULL, NULL, 'NOT_FOUND', 'The feed 00000000-0000-0000-0000-000000000000 no longer exists.', 'Traceback (most recent call last):
+('32', 'scraping.page', 'pages', NULL, NULL, '{"part_id": "01a1ee56-5e00-7000-8000-000000000027"}', '0', 'succeeded', '2026-11-14 12:00:00+00', '1', '3', NULL, 'worker-1', '2026-11-14 12:00:00+00', NULL, NULL, '{"run_id": "01a1ee56-5e00-7000-8000-000000000026", "run_no": 11, "outcome": "OFFER"}', NULL, NULL, NULL, '2026-11-14 12:00:00+00', '2026-11-14 12:00:00+00', '2026-11-14 12:00:00+00'),
+('33', 'scraping.page', 'pages', NULL, NULL, '{"part_id": "01a1ee56-5e00-7000-8000-000000000028"}', '0', 'succeeded', '2026-11-14 12:00:00+00', '1', '3', NULL, 'worker-1', '2026-11-14 12:00:00+00', NULL, NULL, '{"run_id": "01a1ee56-5e00-7000-8000-000000000026", "run_no": 11, "outcome": "NO_AGREEMENT"}', NULL, NULL, NULL, '2026-11-14 12:00:00+00', '2026-11-14 12:00:00+00', '2026-11-14 12:00:00+00'),
+('34', 'evidence.run', 'evidence', NULL, NULL, '{"trigger": "MANUAL", "connection_id": "01a1ee56-5e00-7000-8000-000000000029"}', '0', 'succeeded', '2026-11-14 12:00:00+00', '1', '3', NULL, 'worker-1', '2026-11-14 12:00:00+00', NULL, NULL, '{"run_id": "01a1ee56-5e00-7000-8000-00000000002a", "run_no": 12, "outcome": "PROMOTED"}', NULL, NULL, NULL, '2026-11-14 12:00:00+00', '2026-11-14 12:00:00+00', '2026-11-14 12:00:00+00'),
+('35', 'evidence.run', 'evidence', NULL, NULL, '{"trigger": "MANUAL", "connection_id": "01a1ee56-5e00-7000-8000-000000000029"}', '0', 'succeeded', '2026-11-14 12:00:00+00', '1', '3', NULL, 'worker-1', '2026-11-14 12:00:00+00', NULL, NULL, '{"run_id": "01a1ee56-5e00-7000-8000-00000000002b", "run_no": 13, "outcome": "HELD"}', NULL, NULL, NULL, '2026-11-14 12:00:00+00', '2026-11-14 12:00:00+00', '2026-11-14 12:00:00+00'),
+('36', 'ops.deliver_alert', 'maintenance', NULL, NULL, '{"phase": "opened", "alert_id": 7}', '0', 'succeeded', '2026-11-14 12:00:00+00', '1', '12', NULL, 'worker-1', '2026-11-14 12:00:00+00', NULL, NULL, '"Slack is not set up"', NULL, NULL, NULL, '2026-11-14 12:00:00+00', '2026-11-14 12:00:00+00', '2026-11-14 12:00:00+00'),
+('37', 'feeds.run', 'feeds', NULL, NULL, '{"feed_id": "00000000-0000-0000-0000-000000000000", "trigger": "SCHEDULED"}', '0', 'failed', '2026-11-14 12:00:00+00', '1', '3', NULL, 'worker-1', '2026-11-14 12:00:00+00', NULL, NULL, NULL, 'NOT_FOUND', 'The feed 00000000-0000-0000-0000-000000000000 no longer exists.', 'Traceback (most recent call last):
   ...', '2026-11-14 12:00:00+00', '2026-11-14 12:00:00+00', '2026-11-14 12:00:00+00'),
-('33', 'feeds.run', 'feeds', NULL, NULL, '{"feed_id": "01a1ee56-5e00-7000-8000-00000000000d", "trigger": "SCHEDULED"}', '0', 'cancelled', '2026-11-14 13:00:00+00', '0', '3', NULL, NULL, NULL, '2026-11-14 12:00:00+00', NULL, NULL, NULL, NULL, NULL, '2026-11-14 12:00:00+00', NULL, '2026-11-14 12:00:00+00'),
-('34', 'feeds.note_days', 'maintenance', NULL, NULL, '{}', '0', 'succeeded', '2026-11-15 12:00:00+00', '1', '3', NULL, 'worker-1', '2026-11-15 12:00:00+00', NULL, NULL, '{"days": 30}', NULL, NULL, NULL, '2026-11-15 12:00:00+00', '2026-11-15 12:00:00+00', '2026-11-15 12:00:00+00'),
-('35', 'feeds.run', 'feeds', NULL, NULL, '{"feed_id": "01a1ee56-5e00-7000-8000-000000000009", "trigger": "SCHEDULED"}', '0', 'succeeded', '2026-11-15 12:00:00+00', '1', '3', NULL, 'worker-1', '2026-11-15 12:00:00+00', NULL, '{"done": 0, "note": "comparing with the catalog", "total": null}', '{"run_id": "01a1ee56-5e00-7000-8000-000000000022", "run_no": 11, "outcome": "HELD"}', NULL, NULL, NULL, '2026-11-15 12:00:00+00', '2026-11-15 12:00:00+00', '2026-11-15 12:00:00+00'),
-('36', 'ops.deliver_alert', 'maintenance', NULL, NULL, '{"phase": "opened", "alert_id": 7}', '0', 'succeeded', '2026-11-15 12:00:00+00', '1', '12', NULL, 'worker-1', '2026-11-15 12:00:00+00', NULL, NULL, '"Slack is not set up"', NULL, NULL, NULL, '2026-11-15 12:00:00+00', '2026-11-15 12:00:00+00', '2026-11-15 12:00:00+00'),
-('37', 'feeds.run', 'feeds', NULL, NULL, '{"feed_id": "01a1ee56-5e00-7000-8000-00000000000d", "trigger": "SCHEDULED"}', '0', 'retryable', '2026-11-15 12:00:00+00', '1', '3', NULL, 'worker-1', '2026-11-15 12:00:00+00', NULL, NULL, NULL, 'CONNECTION_REFUSED', '127.0.0.1 (127.0.0.1:1) refused the connection: Connection refused. It will be retried later; check host and port.', 'Traceback (most recent call last):
+('38', 'feeds.run', 'feeds', NULL, NULL, '{"feed_id": "01a1ee56-5e00-7000-8000-00000000000d", "trigger": "SCHEDULED"}', '0', 'cancelled', '2026-11-14 13:00:00+00', '0', '3', NULL, NULL, NULL, '2026-11-14 12:00:00+00', NULL, NULL, NULL, NULL, NULL, '2026-11-14 12:00:00+00', NULL, '2026-11-14 12:00:00+00'),
+('39', 'feeds.note_days', 'maintenance', NULL, NULL, '{}', '0', 'succeeded', '2026-11-15 12:00:00+00', '1', '3', NULL, 'worker-1', '2026-11-15 12:00:00+00', NULL, NULL, '{"days": 30}', NULL, NULL, NULL, '2026-11-15 12:00:00+00', '2026-11-15 12:00:00+00', '2026-11-15 12:00:00+00'),
+('40', 'feeds.run', 'feeds', NULL, NULL, '{"feed_id": "01a1ee56-5e00-7000-8000-000000000009", "trigger": "SCHEDULED"}', '0', 'succeeded', '2026-11-15 12:00:00+00', '1', '3', NULL, 'worker-1', '2026-11-15 12:00:00+00', NULL, '{"done": 0, "note": "comparing with the catalog", "total": null}', '{"run_id": "01a1ee56-5e00-7000-8000-00000000002c", "run_no": 14, "outcome": "HELD"}', NULL, NULL, NULL, '2026-11-15 12:00:00+00', '2026-11-15 12:00:00+00', '2026-11-15 12:00:00+00'),
+('41', 'ops.deliver_alert', 'maintenance', NULL, NULL, '{"phase": "opened", "alert_id": 8}', '0', 'succeeded', '2026-11-15 12:00:00+00', '1', '12', NULL, 'worker-1', '2026-11-15 12:00:00+00', NULL, NULL, '"Slack is not set up"', NULL, NULL, NULL, '2026-11-15 12:00:00+00', '2026-11-15 12:00:00+00', '2026-11-15 12:00:00+00'),
+('42', 'feeds.run', 'feeds', NULL, NULL, '{"feed_id": "01a1ee56-5e00-7000-8000-00000000000d", "trigger": "SCHEDULED"}', '0', 'retryable', '2026-11-15 12:00:00+00', '1', '3', NULL, 'worker-1', '2026-11-15 12:00:00+00', NULL, NULL, NULL, 'CONNECTION_REFUSED', '127.0.0.1 (127.0.0.1:1) refused the connection: Connection refused. It will be retried later; check host and port.', 'Traceback (most recent call last):
   ...', '2026-11-15 12:00:00+00', '2026-11-15 12:00:00+00', NULL),
-('38', 'feeds.run', 'feeds', NULL, NULL, '{"feed_id": "01a1ee56-5e00-7000-8000-00000000000d", "trigger": "MANUAL"}', '0', 'running', '2026-11-15 12:00:00+00', '1', '3', '3f019efd-6118-013d-922e-3d2d49a7c311', 'worker-1', '2026-11-15 12:00:00+00', NULL, NULL, NULL, NULL, NULL, NULL, '2026-11-15 12:00:00+00', '2026-11-15 12:00:00+00', NULL),
-('39', 'feeds.run', 'feeds', 'example', NULL, '{"feed_id": "01a1ee56-5e00-7000-8000-00000000000d", "trigger": "MANUAL"}', '0', 'pending', '2026-11-15 14:00:00+00', '0', '3', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, '2026-11-15 12:00:00+00', NULL, NULL);
+('43', 'feeds.run', 'feeds', NULL, NULL, '{"feed_id": "01a1ee56-5e00-7000-8000-00000000000d", "trigger": "MANUAL"}', '0', 'running', '2026-11-15 12:00:00+00', '1', '3', 'a21dbad5-a488-8787-d53d-c41715e25345', 'worker-1', '2026-11-15 12:00:00+00', NULL, NULL, NULL, NULL, NULL, NULL, '2026-11-15 12:00:00+00', '2026-11-15 12:00:00+00', NULL),
+('44', 'feeds.run', 'feeds', 'example', NULL, '{"feed_id": "01a1ee56-5e00-7000-8000-00000000000d", "trigger": "MANUAL"}', '0', 'pending', '2026-11-15 14:00:00+00', '0', '3', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, '2026-11-15 12:00:00+00', NULL, NULL);
 
 INSERT INTO offer_words ("source_id", "product_id", "words") OVERRIDING SYSTEM VALUE VALUES
 ('01a1ee56-5e00-7000-8000-000000000008', '1', '''100'':2 ''red'':3 ''thing'':1'),
@@ -2275,7 +2418,8 @@ INSERT INTO offer_words ("source_id", "product_id", "words") OVERRIDING SYSTEM V
 ('01a1ee56-5e00-7000-8000-00000000000c', '47', '''302'':2 ''thing'':1'),
 ('01a1ee56-5e00-7000-8000-00000000000c', '48', '''303'':2 ''thing'':1'),
 ('01a1ee56-5e00-7000-8000-00000000000c', '49', '''304'':2 ''thing'':1'),
-('01a1ee56-5e00-7000-8000-00000000000c', '50', '''305'':2 ''thing'':1');
+('01a1ee56-5e00-7000-8000-00000000000c', '50', '''305'':2 ''thing'':1'),
+('01a1ee56-5e00-7000-8000-000000000023', '51', '''net'':1');
 
 INSERT INTO offers ("source_id", "product_id", "currency", "amount", "original_amount", "in_stock", "observed_at", "run_no", "last_run_type", "last_signature", "last_amount", "last_currency", "last_priced_at", "seen_until", "absence_accepted") OVERRIDING SYSTEM VALUE VALUES
 ('01a1ee56-5e00-7000-8000-000000000008', '1', 'USD', '1.0000', NULL, 'true', '2026-11-13 12:00:00+00', '9', 'AFFILIATE_FEED', '2a027dab-947a-88ae-8659-0482bb3660fd', '1.0000', 'USD', '2026-11-13 12:00:00+00', NULL, 'false'),
@@ -2324,7 +2468,8 @@ INSERT INTO offers ("source_id", "product_id", "currency", "amount", "original_a
 ('01a1ee56-5e00-7000-8000-00000000000c', '47', 'USD', '3.0200', NULL, 'true', '2026-11-14 12:00:00+00', '10', 'AFFILIATE_FEED', 'a4611142-c230-0fdc-d6eb-2ff3a41cff4a', '3.0200', 'USD', '2026-11-14 12:00:00+00', NULL, 'false'),
 ('01a1ee56-5e00-7000-8000-00000000000c', '48', 'USD', '3.0300', NULL, 'true', '2026-11-14 12:00:00+00', '10', 'AFFILIATE_FEED', '3505e163-9467-642b-8e18-ee475810908a', '3.0300', 'USD', '2026-11-14 12:00:00+00', NULL, 'false'),
 ('01a1ee56-5e00-7000-8000-00000000000c', '49', 'USD', '3.0400', NULL, 'true', '2026-11-14 12:00:00+00', '10', 'AFFILIATE_FEED', '193503b3-d306-2cbf-29c0-376c399512bc', '3.0400', 'USD', '2026-11-14 12:00:00+00', NULL, 'false'),
-('01a1ee56-5e00-7000-8000-00000000000c', '50', 'USD', '3.0500', NULL, 'true', '2026-11-14 12:00:00+00', '10', 'AFFILIATE_FEED', 'f686061e-4639-5e11-d2ed-a1305fcb1ada', '3.0500', 'USD', '2026-11-14 12:00:00+00', NULL, 'false');
+('01a1ee56-5e00-7000-8000-00000000000c', '50', 'USD', '3.0500', NULL, 'true', '2026-11-14 12:00:00+00', '10', 'AFFILIATE_FEED', 'f686061e-4639-5e11-d2ed-a1305fcb1ada', '3.0500', 'USD', '2026-11-14 12:00:00+00', NULL, 'false'),
+('01a1ee56-5e00-7000-8000-000000000023', '51', 'USD', '12.0000', NULL, 'true', '2026-11-14 12:00:00+00', '11', 'SCRAPE', '9035f597-f37f-52c5-e431-5e0920c9a7aa', '12.0000', 'USD', '2026-11-14 12:00:00+00', '2026-11-14 12:00:00+00', 'false');
 
 INSERT INTO periodic_jobs ("name", "kind", "cron", "next_at", "last_at", "last_job_id") OVERRIDING SYSTEM VALUE VALUES
 ('clocks of feeds', 'feeds.watch_clocks', '*/10 * * * *', '2026-11-15 13:00:00+00', NULL, NULL),
@@ -2529,7 +2674,8 @@ INSERT INTO prices ("source_id", "source_product_id", "observed_at", "run_no", "
 ('01a1ee56-5e00-7000-8000-00000000000c', '47', '2026-11-14 12:00:00+00', '10', 'a4611142-c230-0fdc-d6eb-2ff3a41cff4a', 'AFFILIATE_FEED', '3.0200', 'USD', NULL, NULL, 'true', '2026-11-14 12:00:00+00'),
 ('01a1ee56-5e00-7000-8000-00000000000c', '48', '2026-11-14 12:00:00+00', '10', '3505e163-9467-642b-8e18-ee475810908a', 'AFFILIATE_FEED', '3.0300', 'USD', NULL, NULL, 'true', '2026-11-14 12:00:00+00'),
 ('01a1ee56-5e00-7000-8000-00000000000c', '49', '2026-11-14 12:00:00+00', '10', '193503b3-d306-2cbf-29c0-376c399512bc', 'AFFILIATE_FEED', '3.0400', 'USD', NULL, NULL, 'true', '2026-11-14 12:00:00+00'),
-('01a1ee56-5e00-7000-8000-00000000000c', '50', '2026-11-14 12:00:00+00', '10', 'f686061e-4639-5e11-d2ed-a1305fcb1ada', 'AFFILIATE_FEED', '3.0500', 'USD', NULL, NULL, 'true', '2026-11-14 12:00:00+00');
+('01a1ee56-5e00-7000-8000-00000000000c', '50', '2026-11-14 12:00:00+00', '10', 'f686061e-4639-5e11-d2ed-a1305fcb1ada', 'AFFILIATE_FEED', '3.0500', 'USD', NULL, NULL, 'true', '2026-11-14 12:00:00+00'),
+('01a1ee56-5e00-7000-8000-000000000023', '51', '2026-11-14 12:00:00+00', '11', '9035f597-f37f-52c5-e431-5e0920c9a7aa', 'SCRAPE', '12.0000', 'USD', NULL, NULL, 'true', '2026-11-14 12:00:00+00');
 
 INSERT INTO product_links ("source_id", "source_product_id", "product_id", "status", "match_type", "evidence", "updated_at") OVERRIDING SYSTEM VALUE VALUES
 ('01a1ee56-5e00-7000-8000-000000000008', '1', '01a1ee56-5e00-7000-8000-000000000021', 'LINKED', 'MANUAL', '{"by": "olga", "brand": null, "title": "Thing 100, red"}', '2026-11-14 12:00:00+00'),
@@ -2587,6 +2733,19 @@ INSERT INTO products ("id", "gtin", "fingerprint", "title", "brand", "created_at
 INSERT INTO rate_limits ("name", "due") OVERRIDING SYSTEM VALUE VALUES
 ('api.key', '2026-11-04 12:00:00+00');
 
+INSERT INTO raw_items ("run_id", "place", "item") OVERRIDING SYSTEM VALUE VALUES
+('01a1ee56-5e00-7000-8000-00000000002a', '1', '{"id": "p1", "text": "post 1"}'),
+('01a1ee56-5e00-7000-8000-00000000002a', '2', '{"id": "p2", "text": "post 2"}'),
+('01a1ee56-5e00-7000-8000-00000000002a', '3', '{"id": "p3", "text": "post 3"}'),
+('01a1ee56-5e00-7000-8000-00000000002a', '4', '{"id": "p4", "text": "post 4"}'),
+('01a1ee56-5e00-7000-8000-00000000002a', '5', '{"id": "p5", "text": "post 5"}'),
+('01a1ee56-5e00-7000-8000-00000000002a', '6', '{"id": "p6", "text": "post 6"}'),
+('01a1ee56-5e00-7000-8000-00000000002a', '7', '{"id": "p7", "text": "post 7"}'),
+('01a1ee56-5e00-7000-8000-00000000002a', '8', '{"id": "p8", "text": "post 8"}'),
+('01a1ee56-5e00-7000-8000-00000000002a', '9', '{"id": "p9", "text": "post 9"}'),
+('01a1ee56-5e00-7000-8000-00000000002b', '1', '{"id": "p1", "text": "post 1"}'),
+('01a1ee56-5e00-7000-8000-00000000002b', '2', '{"id": "p2", "text": "post 2"}');
+
 INSERT INTO replaced_contents ("source_id", "product_id", "run_no", "content_hash", "title", "url", "tracked_url", "image_url", "brand", "category", "description", "item_id", "sku", "gtin", "mpn", "url_hash") OVERRIDING SYSTEM VALUE VALUES
 ('01a1ee56-5e00-7000-8000-000000000008', '1', '9', '-7824752845713606916', 'Thing 100', 'https://shop.example/p/100', NULL, NULL, NULL, NULL, NULL, NULL, 'S-100', NULL, NULL, '78064cf7d5f159bb8a3851f21c8f9c737efe0ae935bb827fe4d566ed65859ebc');
 
@@ -2620,7 +2779,8 @@ INSERT INTO replaced_promotions ("source_id", "run_no", "last_promoted_run_no", 
 INSERT INTO retailers ("id", "name", "website", "domain", "created_at") OVERRIDING SYSTEM VALUE VALUES
 ('01a1ee56-5e00-7000-8000-000000000007', 'Kestrel', 'https://kestrel.example', 'kestrel.example', '2026-11-04 12:00:00+00'),
 ('01a1ee56-5e00-7000-8000-00000000000b', 'Osprey', 'https://osprey.example', 'osprey.example', '2026-11-04 12:00:00+00'),
-('01a1ee56-5e00-7000-8000-00000000001d', 'Merlin', 'https://merlin.example', 'merlin.example', '2026-11-14 12:00:00+00');
+('01a1ee56-5e00-7000-8000-00000000001d', 'Merlin', 'https://merlin.example', 'merlin.example', '2026-11-14 12:00:00+00'),
+('01a1ee56-5e00-7000-8000-000000000022', 'Heron', 'https://heron.example', 'heron.example', '2026-11-14 12:00:00+00');
 
 INSERT INTO run_absences ("source_id", "run_no", "part", "product_ids") OVERRIDING SYSTEM VALUE VALUES
 ('01a1ee56-5e00-7000-8000-000000000008', '3', '0', '{40}'),
@@ -2631,7 +2791,11 @@ INSERT INTO run_differences ("run_no", "summary", "computed_at") OVERRIDING SYST
 ('6', '{"brands": {"all": 1, "shown": [{"new": 1, "back": 0, "name": null, "prices": 1, "content": 1, "missing": 37}]}, "counts": {"new": 1, "back": 0, "prices": 1, "changes": 41, "cheaper": 1, "content": 1, "missing": 37, "into_stock": 0, "out_of_stock": 0, "more_expensive": 0, "other_currency": 0}, "samples": {"new": [{"sku": "S-200", "line": 5, "brand": null, "price": "2.00 USD", "title": "Thing 200", "factor": null, "changed": {}, "item_id": null, "category": null, "product_id": 42, "price_before": null}], "back": [], "prices": [{"sku": "S-100", "line": 2, "brand": null, "price": "1.00 USD", "title": "Thing 100", "factor": 0.8, "changed": {}, "item_id": null, "category": null, "product_id": 1, "price_before": "1.25 USD"}], "content": [{"sku": "S-101", "line": 3, "brand": null, "price": "1.01 USD", "title": "Thing 101", "factor": 1.0, "changed": {"title": ["Thing 101, blue", "Thing 101"]}, "item_id": null, "category": null, "product_id": 2, "price_before": "1.01 USD"}], "missing": [{"sku": "S-140", "line": null, "brand": null, "price": null, "title": "Thing 140", "factor": null, "changed": {}, "item_id": null, "category": null, "product_id": 41, "price_before": "1.40 USD"}, {"sku": "S-139", "line": null, "brand": null, "price": null, "title": "Thing 139", "factor": null, "changed": {}, "item_id": null, "category": null, "product_id": 40, "price_before": "1.39 USD"}, {"sku": "S-138", "line": null, "brand": null, "price": null, "title": "Thing 138", "factor": null, "changed": {}, "item_id": null, "category": null, "product_id": 39, "price_before": "1.38 USD"}, {"sku": "S-137", "line": null, "brand": null, "price": null, "title": "Thing 137", "factor": null, "changed": {}, "item_id": null, "category": null, "product_id": 38, "price_before": "1.37 USD"}, {"sku": "S-136", "line": null, "brand": null, "price": null, "title": "Thing 136", "factor": null, "changed": {}, "item_id": null, "category": null, "product_id": 37, "price_before": "1.36 USD"}, {"sku": "S-135", "line": null, "brand": null, "price": null, "title": "Thing 135", "factor": null, "changed": {}, "item_id": null, "category": null, "product_id": 36, "price_before": "1.35 USD"}, {"sku": "S-134", "line": null, "brand": null, "price": null, "title": "Thing 134", "factor": null, "changed": {}, "item_id": null, "category": null, "product_id": 35, "price_before": "1.34 USD"}, {"sku": "S-133", "line": null, "brand": null, "price": null, "title": "Thing 133", "factor": null, "changed": {}, "item_id": null, "category": null, "product_id": 34, "price_before": "1.33 USD"}, {"sku": "S-132", "line": null, "brand": null, "price": null, "title": "Thing 132", "factor": null, "changed": {}, "item_id": null, "category": null, "product_id": 33, "price_before": "1.32 USD"}, {"sku": "S-131", "line": null, "brand": null, "price": null, "title": "Thing 131", "factor": null, "changed": {}, "item_id": null, "category": null, "product_id": 32, "price_before": "1.31 USD"}, {"sku": "S-130", "line": null, "brand": null, "price": null, "title": "Thing 130", "factor": null, "changed": {}, "item_id": null, "category": null, "product_id": 31, "price_before": "1.30 USD"}, {"sku": "S-129", "line": null, "brand": null, "price": null, "title": "Thing 129", "factor": null, "changed": {}, "item_id": null, "category": null, "product_id": 30, "price_before": "1.29 USD"}, {"sku": "S-128", "line": null, "brand": null, "price": null, "title": "Thing 128", "factor": null, "changed": {}, "item_id": null, "category": null, "product_id": 29, "price_before": "1.28 USD"}, {"sku": "S-127", "line": null, "brand": null, "price": null, "title": "Thing 127", "factor": null, "changed": {}, "item_id": null, "category": null, "product_id": 28, "price_before": "1.27 USD"}, {"sku": "S-126", "line": null, "brand": null, "price": null, "title": "Thing 126", "factor": null, "changed": {}, "item_id": null, "category": null, "product_id": 27, "price_before": "1.26 USD"}, {"sku": "S-125", "line": null, "brand": null, "price": null, "title": "Thing 125", "factor": null, "changed": {}, "item_id": null, "category": null, "product_id": 26, "price_before": "1.25 USD"}, {"sku": "S-124", "line": null, "brand": null, "price": null, "title": "Thing 124", "factor": null, "changed": {}, "item_id": null, "category": null, "product_id": 25, "price_before": "1.24 USD"}, {"sku": "S-123", "line": null, "brand": null, "price": null, "title": "Thing 123", "factor": null, "changed": {}, "item_id": null, "category": null, "product_id": 24, "price_before": "1.23 USD"}, {"sku": "S-122", "line": null, "brand": null, "price": null, "title": "Thing 122", "factor": null, "changed": {}, "item_id": null, "category": null, "product_id": 23, "price_before": "1.22 USD"}, {"sku": "S-121", "line": null, "brand": null, "price": null, "title": "Thing 121", "factor": null, "changed": {}, "item_id": null, "category": null, "product_id": 22, "price_before": "1.21 USD"}]}, "categories": {"all": 1, "shown": [{"new": 1, "back": 0, "name": null, "prices": 1, "content": 1, "missing": 37}]}}', '2026-11-10 12:00:00+00'),
 ('7', '{"brands": {"all": 1, "shown": [{"new": 0, "back": 0, "name": null, "prices": 1, "content": 1, "missing": 20}]}, "counts": {"new": 0, "back": 0, "prices": 1, "changes": 40, "cheaper": 1, "content": 1, "missing": 20, "into_stock": 0, "out_of_stock": 0, "more_expensive": 0, "other_currency": 0}, "samples": {"new": [], "back": [], "prices": [{"sku": "S-100", "line": 2, "brand": null, "price": "1.00 USD", "title": "Thing 100", "factor": 0.8, "changed": {}, "item_id": null, "category": null, "product_id": 1, "price_before": "1.25 USD"}], "content": [{"sku": "S-101", "line": 3, "brand": null, "price": "1.01 USD", "title": "Thing 101", "factor": 1.0, "changed": {"title": ["Thing 101, blue", "Thing 101"]}, "item_id": null, "category": null, "product_id": 2, "price_before": "1.01 USD"}], "missing": [{"sku": "S-140", "line": null, "brand": null, "price": null, "title": "Thing 140", "factor": null, "changed": {}, "item_id": null, "category": null, "product_id": 41, "price_before": "1.40 USD"}, {"sku": "S-138", "line": null, "brand": null, "price": null, "title": "Thing 138", "factor": null, "changed": {}, "item_id": null, "category": null, "product_id": 39, "price_before": "1.38 USD"}, {"sku": "S-137", "line": null, "brand": null, "price": null, "title": "Thing 137", "factor": null, "changed": {}, "item_id": null, "category": null, "product_id": 38, "price_before": "1.37 USD"}, {"sku": "S-136", "line": null, "brand": null, "price": null, "title": "Thing 136", "factor": null, "changed": {}, "item_id": null, "category": null, "product_id": 37, "price_before": "1.36 USD"}, {"sku": "S-135", "line": null, "brand": null, "price": null, "title": "Thing 135", "factor": null, "changed": {}, "item_id": null, "category": null, "product_id": 36, "price_before": "1.35 USD"}, {"sku": "S-134", "line": null, "brand": null, "price": null, "title": "Thing 134", "factor": null, "changed": {}, "item_id": null, "category": null, "product_id": 35, "price_before": "1.34 USD"}, {"sku": "S-133", "line": null, "brand": null, "price": null, "title": "Thing 133", "factor": null, "changed": {}, "item_id": null, "category": null, "product_id": 34, "price_before": "1.33 USD"}, {"sku": "S-132", "line": null, "brand": null, "price": null, "title": "Thing 132", "factor": null, "changed": {}, "item_id": null, "category": null, "product_id": 33, "price_before": "1.32 USD"}, {"sku": "S-131", "line": null, "brand": null, "price": null, "title": "Thing 131", "factor": null, "changed": {}, "item_id": null, "category": null, "product_id": 32, "price_before": "1.31 USD"}, {"sku": "S-130", "line": null, "brand": null, "price": null, "title": "Thing 130", "factor": null, "changed": {}, "item_id": null, "category": null, "product_id": 31, "price_before": "1.30 USD"}, {"sku": "S-129", "line": null, "brand": null, "price": null, "title": "Thing 129", "factor": null, "changed": {}, "item_id": null, "category": null, "product_id": 30, "price_before": "1.29 USD"}, {"sku": "S-128", "line": null, "brand": null, "price": null, "title": "Thing 128", "factor": null, "changed": {}, "item_id": null, "category": null, "product_id": 29, "price_before": "1.28 USD"}, {"sku": "S-127", "line": null, "brand": null, "price": null, "title": "Thing 127", "factor": null, "changed": {}, "item_id": null, "category": null, "product_id": 28, "price_before": "1.27 USD"}, {"sku": "S-126", "line": null, "brand": null, "price": null, "title": "Thing 126", "factor": null, "changed": {}, "item_id": null, "category": null, "product_id": 27, "price_before": "1.26 USD"}, {"sku": "S-125", "line": null, "brand": null, "price": null, "title": "Thing 125", "factor": null, "changed": {}, "item_id": null, "category": null, "product_id": 26, "price_before": "1.25 USD"}, {"sku": "S-124", "line": null, "brand": null, "price": null, "title": "Thing 124", "factor": null, "changed": {}, "item_id": null, "category": null, "product_id": 25, "price_before": "1.24 USD"}, {"sku": "S-123", "line": null, "brand": null, "price": null, "title": "Thing 123", "factor": null, "changed": {}, "item_id": null, "category": null, "product_id": 24, "price_before": "1.23 USD"}, {"sku": "S-122", "line": null, "brand": null, "price": null, "title": "Thing 122", "factor": null, "changed": {}, "item_id": null, "category": null, "product_id": 23, "price_before": "1.22 USD"}, {"sku": "S-121", "line": null, "brand": null, "price": null, "title": "Thing 121", "factor": null, "changed": {}, "item_id": null, "category": null, "product_id": 22, "price_before": "1.21 USD"}, {"sku": "S-120", "line": null, "brand": null, "price": null, "title": "Thing 120", "factor": null, "changed": {}, "item_id": null, "category": null, "product_id": 21, "price_before": "1.20 USD"}]}, "categories": {"all": 1, "shown": [{"new": 0, "back": 0, "name": null, "prices": 1, "content": 1, "missing": 20}]}}', '2026-11-11 12:00:00+00'),
 ('8', '{"brands": {"all": 1, "shown": [{"new": 0, "back": 0, "name": null, "prices": 0, "content": 0, "missing": 17}]}, "counts": {"new": 0, "back": 0, "prices": 0, "changes": 19, "cheaper": 0, "content": 0, "missing": 17, "into_stock": 0, "out_of_stock": 0, "more_expensive": 0, "other_currency": 0}, "samples": {"new": [], "back": [], "prices": [], "content": [], "missing": [{"sku": "S-119", "line": null, "brand": null, "price": null, "title": "Thing 119", "factor": null, "changed": {}, "item_id": null, "category": null, "product_id": 20, "price_before": "1.19 USD"}, {"sku": "S-118", "line": null, "brand": null, "price": null, "title": "Thing 118", "factor": null, "changed": {}, "item_id": null, "category": null, "product_id": 19, "price_before": "1.18 USD"}, {"sku": "S-117", "line": null, "brand": null, "price": null, "title": "Thing 117", "factor": null, "changed": {}, "item_id": null, "category": null, "product_id": 18, "price_before": "1.17 USD"}, {"sku": "S-116", "line": null, "brand": null, "price": null, "title": "Thing 116", "factor": null, "changed": {}, "item_id": null, "category": null, "product_id": 17, "price_before": "1.16 USD"}, {"sku": "S-115", "line": null, "brand": null, "price": null, "title": "Thing 115", "factor": null, "changed": {}, "item_id": null, "category": null, "product_id": 16, "price_before": "1.15 USD"}, {"sku": "S-114", "line": null, "brand": null, "price": null, "title": "Thing 114", "factor": null, "changed": {}, "item_id": null, "category": null, "product_id": 15, "price_before": "1.14 USD"}, {"sku": "S-113", "line": null, "brand": null, "price": null, "title": "Thing 113", "factor": null, "changed": {}, "item_id": null, "category": null, "product_id": 14, "price_before": "1.13 USD"}, {"sku": "S-112", "line": null, "brand": null, "price": null, "title": "Thing 112", "factor": null, "changed": {}, "item_id": null, "category": null, "product_id": 13, "price_before": "1.12 USD"}, {"sku": "S-111", "line": null, "brand": null, "price": null, "title": "Thing 111", "factor": null, "changed": {}, "item_id": null, "category": null, "product_id": 12, "price_before": "1.11 USD"}, {"sku": "S-109", "line": null, "brand": null, "price": null, "title": "Thing 109", "factor": null, "changed": {}, "item_id": null, "category": null, "product_id": 10, "price_before": "1.09 USD"}, {"sku": "S-108", "line": null, "brand": null, "price": null, "title": "Thing 108", "factor": null, "changed": {}, "item_id": null, "category": null, "product_id": 9, "price_before": "1.08 USD"}, {"sku": "S-107", "line": null, "brand": null, "price": null, "title": "Thing 107", "factor": null, "changed": {}, "item_id": null, "category": null, "product_id": 8, "price_before": "1.07 USD"}, {"sku": "S-106", "line": null, "brand": null, "price": null, "title": "Thing 106", "factor": null, "changed": {}, "item_id": null, "category": null, "product_id": 7, "price_before": "1.06 USD"}, {"sku": "S-105", "line": null, "brand": null, "price": null, "title": "Thing 105", "factor": null, "changed": {}, "item_id": null, "category": null, "product_id": 6, "price_before": "1.05 USD"}, {"sku": "S-104", "line": null, "brand": null, "price": null, "title": "Thing 104", "factor": null, "changed": {}, "item_id": null, "category": null, "product_id": 5, "price_before": "1.04 USD"}, {"sku": "S-103", "line": null, "brand": null, "price": null, "title": "Thing 103", "factor": null, "changed": {}, "item_id": null, "category": null, "product_id": 4, "price_before": "1.03 USD"}, {"sku": "S-102", "line": null, "brand": null, "price": null, "title": "Thing 102", "factor": null, "changed": {}, "item_id": null, "category": null, "product_id": 3, "price_before": "1.02 USD"}]}, "categories": {"all": 1, "shown": [{"new": 0, "back": 0, "name": null, "prices": 0, "content": 0, "missing": 17}]}}', '2026-11-12 12:00:00+00'),
-('11', '{"brands": {"all": 1, "shown": [{"new": 0, "back": 0, "name": null, "prices": 0, "content": 1, "missing": 37}]}, "counts": {"new": 0, "back": 0, "prices": 0, "changes": 40, "cheaper": 0, "content": 1, "missing": 37, "into_stock": 0, "out_of_stock": 0, "more_expensive": 0, "other_currency": 0}, "samples": {"new": [], "back": [], "prices": [], "content": [{"sku": "S-100", "line": 2, "brand": null, "price": "1.00 USD", "title": "Thing 100", "factor": 1.0, "changed": {"title": ["Thing 100, red", "Thing 100"]}, "item_id": null, "category": null, "product_id": 1, "price_before": "1.00 USD"}], "missing": [{"sku": "S-142", "line": null, "brand": null, "price": null, "title": "Thing 142", "factor": null, "changed": {}, "item_id": null, "category": null, "product_id": 44, "price_before": "1.42 USD"}, {"sku": "S-139", "line": null, "brand": null, "price": null, "title": "Thing 139", "factor": null, "changed": {}, "item_id": null, "category": null, "product_id": 40, "price_before": "1.39 USD"}, {"sku": "S-138", "line": null, "brand": null, "price": null, "title": "Thing 138", "factor": null, "changed": {}, "item_id": null, "category": null, "product_id": 39, "price_before": "1.38 USD"}, {"sku": "S-137", "line": null, "brand": null, "price": null, "title": "Thing 137", "factor": null, "changed": {}, "item_id": null, "category": null, "product_id": 38, "price_before": "1.37 USD"}, {"sku": "S-136", "line": null, "brand": null, "price": null, "title": "Thing 136", "factor": null, "changed": {}, "item_id": null, "category": null, "product_id": 37, "price_before": "1.36 USD"}, {"sku": "S-135", "line": null, "brand": null, "price": null, "title": "Thing 135", "factor": null, "changed": {}, "item_id": null, "category": null, "product_id": 36, "price_before": "1.35 USD"}, {"sku": "S-134", "line": null, "brand": null, "price": null, "title": "Thing 134", "factor": null, "changed": {}, "item_id": null, "category": null, "product_id": 35, "price_before": "1.34 USD"}, {"sku": "S-133", "line": null, "brand": null, "price": null, "title": "Thing 133", "factor": null, "changed": {}, "item_id": null, "category": null, "product_id": 34, "price_before": "1.33 USD"}, {"sku": "S-132", "line": null, "brand": null, "price": null, "title": "Thing 132", "factor": null, "changed": {}, "item_id": null, "category": null, "product_id": 33, "price_before": "1.32 USD"}, {"sku": "S-131", "line": null, "brand": null, "price": null, "title": "Thing 131", "factor": null, "changed": {}, "item_id": null, "category": null, "product_id": 32, "price_before": "1.31 USD"}, {"sku": "S-130", "line": null, "brand": null, "price": null, "title": "Thing 130", "factor": null, "changed": {}, "item_id": null, "category": null, "product_id": 31, "price_before": "1.30 USD"}, {"sku": "S-129", "line": null, "brand": null, "price": null, "title": "Thing 129", "factor": null, "changed": {}, "item_id": null, "category": null, "product_id": 30, "price_before": "1.29 USD"}, {"sku": "S-128", "line": null, "brand": null, "price": null, "title": "Thing 128", "factor": null, "changed": {}, "item_id": null, "category": null, "product_id": 29, "price_before": "1.28 USD"}, {"sku": "S-127", "line": null, "brand": null, "price": null, "title": "Thing 127", "factor": null, "changed": {}, "item_id": null, "category": null, "product_id": 28, "price_before": "1.27 USD"}, {"sku": "S-126", "line": null, "brand": null, "price": null, "title": "Thing 126", "factor": null, "changed": {}, "item_id": null, "category": null, "product_id": 27, "price_before": "1.26 USD"}, {"sku": "S-125", "line": null, "brand": null, "price": null, "title": "Thing 125", "factor": null, "changed": {}, "item_id": null, "category": null, "product_id": 26, "price_before": "1.25 USD"}, {"sku": "S-124", "line": null, "brand": null, "price": null, "title": "Thing 124", "factor": null, "changed": {}, "item_id": null, "category": null, "product_id": 25, "price_before": "1.24 USD"}, {"sku": "S-123", "line": null, "brand": null, "price": null, "title": "Thing 123", "factor": null, "changed": {}, "item_id": null, "category": null, "product_id": 24, "price_before": "1.23 USD"}, {"sku": "S-122", "line": null, "brand": null, "price": null, "title": "Thing 122", "factor": null, "changed": {}, "item_id": null, "category": null, "product_id": 23, "price_before": "1.22 USD"}, {"sku": "S-121", "line": null, "brand": null, "price": null, "title": "Thing 121", "factor": null, "changed": {}, "item_id": null, "category": null, "product_id": 22, "price_before": "1.21 USD"}]}, "categories": {"all": 1, "shown": [{"new": 0, "back": 0, "name": null, "prices": 0, "content": 1, "missing": 37}]}}', '2026-11-15 12:00:00+00');
+('14', '{"brands": {"all": 1, "shown": [{"new": 0, "back": 0, "name": null, "prices": 0, "content": 1, "missing": 37}]}, "counts": {"new": 0, "back": 0, "prices": 0, "changes": 40, "cheaper": 0, "content": 1, "missing": 37, "into_stock": 0, "out_of_stock": 0, "more_expensive": 0, "other_currency": 0}, "samples": {"new": [], "back": [], "prices": [], "content": [{"sku": "S-100", "line": 2, "brand": null, "price": "1.00 USD", "title": "Thing 100", "factor": 1.0, "changed": {"title": ["Thing 100, red", "Thing 100"]}, "item_id": null, "category": null, "product_id": 1, "price_before": "1.00 USD"}], "missing": [{"sku": "S-142", "line": null, "brand": null, "price": null, "title": "Thing 142", "factor": null, "changed": {}, "item_id": null, "category": null, "product_id": 44, "price_before": "1.42 USD"}, {"sku": "S-139", "line": null, "brand": null, "price": null, "title": "Thing 139", "factor": null, "changed": {}, "item_id": null, "category": null, "product_id": 40, "price_before": "1.39 USD"}, {"sku": "S-138", "line": null, "brand": null, "price": null, "title": "Thing 138", "factor": null, "changed": {}, "item_id": null, "category": null, "product_id": 39, "price_before": "1.38 USD"}, {"sku": "S-137", "line": null, "brand": null, "price": null, "title": "Thing 137", "factor": null, "changed": {}, "item_id": null, "category": null, "product_id": 38, "price_before": "1.37 USD"}, {"sku": "S-136", "line": null, "brand": null, "price": null, "title": "Thing 136", "factor": null, "changed": {}, "item_id": null, "category": null, "product_id": 37, "price_before": "1.36 USD"}, {"sku": "S-135", "line": null, "brand": null, "price": null, "title": "Thing 135", "factor": null, "changed": {}, "item_id": null, "category": null, "product_id": 36, "price_before": "1.35 USD"}, {"sku": "S-134", "line": null, "brand": null, "price": null, "title": "Thing 134", "factor": null, "changed": {}, "item_id": null, "category": null, "product_id": 35, "price_before": "1.34 USD"}, {"sku": "S-133", "line": null, "brand": null, "price": null, "title": "Thing 133", "factor": null, "changed": {}, "item_id": null, "category": null, "product_id": 34, "price_before": "1.33 USD"}, {"sku": "S-132", "line": null, "brand": null, "price": null, "title": "Thing 132", "factor": null, "changed": {}, "item_id": null, "category": null, "product_id": 33, "price_before": "1.32 USD"}, {"sku": "S-131", "line": null, "brand": null, "price": null, "title": "Thing 131", "factor": null, "changed": {}, "item_id": null, "category": null, "product_id": 32, "price_before": "1.31 USD"}, {"sku": "S-130", "line": null, "brand": null, "price": null, "title": "Thing 130", "factor": null, "changed": {}, "item_id": null, "category": null, "product_id": 31, "price_before": "1.30 USD"}, {"sku": "S-129", "line": null, "brand": null, "price": null, "title": "Thing 129", "factor": null, "changed": {}, "item_id": null, "category": null, "product_id": 30, "price_before": "1.29 USD"}, {"sku": "S-128", "line": null, "brand": null, "price": null, "title": "Thing 128", "factor": null, "changed": {}, "item_id": null, "category": null, "product_id": 29, "price_before": "1.28 USD"}, {"sku": "S-127", "line": null, "brand": null, "price": null, "title": "Thing 127", "factor": null, "changed": {}, "item_id": null, "category": null, "product_id": 28, "price_before": "1.27 USD"}, {"sku": "S-126", "line": null, "brand": null, "price": null, "title": "Thing 126", "factor": null, "changed": {}, "item_id": null, "category": null, "product_id": 27, "price_before": "1.26 USD"}, {"sku": "S-125", "line": null, "brand": null, "price": null, "title": "Thing 125", "factor": null, "changed": {}, "item_id": null, "category": null, "product_id": 26, "price_before": "1.25 USD"}, {"sku": "S-124", "line": null, "brand": null, "price": null, "title": "Thing 124", "factor": null, "changed": {}, "item_id": null, "category": null, "product_id": 25, "price_before": "1.24 USD"}, {"sku": "S-123", "line": null, "brand": null, "price": null, "title": "Thing 123", "factor": null, "changed": {}, "item_id": null, "category": null, "product_id": 24, "price_before": "1.23 USD"}, {"sku": "S-122", "line": null, "brand": null, "price": null, "title": "Thing 122", "factor": null, "changed": {}, "item_id": null, "category": null, "product_id": 23, "price_before": "1.22 USD"}, {"sku": "S-121", "line": null, "brand": null, "price": null, "title": "Thing 121", "factor": null, "changed": {}, "item_id": null, "category": null, "product_id": 22, "price_before": "1.21 USD"}]}, "categories": {"all": 1, "shown": [{"new": 0, "back": 0, "name": null, "prices": 0, "content": 1, "missing": 37}]}}', '2026-11-15 12:00:00+00');
+
+INSERT INTO run_parts ("id", "run_id", "target_id", "job_id", "outcome", "detail", "observed_at", "ended_at") OVERRIDING SYSTEM VALUE VALUES
+('01a1ee56-5e00-7000-8000-000000000027', '01a1ee56-5e00-7000-8000-000000000026', '01a1ee56-5e00-7000-8000-000000000024', '32', 'OFFER', '{"sku": "N-1", "gtin": null, "brand": null, "image": null, "price": "12.00 USD", "title": "Net", "availability": "IN_STOCK"}', '2026-11-14 12:00:00+00', '2026-11-14 12:00:00+00'),
+('01a1ee56-5e00-7000-8000-000000000028', '01a1ee56-5e00-7000-8000-000000000026', '01a1ee56-5e00-7000-8000-000000000025', '33', 'NO_AGREEMENT', '{"error": "The page describes 0 products; it must be one."}', '2026-11-14 12:00:00+00', '2026-11-14 12:00:00+00');
 
 INSERT INTO runs ("id", "no", "kind", "subject_id", "source_id", "trigger", "status", "outcome", "started_at", "finished_at", "duration_ms", "job_id", "lease", "attempt", "stage", "next_try_at", "timings", "artifact_hash", "observed_at", "verdict", "error_code", "error", "decided_at", "decided_by", "decision_reason", "ignored_at", "ignored_by", "ignored_reason", "refuses_file") OVERRIDING SYSTEM VALUE VALUES
 ('01a1ee56-5e00-7000-8000-00000000000f', '1', 'AFFILIATE_FEED', '01a1ee56-5e00-7000-8000-000000000009', '01a1ee56-5e00-7000-8000-000000000008', 'SCHEDULED', 'SUCCEEDED', 'PROMOTED', '2026-11-04 12:00:00+00', '2026-11-04 12:00:00+00', '1000', '1', '7b98574f-1d9a-4d74-da33-6f152622b22c', '1', NULL, NULL, '{"parse": 100, "upsert": 100, "promote": 100, "download": 100, "circuit_breaker": 100}', '96d203b386cc9434a752f7638f46ae564060e03e0ddb2447e6b22ec281fffd2c', '2026-11-04 12:00:00+00', '[{"gate": "EXPIRY_SPIKE", "holds": false, "reason": "0 of 0 active products (0.0%) are not in the file.", "figures": {"share": 0.0, "missing": 0, "active_before": 0, "threshold_most": 500, "threshold_least": 10, "threshold_share": 0.3}}, {"gate": "BASELINE_SHRUNK", "holds": false, "reason": "No run was promoted before.", "figures": {"share": 0.0, "missing": 0, "products": 40, "threshold_most": 500, "promoted_before": 0, "threshold_least": 10, "threshold_share": 0.3}}, {"gate": "URL_HASH", "holds": false, "reason": "0 of 40 products (0.0%) have no item ID or SKU and are matched by URL.", "figures": {"share": 0.0, "products": 40, "threshold_most": 1000, "threshold_share": 0.5, "url_hash_products": 0}}, {"gate": "PRICE_SHOCK", "holds": false, "reason": "0 of 0 known products (0.0%) moved by more than 50.0% or changed their currency.", "figures": {"share": 0.0, "known_products": 0, "threshold_move": 0.5, "threshold_least": 30, "threshold_share": 0.2, "shocked_products": 0}}, {"gate": "REPEATS_IGNORED", "holds": false, "reason": "No ignored run of this source had changed a price.", "figures": {"share": 0.0, "ignored_prices": 0, "ignored_run_no": 0, "repeated_prices": 0, "threshold_share": 0.5, "returning_prices": 0}}, {"gate": "REJECT_SHARE", "holds": false, "reason": "0 of 40 rows (0.0%) were rejected.", "figures": {"share": 0.0, "rows_read": 40, "rows_rejected": 0, "threshold_least": 20, "threshold_share": 0.2}}]', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'false'),
@@ -2644,8 +2808,18 @@ INSERT INTO runs ("id", "no", "kind", "subject_id", "source_id", "trigger", "sta
 ('01a1ee56-5e00-7000-8000-000000000019', '8', 'AFFILIATE_FEED', '01a1ee56-5e00-7000-8000-000000000009', '01a1ee56-5e00-7000-8000-000000000008', 'SCHEDULED', 'SUCCEEDED', 'OVERTAKEN', '2026-11-12 12:00:00+00', '2026-11-12 12:00:00+00', '1000', '23', '9a782587-022b-71ff-b706-589cf41f44b6', '1', NULL, NULL, '{"parse": 100, "promote": 100, "download": 100, "circuit_breaker": 100}', 'fcd8221f3ba5485452cb0363a4d81b3028432a52805204dfb958ee34067b29ba', NULL, '[{"gate": "EXPIRY_SPIKE", "holds": true, "reason": "17 of 19 active products (89.5%) are not in the file.", "figures": {"share": 0.8947368421052632, "missing": 17, "active_before": 19, "threshold_most": 500, "threshold_least": 10, "threshold_share": 0.3}}, {"gate": "BASELINE_SHRUNK", "holds": false, "reason": "There are active products; “Missing products” compares with them.", "figures": {"share": 0.0, "missing": 0, "products": 2, "threshold_most": 500, "promoted_before": 20, "threshold_least": 10, "threshold_share": 0.3}}, {"gate": "URL_HASH", "holds": false, "reason": "0 of 2 products (0.0%) have no item ID or SKU and are matched by URL.", "figures": {"share": 0.0, "products": 2, "threshold_most": 1000, "threshold_share": 0.5, "url_hash_products": 0}}, {"gate": "PRICE_SHOCK", "holds": false, "reason": "0 of 2 known products (0.0%) moved by more than 50.0% or changed their currency.", "figures": {"share": 0.0, "known_products": 2, "threshold_move": 0.5, "threshold_least": 30, "threshold_share": 0.2, "shocked_products": 0}}, {"gate": "REPEATS_IGNORED", "holds": false, "reason": "0 of the 3 prices (0.0%) that ignored run 4 had changed are in this file again; 0 of them are not live.", "figures": {"share": 0.0, "ignored_prices": 3, "ignored_run_no": 4, "repeated_prices": 0, "threshold_share": 0.5, "returning_prices": 0}}, {"gate": "REJECT_SHARE", "holds": false, "reason": "0 of 2 rows (0.0%) were rejected.", "figures": {"share": 0.0, "rows_read": 2, "rows_rejected": 0, "threshold_least": 20, "threshold_share": 0.2}}]', NULL, NULL, '2026-11-13 12:00:00+00', NULL, NULL, NULL, NULL, NULL, 'false'),
 ('01a1ee56-5e00-7000-8000-00000000001a', '9', 'AFFILIATE_FEED', '01a1ee56-5e00-7000-8000-000000000009', '01a1ee56-5e00-7000-8000-000000000008', 'SCHEDULED', 'SUCCEEDED', 'PROMOTED', '2026-11-13 12:00:00+00', '2026-11-13 12:00:00+00', '1000', '25', '4435429a-64f0-1518-1c44-a312eea42796', '1', NULL, NULL, '{"parse": 100, "upsert": 100, "promote": 100, "download": 100, "circuit_breaker": 100}', '9175195b45daa66c66a6dce782b8ac1f38bb52517b5fd22307ae5ee1b4a88b2c', '2026-11-13 12:00:00+00', '[{"gate": "EXPIRY_SPIKE", "holds": false, "reason": "0 of 19 active products (0.0%) are not in the file.", "figures": {"share": 0.0, "missing": 0, "active_before": 19, "threshold_most": 500, "threshold_least": 10, "threshold_share": 0.3}}, {"gate": "BASELINE_SHRUNK", "holds": false, "reason": "There are active products; “Missing products” compares with them.", "figures": {"share": 0.0, "missing": 0, "products": 41, "threshold_most": 500, "promoted_before": 20, "threshold_least": 10, "threshold_share": 0.3}}, {"gate": "URL_HASH", "holds": false, "reason": "0 of 41 products (0.0%) have no item ID or SKU and are matched by URL.", "figures": {"share": 0.0, "products": 41, "threshold_most": 1000, "threshold_share": 0.5, "url_hash_products": 0}}, {"gate": "PRICE_SHOCK", "holds": false, "reason": "0 of 39 known products (0.0%) moved by more than 50.0% or changed their currency.", "figures": {"share": 0.0, "known_products": 39, "threshold_move": 0.5, "threshold_least": 30, "threshold_share": 0.2, "shocked_products": 0}}, {"gate": "REPEATS_IGNORED", "holds": false, "reason": "0 of the 3 prices (0.0%) that ignored run 4 had changed are in this file again; 0 of them are not live.", "figures": {"share": 0.0, "ignored_prices": 3, "ignored_run_no": 4, "repeated_prices": 0, "threshold_share": 0.5, "returning_prices": 0}}, {"gate": "REJECT_SHARE", "holds": false, "reason": "0 of 41 rows (0.0%) were rejected.", "figures": {"share": 0.0, "rows_read": 41, "rows_rejected": 0, "threshold_least": 20, "threshold_share": 0.2}}]', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'false'),
 ('01a1ee56-5e00-7000-8000-00000000001b', '10', 'AFFILIATE_FEED', '01a1ee56-5e00-7000-8000-00000000000d', '01a1ee56-5e00-7000-8000-00000000000c', 'SCHEDULED', 'SUCCEEDED', 'PROMOTED', '2026-11-14 12:00:00+00', '2026-11-14 12:00:00+00', '1000', '28', 'c31c89b1-2718-96a7-4176-c27905083f87', '1', NULL, NULL, '{"parse": 100, "upsert": 100, "promote": 100, "download": 100, "circuit_breaker": 100}', 'b6824bbd4bb03a4294cd487cfc45a6ac6726ac5774312b20afe3bfb2a178f2f1', '2026-11-14 12:00:00+00', '[{"gate": "EXPIRY_SPIKE", "holds": false, "reason": "0 of 0 active products (0.0%) are not in the file.", "figures": {"share": 0.0, "missing": 0, "active_before": 0, "threshold_most": 500, "threshold_least": 10, "threshold_share": 0.3}}, {"gate": "BASELINE_SHRUNK", "holds": false, "reason": "No run was promoted before.", "figures": {"share": 0.0, "missing": 0, "products": 6, "threshold_most": 500, "promoted_before": 0, "threshold_least": 10, "threshold_share": 0.3}}, {"gate": "URL_HASH", "holds": false, "reason": "0 of 6 products (0.0%) have no item ID or SKU and are matched by URL.", "figures": {"share": 0.0, "products": 6, "threshold_most": 1000, "threshold_share": 0.5, "url_hash_products": 0}}, {"gate": "PRICE_SHOCK", "holds": false, "reason": "0 of 0 known products (0.0%) moved by more than 50.0% or changed their currency.", "figures": {"share": 0.0, "known_products": 0, "threshold_move": 0.5, "threshold_least": 20, "threshold_share": 0.2, "shocked_products": 0}}, {"gate": "REPEATS_IGNORED", "holds": false, "reason": "No ignored run of this source had changed a price.", "figures": {"share": 0.0, "ignored_prices": 0, "ignored_run_no": 0, "repeated_prices": 0, "threshold_share": 0.5, "returning_prices": 0}}, {"gate": "REJECT_SHARE", "holds": false, "reason": "0 of 6 rows (0.0%) were rejected.", "figures": {"share": 0.0, "rows_read": 6, "rows_rejected": 0, "threshold_least": 20, "threshold_share": 0.2}}]', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'false'),
-('01a1ee56-5e00-7000-8000-000000000022', '11', 'AFFILIATE_FEED', '01a1ee56-5e00-7000-8000-000000000009', '01a1ee56-5e00-7000-8000-000000000008', 'SCHEDULED', 'SUCCEEDED', 'HELD', '2026-11-15 12:00:00+00', '2026-11-15 12:00:00+00', '1000', '35', '5aeed4ee-76fd-a2d0-1784-b1b82a2a96a2', '1', NULL, NULL, '{"parse": 100, "upsert": 100, "promote": 100, "download": 100, "circuit_breaker": 100}', 'c12f9dcb7ede00b9405b2884885f14ef43b3c41b9e929005faeb69cd1a2793e5', NULL, '[{"gate": "EXPIRY_SPIKE", "holds": true, "reason": "37 of 40 active products (92.5%) are not in the file.", "figures": {"share": 0.925, "missing": 37, "active_before": 40, "threshold_most": 500, "threshold_least": 10, "threshold_share": 0.3}}, {"gate": "BASELINE_SHRUNK", "holds": false, "reason": "There are active products; “Missing products” compares with them.", "figures": {"share": 0.0, "missing": 0, "products": 3, "threshold_most": 500, "promoted_before": 41, "threshold_least": 10, "threshold_share": 0.3}}, {"gate": "URL_HASH", "holds": false, "reason": "0 of 3 products (0.0%) have no item ID or SKU and are matched by URL.", "figures": {"share": 0.0, "products": 3, "threshold_most": 1000, "threshold_share": 0.5, "url_hash_products": 0}}, {"gate": "PRICE_SHOCK", "holds": false, "reason": "0 of 3 known products (0.0%) moved by more than 50.0% or changed their currency.", "figures": {"share": 0.0, "known_products": 3, "threshold_move": 0.5, "threshold_least": 30, "threshold_share": 0.2, "shocked_products": 0}}, {"gate": "REPEATS_IGNORED", "holds": false, "reason": "0 of the 3 prices (0.0%) that ignored run 4 had changed are in this file again; 0 of them are not live.", "figures": {"share": 0.0, "ignored_prices": 3, "ignored_run_no": 4, "repeated_prices": 0, "threshold_share": 0.5, "returning_prices": 0}}, {"gate": "REJECT_SHARE", "holds": false, "reason": "0 of 3 rows (0.0%) were rejected.", "figures": {"share": 0.0, "rows_read": 3, "rows_rejected": 0, "threshold_least": 20, "threshold_share": 0.2}}]', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'false'),
-('01a1ee56-5e00-7000-8000-000000000023', '12', 'AFFILIATE_FEED', '01a1ee56-5e00-7000-8000-00000000000d', '01a1ee56-5e00-7000-8000-00000000000c', 'SCHEDULED', 'RUNNING', NULL, '2026-11-15 12:00:00+00', NULL, NULL, '37', 'c603f29d-7c7d-7e2f-0590-84a9f2fa741b', '1', 'download', '2026-11-15 12:00:00+00', '{"download": 100}', NULL, NULL, '[]', 'CONNECTION_REFUSED', '127.0.0.1 (127.0.0.1:1) refused the connection: Connection refused. It will be retried later; check host and port.', NULL, NULL, NULL, NULL, NULL, NULL, 'false');
+('01a1ee56-5e00-7000-8000-000000000026', '11', 'SCRAPE', '01a1ee56-5e00-7000-8000-000000000023', '01a1ee56-5e00-7000-8000-000000000023', 'MANUAL', 'SUCCEEDED', 'PROMOTED', '2026-11-14 12:00:00+00', '2026-11-14 12:00:00+00', '1000', NULL, NULL, '1', NULL, NULL, '{}', NULL, NULL, '[]', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'false'),
+('01a1ee56-5e00-7000-8000-00000000002a', '12', 'ACTOR', '01a1ee56-5e00-7000-8000-000000000029', NULL, 'MANUAL', 'SUCCEEDED', 'PROMOTED', '2026-11-14 12:00:00+00', '2026-11-14 12:00:00+00', '1000', '34', '9af85067-7333-9a6d-d9e0-32fec6eb9c84', '1', NULL, NULL, '{"wait": 100, "fetch": 100, "judge": 100, "start": 100}', NULL, '2026-11-14 12:00:00+00', '[{"gate": "BLOCKED_OR_EMPTY", "holds": false, "reason": "9 of 9 rows are real.", "figures": {"rows": 9, "real_before": 0}}, {"gate": "ACTOR_SHRUNK", "holds": false, "reason": "9 rows are real; the last accepted run had 0 (0.0% fewer).", "figures": {"lacking": 0, "real_before": 0, "threshold_least": 5, "threshold_share": 0.5}}]', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'false'),
+('01a1ee56-5e00-7000-8000-00000000002b', '13', 'ACTOR', '01a1ee56-5e00-7000-8000-000000000029', NULL, 'MANUAL', 'SUCCEEDED', 'HELD', '2026-11-14 12:00:00+00', '2026-11-14 12:00:00+00', '1000', '35', '5aeed4ee-76fd-a2d0-1784-b1b82a2a96a2', '1', NULL, NULL, '{"wait": 100, "fetch": 100, "judge": 100, "start": 100}', NULL, NULL, '[{"gate": "BLOCKED_OR_EMPTY", "holds": false, "reason": "2 of 2 rows are real.", "figures": {"rows": 2, "real_before": 9}}, {"gate": "ACTOR_SHRUNK", "holds": true, "reason": "2 rows are real; the last accepted run had 9 (77.8% fewer).", "figures": {"lacking": 7, "real_before": 9, "threshold_least": 5, "threshold_share": 0.5}}]', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'false'),
+('01a1ee56-5e00-7000-8000-00000000002c', '14', 'AFFILIATE_FEED', '01a1ee56-5e00-7000-8000-000000000009', '01a1ee56-5e00-7000-8000-000000000008', 'SCHEDULED', 'SUCCEEDED', 'HELD', '2026-11-15 12:00:00+00', '2026-11-15 12:00:00+00', '1000', '40', 'd6fa14f9-8669-3fda-29d0-14807665a3db', '1', NULL, NULL, '{"parse": 100, "upsert": 100, "promote": 100, "download": 100, "circuit_breaker": 100}', 'c12f9dcb7ede00b9405b2884885f14ef43b3c41b9e929005faeb69cd1a2793e5', NULL, '[{"gate": "EXPIRY_SPIKE", "holds": true, "reason": "37 of 40 active products (92.5%) are not in the file.", "figures": {"share": 0.925, "missing": 37, "active_before": 40, "threshold_most": 500, "threshold_least": 10, "threshold_share": 0.3}}, {"gate": "BASELINE_SHRUNK", "holds": false, "reason": "There are active products; “Missing products” compares with them.", "figures": {"share": 0.0, "missing": 0, "products": 3, "threshold_most": 500, "promoted_before": 41, "threshold_least": 10, "threshold_share": 0.3}}, {"gate": "URL_HASH", "holds": false, "reason": "0 of 3 products (0.0%) have no item ID or SKU and are matched by URL.", "figures": {"share": 0.0, "products": 3, "threshold_most": 1000, "threshold_share": 0.5, "url_hash_products": 0}}, {"gate": "PRICE_SHOCK", "holds": false, "reason": "0 of 3 known products (0.0%) moved by more than 50.0% or changed their currency.", "figures": {"share": 0.0, "known_products": 3, "threshold_move": 0.5, "threshold_least": 30, "threshold_share": 0.2, "shocked_products": 0}}, {"gate": "REPEATS_IGNORED", "holds": false, "reason": "0 of the 3 prices (0.0%) that ignored run 4 had changed are in this file again; 0 of them are not live.", "figures": {"share": 0.0, "ignored_prices": 3, "ignored_run_no": 4, "repeated_prices": 0, "threshold_share": 0.5, "returning_prices": 0}}, {"gate": "REJECT_SHARE", "holds": false, "reason": "0 of 3 rows (0.0%) were rejected.", "figures": {"share": 0.0, "rows_read": 3, "rows_rejected": 0, "threshold_least": 20, "threshold_share": 0.2}}]', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'false'),
+('01a1ee56-5e00-7000-8000-00000000002d', '15', 'AFFILIATE_FEED', '01a1ee56-5e00-7000-8000-00000000000d', '01a1ee56-5e00-7000-8000-00000000000c', 'SCHEDULED', 'RUNNING', NULL, '2026-11-15 12:00:00+00', NULL, NULL, '42', 'e00a242e-ebc9-43ec-834f-a25e9d6f987a', '1', 'download', '2026-11-15 12:00:00+00', '{"download": 100}', NULL, NULL, '[]', 'CONNECTION_REFUSED', '127.0.0.1 (127.0.0.1:1) refused the connection: Connection refused. It will be retried later; check host and port.', NULL, NULL, NULL, NULL, NULL, NULL, 'false');
+
+INSERT INTO scrape_runs ("run_id", "source_id", "pages", "offers", "quarantined", "prices_written", "products_new") OVERRIDING SYSTEM VALUE VALUES
+('01a1ee56-5e00-7000-8000-000000000026', '01a1ee56-5e00-7000-8000-000000000023', '2', '1', '1', '1', '1');
+
+INSERT INTO scrape_targets ("id", "source_id", "url", "product_id", "created_by", "created_at") OVERRIDING SYSTEM VALUE VALUES
+('01a1ee56-5e00-7000-8000-000000000024', '01a1ee56-5e00-7000-8000-000000000023', 'http://shop.example/p/1', NULL, 'olga', '2026-11-14 12:00:00+00'),
+('01a1ee56-5e00-7000-8000-000000000025', '01a1ee56-5e00-7000-8000-000000000023', 'http://shop.example/p/2', NULL, 'olga', '2026-11-14 12:00:00+00');
 
 INSERT INTO sealed_secrets ("owner_kind", "owner_id", "name", "kept", "version", "key_id", "payload", "updated_at") OVERRIDING SYSTEM VALUE VALUES
 ('feed', '01a1ee56-5e00-7000-8000-000000000009', 'password', NULL, '1', 'default', E'\\x0100000000000000000000000afce2f7c2236ece21f53db88dc918f67379a3fa09b8817a5b9c71e2f6f759d255d7fb2a06678aa0a96062b9012a29c04424dd8d2eeaa17238fd3e8027', '2026-11-04 12:00:00+00'),
@@ -2699,30 +2873,33 @@ INSERT INTO source_products ("source_id", "id", "identity_type", "identity_value
 ('01a1ee56-5e00-7000-8000-00000000000c', '47', '3', 'S-302', '593609787441054614', 'Thing 302', 'https://shop.example/p/302', NULL, NULL, NULL, NULL, NULL, NULL, 'S-302', NULL, NULL, 'ca3f80aed34c6e8485830d99309802dcc4a44b2824744bace3630f6c61d90cb6', '10', '10', '2026-11-14 12:00:00+00', '2026-11-14 12:00:00+00'),
 ('01a1ee56-5e00-7000-8000-00000000000c', '48', '3', 'S-303', '7978669985569945044', 'Thing 303', 'https://shop.example/p/303', NULL, NULL, NULL, NULL, NULL, NULL, 'S-303', NULL, NULL, '98a973b9030e8179c6ffa0288d26f2e5c6edd9699035f3f572cad81306061c71', '10', '10', '2026-11-14 12:00:00+00', '2026-11-14 12:00:00+00'),
 ('01a1ee56-5e00-7000-8000-00000000000c', '49', '3', 'S-304', '-5944488046311123334', 'Thing 304', 'https://shop.example/p/304', NULL, NULL, NULL, NULL, NULL, NULL, 'S-304', NULL, NULL, 'bde7721d2d605aee77fe79cc2dbdb19e732fd979c7ea23b8b47cd4e246d2be26', '10', '10', '2026-11-14 12:00:00+00', '2026-11-14 12:00:00+00'),
-('01a1ee56-5e00-7000-8000-00000000000c', '50', '3', 'S-305', '-4315848556890260101', 'Thing 305', 'https://shop.example/p/305', NULL, NULL, NULL, NULL, NULL, NULL, 'S-305', NULL, NULL, 'afb28c47d7d7c849d33b3be65f040952ab52bbe359d89fda46830cbf9ba987aa', '10', '10', '2026-11-14 12:00:00+00', '2026-11-14 12:00:00+00');
+('01a1ee56-5e00-7000-8000-00000000000c', '50', '3', 'S-305', '-4315848556890260101', 'Thing 305', 'https://shop.example/p/305', NULL, NULL, NULL, NULL, NULL, NULL, 'S-305', NULL, NULL, 'afb28c47d7d7c849d33b3be65f040952ab52bbe359d89fda46830cbf9ba987aa', '10', '10', '2026-11-14 12:00:00+00', '2026-11-14 12:00:00+00'),
+('01a1ee56-5e00-7000-8000-000000000023', '51', '3', 'N-1', '-3372730243063837706', 'Net', 'http://shop.example/p/1', NULL, NULL, NULL, NULL, NULL, NULL, 'N-1', NULL, NULL, 'b294780f4c985aa48f3ada6b5289843291b6a367a5eba9627a5861f354588ecd', '11', '11', '2026-11-14 12:00:00+00', '2026-11-14 12:00:00+00');
 
 INSERT INTO sources ("id", "retailer_id", "name", "kind", "url", "is_display_primary", "affiliate_network", "affiliate_account_id", "affiliate_account_name", "tracking_template", "upc_trusted", "visibility", "expiry_hours", "max_hold_hours", "frozen", "held_run_no", "held_since", "last_promoted_run_no", "last_promoted_at", "last_promoted_count", "last_promoted_hash", "last_observed_at", "content_hash_version", "price_heartbeat_hours", "enabled", "rate_per_minute", "last_success_at", "last_failure_at", "paused_until", "created_at") OVERRIDING SYSTEM VALUE VALUES
-('01a1ee56-5e00-7000-8000-000000000008', '01a1ee56-5e00-7000-8000-000000000007', 'Kestrel by Impact', 'AFFILIATE_FEED', 'https://kestrel.example', 'true', NULL, NULL, NULL, '', 'true', 'ELIGIBLE', '168', '168', '00:00:00', '11', '2026-11-15 12:00:00+00', '9', '2026-11-13 12:00:00+00', '41', '9175195b45daa66c66a6dce782b8ac1f38bb52517b5fd22307ae5ee1b4a88b2c', '2026-11-13 12:00:00+00', '1', '24', 'true', NULL, '2026-11-13 12:00:00+00', '2026-11-09 12:00:00+00', NULL, '2026-11-04 12:00:00+00'),
+('01a1ee56-5e00-7000-8000-000000000008', '01a1ee56-5e00-7000-8000-000000000007', 'Kestrel by Impact', 'AFFILIATE_FEED', 'https://kestrel.example', 'true', NULL, NULL, NULL, '', 'true', 'ELIGIBLE', '168', '168', '00:00:00', '14', '2026-11-15 12:00:00+00', '9', '2026-11-13 12:00:00+00', '41', '9175195b45daa66c66a6dce782b8ac1f38bb52517b5fd22307ae5ee1b4a88b2c', '2026-11-13 12:00:00+00', '1', '24', 'true', NULL, '2026-11-13 12:00:00+00', '2026-11-09 12:00:00+00', NULL, '2026-11-04 12:00:00+00'),
 ('01a1ee56-5e00-7000-8000-00000000000c', '01a1ee56-5e00-7000-8000-00000000000b', 'Osprey by Impact', 'AFFILIATE_FEED', 'https://osprey.example', 'true', NULL, NULL, NULL, '', 'true', 'ELIGIBLE', '168', '168', '00:00:00', NULL, NULL, '10', '2026-11-14 12:00:00+00', '6', 'b6824bbd4bb03a4294cd487cfc45a6ac6726ac5774312b20afe3bfb2a178f2f1', '2026-11-14 12:00:00+00', '1', '24', 'true', NULL, '2026-11-14 12:00:00+00', NULL, NULL, '2026-11-04 12:00:00+00'),
 ('01a1ee56-5e00-7000-8000-00000000001c', '01a1ee56-5e00-7000-8000-00000000000b', 'Osprey itself', 'DIRECT', '', 'false', NULL, NULL, NULL, '', 'false', 'ELIGIBLE', NULL, '168', '00:00:00', NULL, NULL, NULL, NULL, NULL, NULL, NULL, '0', '24', 'true', NULL, NULL, NULL, NULL, '2026-11-14 12:00:00+00'),
-('01a1ee56-5e00-7000-8000-00000000001e', '01a1ee56-5e00-7000-8000-00000000001d', 'Merlin by Impact', 'AFFILIATE_FEED', 'https://merlin.example', 'true', NULL, NULL, NULL, '', 'true', 'ELIGIBLE', '168', '168', '00:00:00', NULL, NULL, NULL, NULL, NULL, NULL, NULL, '0', '24', 'true', NULL, NULL, NULL, NULL, '2026-11-14 12:00:00+00');
+('01a1ee56-5e00-7000-8000-00000000001e', '01a1ee56-5e00-7000-8000-00000000001d', 'Merlin by Impact', 'AFFILIATE_FEED', 'https://merlin.example', 'true', NULL, NULL, NULL, '', 'true', 'ELIGIBLE', '168', '168', '00:00:00', NULL, NULL, NULL, NULL, NULL, NULL, NULL, '0', '24', 'true', NULL, NULL, NULL, NULL, '2026-11-14 12:00:00+00'),
+('01a1ee56-5e00-7000-8000-000000000023', '01a1ee56-5e00-7000-8000-000000000022', 'Heron''s pages', 'DIRECT', '', 'false', NULL, NULL, NULL, '', 'false', 'ELIGIBLE', NULL, '168', '00:00:00', NULL, NULL, NULL, NULL, NULL, NULL, NULL, '0', '24', 'true', NULL, NULL, NULL, NULL, '2026-11-14 12:00:00+00');
 
 INSERT INTO users ("id", "username", "password", "role", "first_name", "last_name", "email", "is_active", "is_staff", "is_superuser", "date_joined", "last_login") OVERRIDING SYSTEM VALUE VALUES
 ('01a1ee56-5e00-7000-8000-000000000001', 'olga', 'pbkdf2_sha256$1000000$0123456789abcdef012345$gawGGXah6+9mvr4+RpZrPiH6GiDccbvkfCBX+5frUlI=', 'admin', '', '', 'olga@shop.example', 'true', 'true', 'false', '2026-11-04 12:00:00+00', NULL),
 ('01a1ee56-5e00-7000-8000-000000000002', 'vera', 'pbkdf2_sha256$1000000$0123456789abcdef012345$gawGGXah6+9mvr4+RpZrPiH6GiDccbvkfCBX+5frUlI=', 'viewer', '', '', '', 'true', 'true', 'false', '2026-11-04 12:00:00+00', NULL);
 
-SELECT setval('alerts_id_seq', 7);
-SELECT setval('audit_events_id', 54);
-SELECT setval('auth_permission_id_seq', 96);
-SELECT setval('django_content_type_id_seq', 24);
-SELECT setval('django_migrations_id_seq', 34);
+SELECT setval('alerts_id_seq', 8);
+SELECT setval('audit_events_id', 64);
+SELECT setval('auth_permission_id_seq', 116);
+SELECT setval('django_content_type_id_seq', 29);
+SELECT setval('django_migrations_id_seq', 36);
 SELECT setval('feeds_lock_no_seq', 3);
-SELECT setval('job_events_id', 112);
+SELECT setval('job_events_id', 127);
 SELECT setval('job_lane_wakeups_id_seq', 16);
-SELECT setval('jobs_id_seq', 39);
-SELECT setval('runs_no_seq', 12);
-SELECT setval('source_products_id', 50);
+SELECT setval('jobs_id_seq', 44);
+SELECT setval('runs_no_seq', 15);
+SELECT setval('source_products_id', 51);
 
+ALTER TABLE actor_runs ADD CONSTRAINT actor_runs_pkey PRIMARY KEY (run_id);
 ALTER TABLE alerts ADD CONSTRAINT alerts_pkey PRIMARY KEY (id);
 ALTER TABLE api_answers ADD CONSTRAINT api_answers_pkey PRIMARY KEY (api_key_id, request_key);
 ALTER TABLE api_keys ADD CONSTRAINT api_keys_pkey PRIMARY KEY (id);
@@ -2733,11 +2910,13 @@ ALTER TABLE axes_accessattempt ADD CONSTRAINT axes_accessattempt_pkey PRIMARY KE
 ALTER TABLE axes_accessattemptexpiration ADD CONSTRAINT axes_accessattemptexpiration_pkey PRIMARY KEY (access_attempt_id);
 ALTER TABLE axes_accessfailurelog ADD CONSTRAINT axes_accessfailurelog_pkey PRIMARY KEY (id);
 ALTER TABLE axes_accesslog ADD CONSTRAINT axes_accesslog_pkey PRIMARY KEY (id);
+ALTER TABLE connections ADD CONSTRAINT connections_pkey PRIMARY KEY (id);
 ALTER TABLE corrected_prices ADD CONSTRAINT corrected_prices_pkey PRIMARY KEY (source_id, product_id, correction_id);
 ALTER TABLE django_admin_log ADD CONSTRAINT django_admin_log_pkey PRIMARY KEY (id);
 ALTER TABLE django_content_type ADD CONSTRAINT django_content_type_pkey PRIMARY KEY (id);
 ALTER TABLE django_migrations ADD CONSTRAINT django_migrations_pkey PRIMARY KEY (id);
 ALTER TABLE django_session ADD CONSTRAINT django_session_pkey PRIMARY KEY (session_key);
+ALTER TABLE evidence_items ADD CONSTRAINT evidence_items_pkey PRIMARY KEY (connection_id, item_key);
 ALTER TABLE feed_days ADD CONSTRAINT feed_days_pkey PRIMARY KEY (day);
 ALTER TABLE feed_run_samples ADD CONSTRAINT feed_run_samples_pkey PRIMARY KEY (run_id, code, place);
 ALTER TABLE feed_runs ADD CONSTRAINT feed_runs_pkey PRIMARY KEY (run_id);
@@ -2755,13 +2934,17 @@ ALTER TABLE price_corrections ADD CONSTRAINT price_corrections_pkey PRIMARY KEY 
 ALTER TABLE product_links ADD CONSTRAINT product_links_pkey PRIMARY KEY (source_id, source_product_id);
 ALTER TABLE products ADD CONSTRAINT products_pkey PRIMARY KEY (id);
 ALTER TABLE rate_limits ADD CONSTRAINT rate_limits_pkey PRIMARY KEY (name);
+ALTER TABLE raw_items ADD CONSTRAINT raw_items_pkey PRIMARY KEY (run_id, place);
 ALTER TABLE replaced_contents ADD CONSTRAINT replaced_contents_pkey PRIMARY KEY (source_id, product_id);
 ALTER TABLE replaced_presence ADD CONSTRAINT replaced_presence_pkey PRIMARY KEY (source_id, product_id);
 ALTER TABLE replaced_promotions ADD CONSTRAINT replaced_promotions_pkey PRIMARY KEY (source_id);
 ALTER TABLE retailers ADD CONSTRAINT retailers_pkey PRIMARY KEY (id);
 ALTER TABLE run_absences ADD CONSTRAINT run_absences_pkey PRIMARY KEY (source_id, run_no, part);
 ALTER TABLE run_differences ADD CONSTRAINT run_differences_pkey PRIMARY KEY (run_no);
+ALTER TABLE run_parts ADD CONSTRAINT run_parts_pkey PRIMARY KEY (id);
 ALTER TABLE runs ADD CONSTRAINT runs_pkey PRIMARY KEY (id);
+ALTER TABLE scrape_runs ADD CONSTRAINT scrape_runs_pkey PRIMARY KEY (run_id);
+ALTER TABLE scrape_targets ADD CONSTRAINT scrape_targets_pkey PRIMARY KEY (id);
 ALTER TABLE sealed_secrets ADD CONSTRAINT sealed_secrets_pkey PRIMARY KEY (owner_kind, owner_id, name);
 ALTER TABLE source_products ADD CONSTRAINT source_products_pkey PRIMARY KEY (source_id, id);
 ALTER TABLE sources ADD CONSTRAINT sources_pkey PRIMARY KEY (id);
@@ -2779,6 +2962,10 @@ ALTER TABLE auth_group_permissions ADD CONSTRAINT auth_group_permissions_group_i
 ALTER TABLE auth_permission ADD CONSTRAINT auth_permission_content_type_id_codename_01ab375a_uniq UNIQUE (content_type_id, codename);
 ALTER TABLE axes_accessattempt ADD CONSTRAINT axes_accessattempt_failures_since_start_check CHECK ((failures_since_start >= 0));
 ALTER TABLE axes_accessattempt ADD CONSTRAINT axes_accessattempt_username_ip_address_user_agent_8ea22282_uniq UNIQUE (username, ip_address, user_agent);
+ALTER TABLE connections ADD CONSTRAINT connections_actor_check CHECK ((actor <> ''::text));
+ALTER TABLE connections ADD CONSTRAINT connections_name_check CHECK ((name <> ''::text));
+ALTER TABLE connections ADD CONSTRAINT connections_name_key UNIQUE (name);
+ALTER TABLE connections ADD CONSTRAINT connections_server_check CHECK ((server <> ''::text));
 ALTER TABLE django_admin_log ADD CONSTRAINT django_admin_log_action_flag_check CHECK ((action_flag >= 0));
 ALTER TABLE django_content_type ADD CONSTRAINT django_content_type_app_label_model_76bd3d3b_uniq UNIQUE (app_label, model);
 ALTER TABLE feed_runs ADD CONSTRAINT feed_runs_file_end_check CHECK ((file_end = ANY (ARRAY['NEWLINE'::text, 'PROVEN'::text, 'LEFT_OUT'::text, 'TAKEN'::text])));
@@ -2837,14 +3024,19 @@ ALTER TABLE products ADD CONSTRAINT products_fingerprint_key UNIQUE (fingerprint
 ALTER TABLE products ADD CONSTRAINT products_gtin_key UNIQUE (gtin);
 ALTER TABLE retailers ADD CONSTRAINT retailers_domain_key UNIQUE (domain);
 ALTER TABLE retailers ADD CONSTRAINT retailers_name_check CHECK ((name <> ''::text));
+ALTER TABLE run_parts ADD CONSTRAINT run_parts_job_id_key UNIQUE (job_id);
+ALTER TABLE run_parts ADD CONSTRAINT run_parts_outcome_when_ended CHECK (((outcome IS NULL) = (ended_at IS NULL)));
+ALTER TABLE run_parts ADD CONSTRAINT run_parts_run_id_target_id_key UNIQUE (run_id, target_id);
 ALTER TABLE runs ADD CONSTRAINT decision_reason_length CHECK ((char_length(decision_reason) <= 1000));
 ALTER TABLE runs ADD CONSTRAINT ignored_reason_length CHECK ((char_length(ignored_reason) <= 1000));
 ALTER TABLE runs ADD CONSTRAINT runs_finished_when_ended CHECK (((status = 'RUNNING'::text) = (finished_at IS NULL)));
 ALTER TABLE runs ADD CONSTRAINT runs_job_id_key UNIQUE (job_id);
 ALTER TABLE runs ADD CONSTRAINT runs_kind_check CHECK ((kind = ANY (ARRAY['AFFILIATE_FEED'::text, 'SCRAPE'::text, 'ACTOR'::text])));
 ALTER TABLE runs ADD CONSTRAINT runs_no_key UNIQUE (no);
-ALTER TABLE runs ADD CONSTRAINT runs_outcome_check CHECK ((outcome = ANY (ARRAY['PROMOTED'::text, 'HELD'::text, 'APPROVED'::text, 'REJECTED'::text, 'OVERTAKEN'::text, 'SKIPPED'::text])));
+ALTER TABLE runs ADD CONSTRAINT runs_outcome_check CHECK ((outcome = ANY (ARRAY['PROMOTED'::text, 'HELD'::text, 'APPROVED'::text, 'REJECTED'::text, 'OVERTAKEN'::text, 'SKIPPED'::text, 'QUARANTINED'::text, 'EMPTY'::text])));
 ALTER TABLE runs ADD CONSTRAINT runs_status_check CHECK ((status = ANY (ARRAY['RUNNING'::text, 'SUCCEEDED'::text, 'FAILED'::text])));
+ALTER TABLE scrape_targets ADD CONSTRAINT scrape_targets_source_id_url_key UNIQUE (source_id, url);
+ALTER TABLE scrape_targets ADD CONSTRAINT scrape_targets_url_check CHECK ((url <> ''::text));
 ALTER TABLE source_products ADD CONSTRAINT source_products_identity_type_check CHECK (((identity_type >= 1) AND (identity_type <= 4)));
 ALTER TABLE sources ADD CONSTRAINT expiry_hours_range CHECK (((expiry_hours >= 1) AND (expiry_hours <= 168)));
 ALTER TABLE sources ADD CONSTRAINT held_run_and_time CHECK (((held_run_no IS NULL) = (held_since IS NULL)));
@@ -2859,6 +3051,8 @@ ALTER TABLE sources ADD CONSTRAINT sources_visibility_check CHECK ((visibility =
 ALTER TABLE users ADD CONSTRAINT users_username_key UNIQUE (username);
 ALTER TABLE users_groups ADD CONSTRAINT users_groups_user_id_group_id_fc7788e8_uniq UNIQUE (user_id, group_id);
 ALTER TABLE users_user_permissions ADD CONSTRAINT users_user_permissions_user_id_permission_id_3b86cbdf_uniq UNIQUE (user_id, permission_id);
+ALTER TABLE actor_runs ADD CONSTRAINT actor_runs_connection_id_fkey FOREIGN KEY (connection_id) REFERENCES connections(id);
+ALTER TABLE actor_runs ADD CONSTRAINT actor_runs_run_id_fkey FOREIGN KEY (run_id) REFERENCES runs(id) ON DELETE CASCADE;
 ALTER TABLE api_answers ADD CONSTRAINT api_answers_api_key_id_fkey FOREIGN KEY (api_key_id) REFERENCES api_keys(id);
 ALTER TABLE auth_group_permissions ADD CONSTRAINT auth_group_permissio_permission_id_84c5c92e_fk_auth_perm FOREIGN KEY (permission_id) REFERENCES auth_permission(id) DEFERRABLE INITIALLY DEFERRED;
 ALTER TABLE auth_group_permissions ADD CONSTRAINT auth_group_permissions_group_id_b120cbf9_fk_auth_group_id FOREIGN KEY (group_id) REFERENCES auth_group(id) DEFERRABLE INITIALLY DEFERRED;
@@ -2866,13 +3060,19 @@ ALTER TABLE auth_permission ADD CONSTRAINT auth_permission_content_type_id_2f476
 ALTER TABLE axes_accessattemptexpiration ADD CONSTRAINT axes_accessattemptex_access_attempt_id_6b73a47a_fk_axes_acce FOREIGN KEY (access_attempt_id) REFERENCES axes_accessattempt(id) DEFERRABLE INITIALLY DEFERRED;
 ALTER TABLE django_admin_log ADD CONSTRAINT django_admin_log_content_type_id_c4bce8eb_fk_django_co FOREIGN KEY (content_type_id) REFERENCES django_content_type(id) DEFERRABLE INITIALLY DEFERRED;
 ALTER TABLE django_admin_log ADD CONSTRAINT django_admin_log_user_id_c564eba6_fk_users_id FOREIGN KEY (user_id) REFERENCES users(id) DEFERRABLE INITIALLY DEFERRED;
+ALTER TABLE evidence_items ADD CONSTRAINT evidence_items_connection_id_fkey FOREIGN KEY (connection_id) REFERENCES connections(id);
 ALTER TABLE feed_run_samples ADD CONSTRAINT feed_run_samples_run_id_fkey FOREIGN KEY (run_id) REFERENCES feed_runs(run_id) ON DELETE CASCADE;
 ALTER TABLE feed_runs ADD CONSTRAINT feed_runs_feed_id_fkey FOREIGN KEY (feed_id) REFERENCES feeds(id);
 ALTER TABLE feed_runs ADD CONSTRAINT feed_runs_run_id_fkey FOREIGN KEY (run_id) REFERENCES runs(id) ON DELETE CASCADE;
 ALTER TABLE feeds ADD CONSTRAINT feeds_source_id_fkey FOREIGN KEY (source_id) REFERENCES sources(id);
 ALTER TABLE price_corrections ADD CONSTRAINT price_corrections_retailer_id_fkey FOREIGN KEY (retailer_id) REFERENCES retailers(id);
 ALTER TABLE price_corrections ADD CONSTRAINT price_corrections_source_id_fkey FOREIGN KEY (source_id) REFERENCES sources(id);
+ALTER TABLE raw_items ADD CONSTRAINT raw_items_run_id_fkey FOREIGN KEY (run_id) REFERENCES actor_runs(run_id) ON DELETE CASCADE;
 ALTER TABLE run_differences ADD CONSTRAINT run_differences_run_no_fkey FOREIGN KEY (run_no) REFERENCES runs(no) ON DELETE CASCADE;
+ALTER TABLE run_parts ADD CONSTRAINT run_parts_run_id_fkey FOREIGN KEY (run_id) REFERENCES runs(id) ON DELETE CASCADE;
+ALTER TABLE scrape_runs ADD CONSTRAINT scrape_runs_run_id_fkey FOREIGN KEY (run_id) REFERENCES runs(id) ON DELETE CASCADE;
+ALTER TABLE scrape_runs ADD CONSTRAINT scrape_runs_source_id_fkey FOREIGN KEY (source_id) REFERENCES sources(id);
+ALTER TABLE scrape_targets ADD CONSTRAINT scrape_targets_source_id_fkey FOREIGN KEY (source_id) REFERENCES sources(id);
 ALTER TABLE sources ADD CONSTRAINT sources_retailer_id_fkey FOREIGN KEY (retailer_id) REFERENCES retailers(id);
 ALTER TABLE users_groups ADD CONSTRAINT users_groups_group_id_2f3517aa_fk_auth_group_id FOREIGN KEY (group_id) REFERENCES auth_group(id) DEFERRABLE INITIALLY DEFERRED;
 ALTER TABLE users_groups ADD CONSTRAINT users_groups_user_id_f500bee5_fk_users_id FOREIGN KEY (user_id) REFERENCES users(id) DEFERRABLE INITIALLY DEFERRED;
@@ -2880,6 +3080,7 @@ ALTER TABLE users_user_permissions ADD CONSTRAINT users_user_permissio_permissio
 ALTER TABLE users_user_permissions ADD CONSTRAINT users_user_permissions_user_id_92473840_fk_users_id FOREIGN KEY (user_id) REFERENCES users(id) DEFERRABLE INITIALLY DEFERRED;
 
 ALTER INDEX offers_pkey SET (fillfactor=50);
+CREATE INDEX actor_runs_connection ON public.actor_runs USING btree (connection_id);
 CREATE INDEX alerts_opened ON public.alerts USING btree (opened_at);
 CREATE INDEX api_answers_created ON public.api_answers USING btree (created_at);
 CREATE INDEX audit_events_actor ON public.audit_events USING btree (actor_id, at);
@@ -2932,6 +3133,7 @@ CREATE INDEX runs_ignored ON public.runs USING btree (no) WHERE (ignored_at IS N
 CREATE INDEX runs_source ON public.runs USING btree (source_id, started_at);
 CREATE INDEX runs_started ON public.runs USING btree (started_at);
 CREATE INDEX runs_subject ON public.runs USING btree (subject_id, no);
+CREATE INDEX scrape_runs_source ON public.scrape_runs USING btree (source_id);
 CREATE INDEX source_products_gtin ON public.source_products USING btree (gtin) WHERE (gtin IS NOT NULL);
 CREATE INDEX source_products_item_id ON public.source_products USING btree (source_id, item_id) WHERE ((identity_type <> 1) AND (item_id IS NOT NULL));
 CREATE INDEX source_products_sku ON public.source_products USING btree (source_id, sku) WHERE ((identity_type <> 3) AND (sku IS NOT NULL));
@@ -3087,6 +3289,9 @@ CREATE VIEW current_prices AS
    FROM readable_prices
   ORDER BY source_id, product_id, observed_at DESC, run_no DESC;
 
+COMMENT ON COLUMN actor_runs.items_written IS 'Items that it created or changed.';
+COMMENT ON COLUMN actor_runs.real_rows IS 'Rows that are not notes about an error.';
+COMMENT ON COLUMN actor_runs.start_sent_at IS 'When the actor was asked to start. Without a remote run it may have started all the same, so it is not asked again.';
 COMMENT ON COLUMN alerts.delivery_error IS 'Why the last message was not delivered.';
 COMMENT ON COLUMN alerts.key IS 'The condition; it has at most one open row.';
 COMMENT ON COLUMN alerts.opened_delivered_at IS 'When the message about its start was delivered.';
@@ -3103,9 +3308,13 @@ COMMENT ON COLUMN audit_events.actor_kind IS 'person, key (an application with a
 COMMENT ON COLUMN audit_events.actor_name IS 'The name at that time.';
 COMMENT ON COLUMN audit_events.changed IS 'Names of changed fields, never the values of secrets.';
 COMMENT ON COLUMN audit_events.verb IS 'What was done, such as FEED_ENABLED.';
+COMMENT ON COLUMN connections.actor IS 'The name that the server of actors knows it by.';
+COMMENT ON COLUMN connections.server IS 'The address of the server of actors.';
 COMMENT ON COLUMN corrected_prices.after_at IS 'It applies to prices observed after this: the last different price before.';
 COMMENT ON COLUMN corrected_prices.anchored_at IS 'The price it was made for; the first different price behind it ends it.';
 COMMENT ON COLUMN corrected_prices.run_type IS 'Only prices of this kind of run continue or end it.';
+COMMENT ON COLUMN evidence_items.item_key IS 'The id that the platform gave it.';
+COMMENT ON COLUMN evidence_items.run_no IS 'The run that wrote it last.';
 COMMENT ON COLUMN feed_days.held IS 'Runs that were held, whatever was decided.';
 COMMENT ON COLUMN feed_days.prices IS 'Prices that these runs recorded.';
 COMMENT ON COLUMN feed_days.promoted IS 'Runs that started that day and were promoted or approved.';
@@ -3117,6 +3326,7 @@ COMMENT ON COLUMN feed_run_samples.place IS 'Counts the samples of a code.';
 COMMENT ON COLUMN feed_runs.active_count_before IS 'Products on sale before the run.';
 COMMENT ON COLUMN feed_runs.dialect IS 'How the file was read: encoding, delimiter, columns.';
 COMMENT ON COLUMN feed_runs.duplicate_key_count IS 'Rows of products that the file has already.';
+COMMENT ON COLUMN feed_runs.fetched_at IS 'When it had downloaded the file; a run that is approved later gets its prices as of then.';
 COMMENT ON COLUMN feed_runs.fetched_hash IS 'Hash of the file that it downloaded, read or not.';
 COMMENT ON COLUMN feed_runs.file_end IS 'How the file ends: NEWLINE; without one but PROVEN whole; with its last record LEFT_OUT or TAKEN.';
 COMMENT ON COLUMN feed_runs.identity_upgrades IS 'Products that have a stronger ID than before and so count as new.';
@@ -3208,6 +3418,10 @@ COMMENT ON COLUMN products.fingerprint IS 'Brand, title and pack together, exact
 COMMENT ON COLUMN rate_limits.due IS 'When everything granted so far would have been granted at an even rate.';
 COMMENT ON COLUMN replaced_presence.was_hidden IS 'The product had no offer; its presence was in hidden_offers, with the last promoted run named there.';
 COMMENT ON COLUMN retailers.domain IS 'The domain of the website; null: without a website.';
+COMMENT ON COLUMN run_parts.detail IS 'What was found, or why nothing was.';
+COMMENT ON COLUMN run_parts.observed_at IS 'When it was observed, by the clock of the database.';
+COMMENT ON COLUMN run_parts.outcome IS 'What became of it; null: its job has not ended.';
+COMMENT ON COLUMN run_parts.target_id IS 'What the part reads, such as a page; a run reads nothing twice.';
 COMMENT ON COLUMN runs.artifact_hash IS 'Hash of the file that it read; once set it never changes, so that a retry does not mix two files.';
 COMMENT ON COLUMN runs.decided_by IS 'Who approved or rejected it.';
 COMMENT ON COLUMN runs.error_code IS 'Why it failed, as a stable code.';
@@ -3218,7 +3432,7 @@ COMMENT ON COLUMN runs.lease IS 'The lease of the attempt that works on it.';
 COMMENT ON COLUMN runs.next_try_at IS 'When the next attempt starts, after one that failed.';
 COMMENT ON COLUMN runs.no IS 'Counts up; people call runs by it, and volume tables refer to it.';
 COMMENT ON COLUMN runs.observed_at IS 'The time that its prices have.';
-COMMENT ON COLUMN runs.outcome IS 'The outcome of a run that succeeded: PROMOTED, SKIPPED, or HELD and then APPROVED, REJECTED or OVERTAKEN.';
+COMMENT ON COLUMN runs.outcome IS 'The outcome of a run that succeeded: PROMOTED, SKIPPED, QUARANTINED, EMPTY, or HELD and then APPROVED, REJECTED or OVERTAKEN.';
 COMMENT ON COLUMN runs.refuses_file IS 'The run is ignored, and its file is refused when it comes again. Not part of change detection, which settings, upgrades and corrections clear.';
 COMMENT ON COLUMN runs.source_id IS 'The source whose prices it may change; null if it changes none. Never changes.';
 COMMENT ON COLUMN runs.stage IS 'The step that it is at, or ended in.';
@@ -3226,6 +3440,10 @@ COMMENT ON COLUMN runs.subject_id IS 'What it is a run of; for a run of a feed, 
 COMMENT ON COLUMN runs.timings IS 'Milliseconds of each step, in all attempts.';
 COMMENT ON COLUMN runs.trigger IS 'Why it began; never changes.';
 COMMENT ON COLUMN runs.verdict IS 'What each gate said, with its figures and thresholds.';
+COMMENT ON COLUMN scrape_runs.offers IS 'Pages that had an offer.';
+COMMENT ON COLUMN scrape_runs.products_new IS 'Products that no page or catalog of the source had before.';
+COMMENT ON COLUMN scrape_runs.quarantined IS 'Pages that wait for a person; run_parts has what was found.';
+COMMENT ON COLUMN scrape_targets.product_id IS 'A product of the source that the page is about; the page then changes its price and stock only.';
 COMMENT ON COLUMN sealed_secrets.kept IS 'Which secrets of such a document still count; null: all.';
 COMMENT ON COLUMN sealed_secrets.key_id IS 'The key that it is encrypted with.';
 COMMENT ON COLUMN sealed_secrets.name IS 'Which secret of the owner it is, such as password. Empty: a document of several.';
@@ -3255,11 +3473,14 @@ COMMENT ON COLUMN sources.visibility IS 'INELIGIBLE: scraped prices do not count
 COMMENT ON COLUMN users.is_staff IS 'Used by Django''s admin site only; true for everybody.';
 COMMENT ON COLUMN users.is_superuser IS 'Used by Django only; the role says what a user may do.';
 COMMENT ON COLUMN users.role IS 'viewer, operator or admin; each may do what the one before it may.';
+COMMENT ON TABLE actor_runs IS 'What a run of an actor brought, next to its row in runs. Written by the run, and by decisions.';
 COMMENT ON TABLE alerts IS 'Conditions that people should know about, from the first time they were seen to their end.';
 COMMENT ON TABLE api_answers IS 'Responses to writes, returned when a request comes again with its Idempotency-Key. Deleted after a day.';
 COMMENT ON TABLE api_keys IS 'Which applications may use the API. Never deleted, because the audit log names them. Written by admins.';
 COMMENT ON TABLE audit_events IS 'Who did what to which thing. Append-only, kept forever. Written in the transaction of the change.';
+COMMENT ON TABLE connections IS 'Hosted actors and what they are asked for. Written by people.';
 COMMENT ON TABLE corrected_prices IS 'The prices, as observed, that an OBSERVED correction was made for. Written with the correction.';
+COMMENT ON TABLE evidence_items IS 'Items of accepted runs. Written when a run is promoted or approved.';
 COMMENT ON TABLE feed_days IS 'Figures of past days of all feeds, in UTC, so that a page does not compute a month. Written by an hourly job.';
 COMMENT ON TABLE feed_run_samples IS 'The first rejected rows, and rows with warnings, of each code. Written by the run.';
 COMMENT ON TABLE feed_runs IS 'What a run of a feed read and found, next to its row in runs. Written by the run, and by decisions.';
@@ -3279,13 +3500,17 @@ COMMENT ON TABLE prices IS 'Prices that were promoted, as they were observed. Ap
 COMMENT ON TABLE product_links IS 'Which canonical product each product of a source is. Written by the resolver, and by people who review.';
 COMMENT ON TABLE products IS 'Products across sources. Written by the resolver alone.';
 COMMENT ON TABLE rate_limits IS 'How far each rate limit is used up.';
+COMMENT ON TABLE raw_items IS 'Rows as an actor wrote them, in their order. Written by the run.';
 COMMENT ON TABLE replaced_contents IS 'Product content that the newest promoted run of a source replaced. Written by promotion.';
 COMMENT ON TABLE replaced_presence IS 'Presence that the newest promoted run of a source changed: what went missing and what came back. Written by promotion.';
 COMMENT ON TABLE replaced_promotions IS 'The last promoted run of a source before the newest one. Written by promotion.';
 COMMENT ON TABLE retailers IS 'Companies that sell. Written by people, and by the import of shops.';
 COMMENT ON TABLE run_absences IS 'Which products of its source a promoted run did not see. Written by promotion.';
 COMMENT ON TABLE run_differences IS 'What a held run would change, as a summary: counts, groups and samples. Stays as long as the run. Written when the run is held.';
+COMMENT ON TABLE run_parts IS 'Parts of the runs that consist of parts, such as pages. Written by the job of the part; the last one ends the run.';
 COMMENT ON TABLE runs IS 'One row per run: where everything that came in has come from.';
+COMMENT ON TABLE scrape_runs IS 'What a run over pages found, next to its row in runs. Written when the run ends.';
+COMMENT ON TABLE scrape_targets IS 'Pages of shops to be read. Written by people.';
 COMMENT ON TABLE sealed_secrets IS 'Encrypted credentials, one row per secret. Only workers decrypt them.';
 COMMENT ON TABLE source_products IS 'Products as a source describes them. Without an offer nobody sees them. Written by runs just before promotion (new ones) and by promotion.';
 COMMENT ON TABLE sources IS 'Ways in which the offers of a retailer reach us. People write the settings; promotion, holds and decisions write the clock and the last promoted run. Everything that changes offers locks the row of their source.';

@@ -11,17 +11,21 @@ from uuid import UUID
 
 from django.contrib.auth.hashers import make_password
 from django.db import connection, connections, transaction
+from tests.support.actor_server import ActorServer, posts
 from tests.support.feed_world import World
 from tests.support.feeds import row
 from tests.support.jobs import change
 from tests.support.sftp_server import HOST, PASSWORD, USERNAME, SftpServer, WellBehaved
+from tests.support.shop_server import ShopServer, page
 from tests.support.tables import rows
 from tests.support.workers import run_until_idle
 
 from harvester.catalog import corrections, display_primary, retailers, review_queue, sources
+from harvester.catalog.models import Retailer
 from harvester.engine import lanes, scheduler
 from harvester.engine.enqueue import enqueue
 from harvester.engine.models import Job
+from harvester.evidence import verbs as evidence
 from harvester.feeds import decisions, verbs
 from harvester.feeds.jobs import NOTE_DAYS, RUN
 from harvester.feeds.models import FeedRun
@@ -32,6 +36,7 @@ from harvester.ops import alerts, api_keys, idempotency, jobs, users
 from harvester.ops.models import Role, User
 from harvester.ops.scopes import Scope
 from harvester.runs.models import Run
+from harvester.scraping import verbs as scraping
 
 #: What seals the credentials in a dump. Not a secret: it has never sealed anything else.
 KEY = "dGhpcyBrZXkgb3BlbnMgZHVtcHMgb2YgdGhlIHRlc3Q="
@@ -79,13 +84,19 @@ def fill(root: Path) -> dict[str, str]:
 
     Egress to this machine has to be allowed; `root` is an empty folder.
     """
-    with same_every_time(), SftpServer(root, behaviour=WellBehaved) as server:
+    with (
+        same_every_time(),
+        SftpServer(root, behaviour=WellBehaved) as server,
+        ShopServer() as pages,
+        ActorServer() as actors,
+    ):
         admin = _people()
         shop = Partner(admin, server, "Kestrel", schedule_hours=6, thresholds={"shock_least": 30})
         other = Partner(admin, server, "Osprey")
         _history_of_a_feed(shop)
         _other_feeds(admin, server, other)
         _products(shop)
+        _pages_and_actors(admin, pages, actors)
         _jobs(admin, other)
         enqueue(NOTE_DAYS, {})
         run_until_idle(threads=1)
@@ -94,7 +105,12 @@ def fill(root: Path) -> dict[str, str]:
         scheduler.register_all()
         with connections["owner"].cursor() as cursor:
             _settle(cursor)
-        return {str(server.host_key).split()[1]: HOST_KEY, server.host_key.fingerprint: FINGERPRINT}
+        return {
+            str(server.host_key).split()[1]: HOST_KEY,
+            server.host_key.fingerprint: FINGERPRINT,
+            pages.url: "http://shop.example",
+            actors.url: "http://actors.example",
+        }
 
 
 def _people() -> Actor:
@@ -179,6 +195,24 @@ def _products(shop: Partner) -> None:
     first, second = sorted(_number(shop, sku) for sku in ("S-100", "S-101"))
     review_queue.create(shop.admin, shop.source.id, first)
     review_queue.skip(shop.admin, shop.source.id, second, "sample")
+
+
+def _pages_and_actors(admin: Actor, pages: ShopServer, actors: ActorServer) -> None:
+    """A run over two pages, one of them in quarantine; an actor's run that was promoted, and one that is held."""
+    retailer = Retailer.objects.create(name="Heron", website="https://heron.example", domain="heron.example")
+    source = sources.create(admin, retailer.id, name="Heron's pages", kind="DIRECT")
+    pages.pages = {"/p/1": page("Net", "12.00", sku="N-1"), "/p/2": "<html>nothing</html>"}
+    for path in pages.pages:
+        scraping.add_target(admin, source.pk, pages.url + path)
+    read = scraping.run_now(admin, source.pk)
+    run_until_idle(threads=1)
+    assert Run.objects.get(pk=read.pk).outcome == "PROMOTED"
+    connection = evidence.connect(admin, "Heron's posts", actor_name="heron~posts", server=actors.url, asked={"n": 9})
+    for number, outcome in ((9, "PROMOTED"), (2, "HELD")):
+        actors.rows = posts(number)
+        evidence.run_now(admin, connection.pk)
+        run_until_idle(threads=1)
+        assert Run.objects.filter(subject_id=connection.pk).latest("no").outcome == outcome
 
 
 def _jobs(admin: Actor, other: Partner) -> None:

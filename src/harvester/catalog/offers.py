@@ -70,6 +70,7 @@ CROSS JOIN LATERAL (
     SELECT l.* FROM prices l
     WHERE l.source_id = t.source_id AND l.source_product_id = t.product_id
       AND NOT EXISTS (SELECT FROM runs r WHERE r.no = l.run_no AND r.ignored_at IS NOT NULL)
+      AND (l.run_type <> 'SCRAPE' OR s.visibility = 'ELIGIBLE')
     ORDER BY l.observed_at DESC, l.run_no DESC LIMIT 1
 ) n
 ON CONFLICT (source_id, product_id) DO UPDATE SET
@@ -90,8 +91,9 @@ FULL JOIN (SELECT * FROM current_prices WHERE %(source)s::uuid IS NULL OR source
 LEFT JOIN source_products p ON p.source_id = o.source_id AND p.id = o.product_id
 LEFT JOIN offer_words w ON w.source_id = o.source_id AND w.product_id = o.product_id
 LEFT JOIN (
-    SELECT DISTINCT ON (l.source_id, l.source_product_id) l.* FROM prices l
+    SELECT DISTINCT ON (l.source_id, l.source_product_id) l.* FROM prices l JOIN sources s ON s.id = l.source_id
     WHERE (%(source)s::uuid IS NULL OR l.source_id = %(source)s)
+      AND (l.run_type <> 'SCRAPE' OR s.visibility = 'ELIGIBLE')
       AND NOT EXISTS (SELECT FROM runs r WHERE r.no = l.run_no AND r.ignored_at IS NOT NULL)
     ORDER BY l.source_id, l.source_product_id, l.observed_at DESC, l.run_no DESC
 ) n ON n.source_id = o.source_id AND n.source_product_id = o.product_id

@@ -4,6 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 
+from django.db.models.functions import Now
+
 from harvester.catalog import ignored_runs
 from harvester.feeds import notices
 from harvester.feeds.file_end import EndRule, FileFacts, end_rule, leaves_record_to_take
@@ -111,7 +113,7 @@ def _download(
     with context.job.transaction():
         context.note(
             download_bytes=downloaded.size, remote_mtime=stat.mtime, remote_size=stat.size,
-            manifest_rows=expected.rows, fetched_hash=artifact.sha256,
+            manifest_rows=expected.rows, fetched_hash=artifact.sha256, fetched_at=Now(),
         )  # fmt: skip
         notices.store(context.run, expected.notices(), checked=[NoticeCode.MANIFEST_UNUSABLE])
     if ignored_runs.refuses(feed.source_id, artifact.sha256):  # mutant: ignored-file

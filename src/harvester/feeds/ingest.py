@@ -59,6 +59,7 @@ from harvester.pipeline.promote import Difference, Promotion, promote
 from harvester.pipeline.repeats import Repeats, count_repeats
 from harvester.pipeline.staging import Slot, staging
 from harvester.runs.gates import Verdict, judge
+from harvester.runs.states import RunOutcome
 
 READ_BYTES = 1024 * 1024
 #: Catalogs compress to a fifth or less. A feed with a low download limit may still have a file that compresses well.
@@ -326,12 +327,15 @@ def _promote(context: FeedRunContext, slot: Slot, spool: Spool, judged: Judged, 
 
 
 def promotion_of(context: FeedRunContext, products: int, *, accept_absence: bool = False) -> Promotion:
+    held = FeedRun.objects.filter(pk=context.run.pk, run__outcome=RunOutcome.HELD)
+    fetched_at = held.values_list("fetched_at", flat=True).first()  # mutant: fetched-at
     return Promotion(
         run_no=context.run.no,
         run_type=context.kind.name,
         accept_absence=accept_absence,
         products=products,
         artifact_hash=context.run.artifact_hash,
+        fetched_at=fetched_at,
     )
 
 

@@ -74,6 +74,7 @@ class FeedRun(models.Model):
     remote_mtime = models.DateTimeField(null=True)
     remote_size = models.BigIntegerField(null=True)
     fetched_hash = models.TextField(null=True)
+    fetched_at = models.DateTimeField(null=True)
     file_end = models.TextField(null=True)
     manifest_rows = models.BigIntegerField(null=True)
     download_bytes = models.BigIntegerField(null=True)

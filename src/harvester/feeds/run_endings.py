@@ -68,7 +68,7 @@ def figures_of(promoted: Promoted) -> dict[str, int]:
 def end_promoted(context: FeedRunContext, feed: Feed, baseline: Baseline, promoted: Promoted) -> None:
     """End a run that passed every gate and was promoted."""
     figures = figures_of(promoted)
-    succeed(context, RunOutcome.PROMOTED, baseline.moment, observed_at=baseline.next_observed_at)
+    succeed(context, RunOutcome.PROMOTED, baseline.moment, observed_at=promoted.observed_at)
     context.note(**figures)
     remember_ingested(feed, context.run)
     forget_if_corrected(feed, context.run)
@@ -125,13 +125,13 @@ def apply_held(context: FeedRunContext, cursor: Any, feed: Feed, baseline: Basel
     feed.save(update_fields=INGESTED)
     _after_promotion(context, promoted)
     detail = {"products_promoted": promotion.products, **figures}
-    return Applied(moment=baseline.moment, observed_at=baseline.next_observed_at, detail=detail)
+    return Applied(moment=baseline.moment, observed_at=promoted.observed_at, detail=detail)
 
 
 def _rejudged_promoted(context: FeedRunContext, feed: Feed, baseline: Baseline, promoted: Promoted) -> None:
     """End a held run that passes every gate now and was promoted."""
     Run.objects.filter(pk=context.run.pk).update(
-        outcome=RunOutcome.PROMOTED, stage=None, decided_at=baseline.moment, observed_at=baseline.next_observed_at
+        outcome=RunOutcome.PROMOTED, stage=None, decided_at=baseline.moment, observed_at=promoted.observed_at
     )
     context.note(**figures_of(promoted))
     _after_promotion(context, promoted)

@@ -46,17 +46,30 @@ class Content:
 
 
 def price_signature(
-    price: Price, *, in_stock: bool, original: Price | None = None, promotion: str | None = None
+    price: Price,
+    *,
+    in_stock: bool,
+    on_backorder: bool = False,
+    original: Price | None = None,
+    promotion: str | None = None,
 ) -> str:
     """Return 32 hexadecimal digits that change with anything that a customer would notice about a price."""
-    text = price_text(price, in_stock=in_stock, original=original, promotion=promotion)
+    text = price_text(price, in_stock=in_stock, on_backorder=on_backorder, original=original, promotion=promotion)
     return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:DIGITS]
 
 
-def price_text(price: Price, *, in_stock: bool, original: Price | None = None, promotion: str | None = None) -> str:
+def price_text(
+    price: Price,
+    *,
+    in_stock: bool,
+    on_backorder: bool = False,
+    original: Price | None = None,
+    promotion: str | None = None,
+) -> str:
     """Return the signed text: `amount|currency|original|stock|promotion`, as in `15.99|USD|18.99|in|Free shipping`.
 
-    Amounts have exactly the decimals of the currency; missing fields are empty; stock is `in` or `out`. Only the last
+    Amounts have exactly the decimals of the currency; missing fields are empty; stock is `in`, `out` or,
+    of what is sold before it is in stock, `backorder`. Only the last
     field is free text, so a bar in it is not ambiguous.
 
     Raises:
@@ -65,7 +78,7 @@ def price_text(price: Price, *, in_stock: bool, original: Price | None = None, p
     if original and original.currency != price.currency:
         raise ValueError("the original price must be in the currency of the price")
     before = f"{original.amount:f}" if original else ""
-    stock = "in" if in_stock else "out"
+    stock = "in" if in_stock else "backorder" if on_backorder else "out"
     return f"{price.amount:f}|{price.currency}|{before}|{stock}|{trim(promotion)}"
 
 

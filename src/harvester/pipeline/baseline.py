@@ -60,12 +60,12 @@ class Baseline:
         """The time by which the source's clock is behind."""
         return self.moment - self.effective_now
 
-    @property
-    def next_observed_at(self) -> datetime:
-        """The time of this run's prices: now, but always later than all before."""
+    def observed_at(self, fetched_at: datetime | None = None) -> datetime:
+        """The time of this run's prices: when its file was fetched, or now, but always later than any before."""
+        moment = fetched_at or self.moment
         if self.last_observed_at is None:
-            return self.moment
-        return max(self.moment, self.last_observed_at + timedelta(microseconds=1))
+            return moment
+        return max(moment, self.last_observed_at + timedelta(microseconds=1))
 
 
 def read_baseline(cursor: Any, source_id: UUID, *, lock: bool = False) -> Baseline:

@@ -50,7 +50,8 @@ WITH matched AS MATERIALIZED (
         o.product_id IS NOT NULL AS has_offer,
         coalesce(o.seen_until IS NOT NULL, false) AS is_back,
         p.id IS NOT NULL AND (o.product_id IS NULL OR o.last_run_type <> %(run_type)s) AS is_unsure,
-        o.last_signature IS DISTINCT FROM r.signature OR o.last_priced_at <= {due_of_product} AS is_price,
+        o.last_run_type <> %(run_type)s OR o.last_signature IS DISTINCT FROM r.signature
+            OR o.last_priced_at <= {due_of_product} AS is_price,
         o.last_amount, o.last_currency, o.last_signature,
         o.product_id IS NOT NULL AND NOT o.absence_accepted AND (%(since)s::timestamptz IS NULL
             OR coalesce(o.seen_until, %(promoted_at)s) >= %(since)s) AS is_active

@@ -6,6 +6,7 @@ The statements are the same for both.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from django.db import IntegrityError, transaction
@@ -53,6 +54,8 @@ class Promotion:
         accept_absence: whether a person accepted that the missing products are gone.
         products: number of products that the run saw.
         artifact_hash: hash of the file that it read.
+        fetched_at: when it fetched that file, if it was held since: its prices are that old. A page that was read
+            meanwhile is newer and stays shown.
     """
 
     run_no: int
@@ -60,6 +63,7 @@ class Promotion:
     accept_absence: bool
     products: int
     artifact_hash: str | None
+    fetched_at: datetime | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,6 +71,7 @@ class Promoted:
     """The numbers of rows that a promotion wrote.
 
     Attributes:
+        observed_at: the time of its prices.
         prices: price rows.
         changed: products whose content changed.
         missing: products that are missing now.
@@ -74,6 +79,7 @@ class Promoted:
         lacks_words: whether so many products are new that another job writes their search words.
     """
 
+    observed_at: datetime
     prices: int
     changed: int
     missing: int
@@ -205,6 +211,12 @@ SELECT EXISTS (SELECT FROM price_corrections WHERE revoked_at IS NULL AND extent
     OR EXISTS (SELECT FROM {changes} c JOIN offers o ON o.source_id = %(source)s AND o.product_id = c.product_id
                WHERE NOT c.is_missing AND NOT c.is_price AND o.last_run_type <> %(run_type)s)
 """
+# A held run may be approved after pages of its products were read.
+_OLDER_THAN_OTHERS = """
+SELECT c.product_id FROM {changes} c WHERE c.is_price AND EXISTS (
+    SELECT FROM prices l WHERE l.source_id = %(source)s AND l.source_product_id = c.product_id
+      AND l.observed_at > %(observed)s AND l.run_type <> %(run_type)s)
+"""
 _TOUCHED = "SELECT c.product_id FROM {changes} c WHERE NOT c.is_missing"
 # A correction for observed prices concerns its own products, and ends with the next different price of each; its rows
 # stay until it is revoked. Recomputing an offer is slow, so it is done only where the price just written is the one
@@ -262,6 +274,10 @@ def promote(cursor: Any, difference: Difference, baseline: Baseline, promotion: 
     run(_ABSENCES)
     expired = _expired(cursor, values) if baseline.last_promoted_at and baseline.expiry_hours else 0
     _apply_corrections(cursor, difference, values)  # mutant: corrections-applied
+    if promotion.fetched_at:
+        run(_OLDER_THAN_OTHERS)
+        older = [row[0] for row in cursor.fetchall()]
+        recompute(baseline.source_id, older, forget_comparison=True)  # mutant: older-than-others
     run(_SEEN_AGAIN)
     run(_SEEN_HIDDEN)
     run(_SOURCE)
@@ -269,7 +285,14 @@ def promote(cursor: Any, difference: Difference, baseline: Baseline, promotion: 
     if promotion.accept_absence:
         run(_REPEATS_ACCEPTED)
     run(_DROP_HELD)
-    return Promoted(prices=prices, changed=changed, missing=missing, expired=expired, lacks_words=lacks_words)
+    return Promoted(
+        observed_at=values["observed"],
+        prices=prices,
+        changed=changed,
+        missing=missing,
+        expired=expired,
+        lacks_words=lacks_words,
+    )
 
 
 def _add_offers(run: Callable[[str], int]) -> int:
@@ -287,7 +310,7 @@ def _values(baseline: Baseline, promotion: Promotion) -> dict[str, Any]:
         "run": promotion.run_no,
         "run_type": promotion.run_type,
         "moment": baseline.moment,
-        "observed": baseline.next_observed_at,
+        "observed": baseline.observed_at(promotion.fetched_at),
         "promoted_at": baseline.last_promoted_at,
         "lost": baseline.lost_time,
         "expiry": baseline.expiry_hours,

@@ -12,7 +12,6 @@ import structlog
 from django.db import transaction
 from structlog.typing import FilteringBoundLogger
 
-from harvester.engine.job import RunningJob
 from harvester.runs.gates import Verdict
 from harvester.runs.models import Run
 from harvester.runs.states import RunStatus
@@ -27,7 +26,8 @@ class RunContext:
 
     Attributes:
         kind: the kind of the run.
-        job: the attempt; everything is written inside its transactions.
+        job: the attempt, a `RunningJob`; everything is written inside its transactions. The end of a run that consists
+            of parts has none: it is part of the transaction of the last part.
         subject: as it was when the attempt began.
         run: the run, which nobody else changes while the subject's lock is held.
         stage: where it is, for people.
@@ -35,7 +35,7 @@ class RunContext:
     """
 
     kind: RunKind
-    job: RunningJob
+    job: Any
     subject: Any
     run: Run
     stage: str = "scheduler"

@@ -32,7 +32,7 @@ from harvester.runs.errors import (
 )
 from harvester.runs.jobs import APPROVE, REJECT
 from harvester.runs.kinds import Applied, HoldingKind, RunKind, holding_kind
-from harvester.runs.lifecycle import is_running, resumed
+from harvester.runs.lifecycle import resumed
 from harvester.runs.models import Run
 from harvester.runs.states import RunOutcome, RunStatus
 from harvester.runs.subject_lock import subject_lock
@@ -94,7 +94,7 @@ def refuse_while_judged_again(run: Run) -> None:
 
 def refuse_while_running(kind: RunKind, subject: Any) -> None:
     """A run in progress may be about to overtake the held one."""
-    if is_running(kind, subject):  # mutant: approve-while-running
+    if kind.is_running(subject):  # mutant: approve-while-running
         raise SubjectBusy(
             kind.subject,
             f"A run of this {kind.subject} is in progress. Nothing was changed; decide when it has ended.",

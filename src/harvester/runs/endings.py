@@ -31,7 +31,7 @@ def succeed(context: RunContext, outcome: RunOutcome, moment: datetime, *, obser
 
     The transaction is the caller's, who has locked the subject.
     """
-    if outcome is not RunOutcome.SKIPPED:
+    if outcome in (RunOutcome.PROMOTED, RunOutcome.HELD):
         _overtake_held(context, outcome, moment)
     _end(context.run, RunStatus.SUCCEEDED, outcome=outcome, observed_at=observed_at)
     alerts.run_succeeded(context.kind, context.subject)

@@ -2,6 +2,7 @@
 
 RunKind       what every kind has: its subject, its lock, its figures, and what follows when a run fails
 JobRunKind    one job does the whole run, and tries again after an error
+PartsKind     a run consists of parts, each with its own job, and the last one ends it
 HoldingKind   gates can hold a run, and a person approves or rejects it
 """
 
@@ -14,12 +15,13 @@ from importlib import import_module
 from typing import Any, ClassVar, Final
 from uuid import UUID
 
+from harvester.engine.job import RunningJob
 from harvester.kernel.actor import Actor
 from harvester.kernel.retry import RetryPolicy
 from harvester.runs.context import RunContext
 from harvester.runs.gates import Gate
-from harvester.runs.models import Run
-from harvester.runs.states import RunTrigger
+from harvester.runs.models import Run, RunPart
+from harvester.runs.states import RunOutcome, RunStatus, RunTrigger
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,6 +67,10 @@ class RunKind(ABC):
     def subject_key(self) -> str:
         """What the subject's id is called in logs, alerts and jobs."""
         return f"{self.subject}_id"
+
+    def is_running(self, subject: Any) -> bool:
+        """Whether a run of the subject is in progress."""
+        return Run.objects.filter(kind=self.name, subject_id=subject.pk, status=RunStatus.RUNNING).exists()
 
     @abstractmethod
     def find_or_none(self, subject_id: UUID | str) -> Any:
@@ -157,6 +163,39 @@ class JobRunKind(RunKind):
 
     def job_failed(self, subject: Any) -> None:
         """Write what follows if a job failed before it had a run."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PartEnd:
+    """What became of a part of a run.
+
+    Attributes:
+        outcome: one of the words of the kind.
+        detail: what was found, or why nothing was.
+        observed_at: when, by the database's clock; none if nothing was observed.
+    """
+
+    outcome: str
+    detail: dict[str, Any] = field(default_factory=dict)
+    observed_at: datetime | None = None
+
+
+class PartsKind(RunKind):
+    """A kind whose runs consist of parts.
+
+    Attributes:
+        part_job_kind: the job of a part.
+    """
+
+    part_job_kind: ClassVar[str]
+
+    @abstractmethod
+    def do_part(self, job: RunningJob, subject: Any, part: RunPart) -> PartEnd:
+        """Do a part, outside any transaction. An exception ends the attempt."""
+
+    @abstractmethod
+    def end(self, context: Any, cursor: Any, state: Any, parts: Sequence[RunPart]) -> RunOutcome:
+        """Judge and promote what the parts have found; return the outcome of the run."""
 
 
 class HoldingKind(RunKind):

@@ -44,10 +44,6 @@ def resumed(kind: RunKind, job: RunningJob, subject: Any, run: Run, stage: str =
     return kind.context_class(kind=kind, job=job, subject=subject, run=run, stage=stage, timings=run.timings)
 
 
-def is_running(kind: RunKind, subject: Any) -> bool:
-    return Run.objects.filter(kind=kind.name, subject_id=subject.pk, status=RunStatus.RUNNING).exists()
-
-
 def _execute(kind: JobRunKind, job: RunningJob, subject_id: UUID | str, trigger: RunTrigger) -> dict[str, Any] | None:
     subject = kind.find_or_none(subject_id)
     if subject is None:
@@ -103,7 +99,7 @@ def _begin(kind: JobRunKind, job: RunningJob, subject: Any, trigger: RunTrigger)
         own = Run.objects.filter(job_id=job.id).first()  # mutant: run-of-job
         if own is not None:
             return _resume(kind, job, subject, own)
-        if is_running(kind, subject):
+        if kind.is_running(subject):
             _log_busy(kind, subject, trigger)
             return None
         if not kind.is_wanted(subject, trigger):

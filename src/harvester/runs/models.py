@@ -50,3 +50,23 @@ class Run(models.Model):
 
     def __str__(self) -> str:
         return f"run {self.no}"
+
+
+class RunPart(models.Model):
+    """One part of a run that is made of parts, such as a page; each has a job of its own."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    run = models.ForeignKey(Run, on_delete=models.DO_NOTHING, related_name="parts")
+    target_id = models.UUIDField()
+    job_id = models.BigIntegerField(null=True, unique=True)
+    outcome = models.TextField(null=True)
+    detail = models.JSONField(default=dict)
+    observed_at = models.DateTimeField(null=True)
+    ended_at = models.DateTimeField(null=True)
+
+    class Meta:
+        managed = False
+        db_table = "run_parts"
+
+    def __str__(self) -> str:
+        return f"part of {self.run}"

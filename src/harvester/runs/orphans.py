@@ -13,7 +13,7 @@ from harvester.engine.errors import JobCancelled
 from harvester.engine.job import RunningJob
 from harvester.engine.states import JobState
 from harvester.ops.models import AuditEvent
-from harvester.runs import alerts
+from harvester.runs import alerts, parts
 from harvester.runs.endings import settle_failed
 from harvester.runs.errors import Abandoned
 from harvester.runs.kinds import JobRunKind, RunKind, all_kinds, kind_named
@@ -66,7 +66,8 @@ def close_all(job: RunningJob) -> dict[str, int]:
     # A transaction of its own: it locks subjects, and everybody locks a subject before its runs.
     with job.transaction():
         kinds = [kind for kind in all_kinds() if isinstance(kind, JobRunKind)]
-        return {"closed": close_orphans(), "noted": noted, "failed_early": sum(map(_report_failed_early, kinds))}
+        closed = close_orphans() + parts.close_orphans()
+        return {"closed": closed, "noted": noted, "failed_early": sum(map(_report_failed_early, kinds))}
 
 
 def close_orphans(kind: RunKind | None = None, subject: Any = None) -> int:
@@ -101,7 +102,7 @@ def cancelled_message(kind: RunKind, name: str | None) -> str:
 
 
 def _selection(kind: RunKind | None, subject: Any) -> dict[str, Any]:
-    kinds = [kind] if kind else all_kinds()
+    kinds = [kind] if kind else [each for each in all_kinds() if isinstance(each, JobRunKind)]
     return {"kinds": [each.name for each in kinds], "subject": subject.pk if subject else None}
 
 

@@ -17,6 +17,8 @@ class RunOutcome(StrEnum):
 
     SKIPPED                                  nothing has changed since the last run
     PROMOTED                                 every gate passed
+    EMPTY                                    nothing was found that could be promoted
+    QUARANTINED                              a batch of its parts was refused
     HELD ──> APPROVED | REJECTED | OVERTAKEN  a gate held it; a person, or a newer run, decided
     """
 
@@ -26,6 +28,8 @@ class RunOutcome(StrEnum):
     REJECTED = "REJECTED"
     OVERTAKEN = "OVERTAKEN"
     SKIPPED = "SKIPPED"
+    QUARANTINED = "QUARANTINED"
+    EMPTY = "EMPTY"
 
 
 #: Outcomes of runs that a gate held, whatever was decided.

@@ -35,6 +35,8 @@ INSTALLED_APPS = [
     "harvester.runs",
     "harvester.catalog",
     "harvester.feeds",
+    "harvester.scraping",
+    "harvester.evidence",
     "harvester.portal",
     "unfold.apps.BasicAppConfig",
     "django.contrib.admin.apps.SimpleAdminConfig",

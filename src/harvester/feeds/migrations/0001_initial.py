@@ -75,6 +75,7 @@ class Migration(migrations.Migration):
                 ("manifest_rows", models.BigIntegerField(null=True)),
                 ("download_bytes", models.BigIntegerField(null=True)),
                 ("fetched_hash", models.TextField(null=True)),
+                ("fetched_at", models.DateTimeField(null=True)),
                 ("file_end", models.TextField(null=True)),
                 ("rows_read", models.BigIntegerField(null=True)),
                 ("rows_parsed", models.BigIntegerField(null=True)),

@@ -88,6 +88,7 @@ CREATE TABLE feed_runs (
     manifest_rows           bigint,
     download_bytes          bigint,
     fetched_hash            text COLLATE "C",
+    fetched_at              timestamptz,
     file_end                text COLLATE "C" CHECK (file_end IN ('NEWLINE', 'PROVEN', 'LEFT_OUT', 'TAKEN')),
     rows_read               bigint,
     rows_parsed             bigint,
@@ -123,6 +124,7 @@ COMMENT ON TABLE feed_runs IS 'What a run of a feed read and found, next to its 
 COMMENT ON COLUMN feed_runs.skipped_reason IS 'Why a skipped run had nothing to do.';
 COMMENT ON COLUMN feed_runs.manifest_rows IS 'Rows that the partner''s manifest names.';
 COMMENT ON COLUMN feed_runs.fetched_hash IS 'Hash of the file that it downloaded, read or not.';
+COMMENT ON COLUMN feed_runs.fetched_at IS 'When it had downloaded the file; a run that is approved later gets its prices as of then.';
 COMMENT ON COLUMN feed_runs.file_end IS 'How the file ends: NEWLINE; without one but PROVEN whole; with its last record LEFT_OUT or TAKEN.';
 COMMENT ON COLUMN feed_runs.rows_parsed IS 'Rows that could be used.';
 COMMENT ON COLUMN feed_runs.products_upserted IS 'Unique valid products of the file.';

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from django.db import migrations, models
+from django.db.models import DO_NOTHING
 
 HERE = Path(__file__)
 SQL = HERE.parents[1] / "sql"
@@ -46,6 +47,20 @@ class Migration(migrations.Migration):
                 ("refuses_file", models.BooleanField()),
             ],
             options={"db_table": "runs", "managed": False},
+        ),
+        migrations.CreateModel(
+            name="RunPart",
+            fields=[
+                ("id", models.UUIDField(primary_key=True, serialize=False)),
+                ("run", models.ForeignKey("runs.Run", DO_NOTHING, related_name="parts")),
+                ("target_id", models.UUIDField()),
+                ("job_id", models.BigIntegerField(null=True, unique=True)),
+                ("outcome", models.TextField(null=True)),
+                ("detail", models.JSONField()),
+                ("observed_at", models.DateTimeField(null=True)),
+                ("ended_at", models.DateTimeField(null=True)),
+            ],
+            options={"db_table": "run_parts", "managed": False},
         ),
         migrations.RunSQL((SQL / "functions.sql").read_text()),
         migrations.RunSQL(HERE.with_suffix(".sql").read_text()),

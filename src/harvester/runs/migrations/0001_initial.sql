@@ -9,7 +9,7 @@ CREATE TABLE runs (
     trigger         text COLLATE "C" NOT NULL,
     status          text COLLATE "C" NOT NULL CHECK (status IN ('RUNNING', 'SUCCEEDED', 'FAILED')),
     outcome         text COLLATE "C"
-                    CHECK (outcome IN ('PROMOTED', 'HELD', 'APPROVED', 'REJECTED', 'OVERTAKEN', 'SKIPPED')),
+                    CHECK (outcome IN ('PROMOTED', 'HELD', 'APPROVED', 'REJECTED', 'OVERTAKEN', 'SKIPPED', 'QUARANTINED', 'EMPTY')),
     started_at      timestamptz NOT NULL DEFAULT clock_timestamp(),
     finished_at     timestamptz,
     duration_ms     bigint,
@@ -49,7 +49,7 @@ COMMENT ON COLUMN runs.kind IS 'The registered kind of run; each kind has a tabl
 COMMENT ON COLUMN runs.subject_id IS 'What it is a run of; for a run of a feed, the feed. Never changes.';
 COMMENT ON COLUMN runs.source_id IS 'The source whose prices it may change; null if it changes none. Never changes.';
 COMMENT ON COLUMN runs.trigger IS 'Why it began; never changes.';
-COMMENT ON COLUMN runs.outcome IS 'The outcome of a run that succeeded: PROMOTED, SKIPPED, or HELD and then APPROVED, REJECTED or OVERTAKEN.';
+COMMENT ON COLUMN runs.outcome IS 'The outcome of a run that succeeded: PROMOTED, SKIPPED, QUARANTINED, EMPTY, or HELD and then APPROVED, REJECTED or OVERTAKEN.';
 COMMENT ON COLUMN runs.job_id IS 'The job that does it; never changes.';
 COMMENT ON COLUMN runs.lease IS 'The lease of the attempt that works on it.';
 COMMENT ON COLUMN runs.stage IS 'The step that it is at, or ended in.';
@@ -62,3 +62,22 @@ COMMENT ON COLUMN runs.error_code IS 'Why it failed, as a stable code.';
 COMMENT ON COLUMN runs.decided_by IS 'Who approved or rejected it.';
 COMMENT ON COLUMN runs.ignored_at IS 'Since when its prices do not count.';
 COMMENT ON COLUMN runs.refuses_file IS 'The run is ignored, and its file is refused when it comes again. Not part of change detection, which settings, upgrades and corrections clear.';
+
+CREATE TABLE run_parts (
+    id          uuid PRIMARY KEY,
+    run_id      uuid NOT NULL REFERENCES runs ON DELETE CASCADE,
+    target_id   uuid NOT NULL,
+    job_id      bigint UNIQUE,
+    outcome     text COLLATE "C",
+    detail      jsonb NOT NULL DEFAULT '{}',
+    observed_at timestamptz,
+    ended_at    timestamptz,
+    UNIQUE (run_id, target_id),
+    CONSTRAINT run_parts_outcome_when_ended CHECK ((outcome IS NULL) = (ended_at IS NULL))
+);
+
+COMMENT ON TABLE run_parts IS 'Parts of the runs that consist of parts, such as pages. Written by the job of the part; the last one ends the run.';
+COMMENT ON COLUMN run_parts.target_id IS 'What the part reads, such as a page; a run reads nothing twice.';
+COMMENT ON COLUMN run_parts.outcome IS 'What became of it; null: its job has not ended.';
+COMMENT ON COLUMN run_parts.detail IS 'What was found, or why nothing was.';
+COMMENT ON COLUMN run_parts.observed_at IS 'When it was observed, by the clock of the database.';

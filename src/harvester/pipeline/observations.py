@@ -1,0 +1,200 @@
+"""Promoting a few products that were observed one by one, such as pages (coverage PARTIAL).
+
+A catalog is the whole of a source: what it lacks is missing. A page says nothing about other products, so promoting it
+changes neither their presence nor what the next catalog is compared with (`sources.last_promoted_*`, the hold's clock,
+before-images). Products are found by index and there is no staging, so the size of the source does not matter.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Any, Final
+
+from harvester.catalog.before_images import CONTENT_COLUMNS
+from harvester.catalog.offers import recompute
+from harvester.catalog.search_index import lock_words
+from harvester.catalog.states import Visibility
+from harvester.kernel.identity import NUMBERS, Identity
+from harvester.kernel.money import Price
+from harvester.kernel.signature import Content, content_hash, price_signature
+from harvester.pipeline.baseline import Baseline
+
+
+class Availability(StrEnum):
+    """Whether a product can be bought."""
+
+    IN_STOCK = "IN_STOCK"
+    OUT_OF_STOCK = "OUT_OF_STOCK"
+    BACKORDER = "BACKORDER"  # it can be ordered and comes later
+
+
+@dataclass(frozen=True, kw_only=True)
+class Observation:
+    """One product as it was observed.
+
+    Attributes:
+        identity: by which it is found again.
+        content: title, address and so on.
+        price: what it costs.
+        original: the crossed-out price.
+        availability: whether it can be bought.
+        observed_at: when, by the database's clock.
+        product_id: a product of the source that it was linked to; only its price and stock are taken then.
+    """
+
+    identity: Identity
+    content: Content
+    price: Price
+    availability: Availability
+    observed_at: datetime
+    original: Price | None = None
+    product_id: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ObservationsPromoted:
+    """What was written.
+
+    Attributes:
+        prices: how many prices.
+        new: how many products.
+        superseded: places of observations for which a newer one was promoted before.
+    """
+
+    prices: int
+    new: int
+    superseded: list[int]
+
+
+# Each observation with its product, and the newest price of this kind of run that the product has.
+_MATCH = """
+SELECT r.place, coalesce(l.id, p.id, nextval('source_products_id')), l.id IS NOT NULL,
+    l.id IS NULL AND p.id IS NULL, l.id IS NULL AND p.content_hash <> r.content_hash,
+    n.signature, n.created_at, n.observed_at
+FROM jsonb_to_recordset(%(rows)s::jsonb)
+    AS r (place integer, linked_id bigint, identity_type smallint, identity_value text, content_hash bigint)
+LEFT JOIN source_products l ON l.source_id = %(source)s AND l.id = r.linked_id
+LEFT JOIN source_products p ON l.id IS NULL AND p.source_id = %(source)s AND p.identity_type = r.identity_type
+    AND p.identity_value = r.identity_value
+LEFT JOIN LATERAL (
+    SELECT c.signature, c.created_at, c.observed_at FROM prices c
+    WHERE c.source_id = %(source)s AND c.source_product_id = coalesce(l.id, p.id) AND c.run_type = %(run_type)s
+      AND NOT EXISTS (SELECT FROM runs g WHERE g.no = c.run_no AND g.ignored_at IS NOT NULL)
+    ORDER BY c.observed_at DESC, c.run_no DESC LIMIT 1
+) n ON true
+ORDER BY r.place
+"""
+_CONTENT_LIST: Final = ", ".join(CONTENT_COLUMNS)
+_CONTENT_TYPES: Final = ", ".join(f"{name} text" for name in CONTENT_COLUMNS)
+_NEW_PRODUCTS = f"""
+INSERT INTO source_products (source_id, id, identity_type, identity_value, content_hash, created_run_no,
+    updated_run_no, {_CONTENT_LIST})
+SELECT %(source)s, product_id, identity_type, identity_value, content_hash, %(run)s, %(run)s, {_CONTENT_LIST}
+FROM jsonb_to_recordset(%(rows)s::jsonb)
+    AS r (product_id bigint, identity_type smallint, identity_value text, content_hash bigint, is_new boolean,
+    {_CONTENT_TYPES})
+WHERE is_new
+"""  # noqa: S608 - constants only
+_CONTENTS = f"""
+UPDATE source_products p SET content_hash = r.content_hash, updated_run_no = %(run)s, updated_at = %(moment)s,
+    {", ".join(f"{name} = r.{name}" for name in CONTENT_COLUMNS)}
+FROM jsonb_to_recordset(%(rows)s::jsonb)
+    AS r (product_id bigint, content_hash bigint, is_content boolean, {_CONTENT_TYPES})
+WHERE p.source_id = %(source)s AND p.id = r.product_id AND r.is_content
+"""  # noqa: S608 - constants only
+_WORDS = """
+UPDATE offer_words w SET words = words_of(r.title, r.brand, r.category)
+FROM jsonb_to_recordset(%(rows)s::jsonb)
+    AS r (product_id bigint, is_content boolean, title text, brand text, category text)
+WHERE w.source_id = %(source)s AND w.product_id = r.product_id AND r.is_content
+"""
+_PRICES = """
+INSERT INTO prices (source_id, source_product_id, observed_at, run_no, signature, run_type, amount, currency,
+    original_amount, in_stock, created_at)
+SELECT %(source)s, product_id, observed_at, %(run)s, signature, %(run_type)s, amount, currency, original_amount,
+    in_stock, %(moment)s
+FROM jsonb_to_recordset(%(rows)s::jsonb)
+    AS r (product_id bigint, observed_at timestamptz, signature uuid, amount numeric, currency text,
+    original_amount numeric, in_stock boolean, is_due boolean)
+WHERE is_due
+"""  # mutant: observed-prices
+# A product that only pages show was last seen when its page was.
+_PRESENCE = """
+UPDATE offers o SET seen_until = greatest(o.seen_until, r.observed_at)
+FROM jsonb_to_recordset(%(rows)s::jsonb)
+    AS r (product_id bigint, observed_at timestamptz, is_linked boolean)
+WHERE o.source_id = %(source)s AND o.product_id = r.product_id AND NOT r.is_linked AND o.seen_until IS NOT NULL
+"""  # mutant: page-presence
+_VISIBILITY = "SELECT visibility FROM sources WHERE id = %(source)s"
+
+
+def promote_observations(
+    cursor: Any, baseline: Baseline, observations: Sequence[Observation], *, run_no: int, run_type: str
+) -> ObservationsPromoted:
+    """Make observations visible. The transaction is open, and `baseline` was taken in it with the lock.
+
+    An observation that is not newer than what was promoted of its product before changes nothing. A source whose
+    visibility is INELIGIBLE gets the prices and keeps its offers as they are.
+    """
+    values: dict[str, Any] = {
+        "source": baseline.source_id, "run": run_no, "run_type": run_type, "moment": baseline.moment,
+    }  # fmt: skip
+    rows = [_row(place, observation) for place, observation in enumerate(observations)]
+    cursor.execute(_MATCH, {**values, "rows": json.dumps(rows)})
+    superseded: list[int] = []
+    newest: dict[Any, tuple[dict[str, Any], datetime]] = {}
+    heartbeat = timedelta(hours=baseline.heartbeat_hours)
+    for place, product_id, is_linked, is_new, is_content, signature, priced_at, observed_at in cursor.fetchall():
+        row, at = rows[place], observations[place].observed_at
+        key = product_id if is_linked or not is_new else (row["identity_type"], row["identity_value"])
+        is_superseded = (observed_at is not None and at <= observed_at) or (key in newest and at <= newest[key][1])
+        if is_superseded:  # mutant: superseded-observation
+            superseded.append(place)
+            continue
+        if key in newest:
+            superseded.append(newest[key][0]["place"])
+        is_due = signature is None or signature.hex != row["signature"] or priced_at <= baseline.moment - heartbeat
+        row |= {
+            "product_id": product_id, "is_linked": is_linked, "is_new": is_new, "is_content": is_content,
+            "is_due": is_due,
+        }  # fmt: skip
+        newest[key] = row, at
+    promoted = [row for row, _ in newest.values()]
+    values["rows"] = json.dumps(promoted)
+    cursor.execute(_NEW_PRODUCTS, values)
+    if any(row["is_content"] for row in promoted):
+        lock_words(cursor, baseline.source_id)
+        cursor.execute(_CONTENTS, values)
+        cursor.execute(_WORDS, values)
+    cursor.execute(_PRICES, values)
+    prices = int(cursor.rowcount)
+    cursor.execute(_VISIBILITY, values)
+    if cursor.fetchone()[0] == Visibility.ELIGIBLE:  # mutant: ineligible-keeps-offers
+        # Prices are compared with those of the same kind of run, which the offer need not show.
+        recompute(baseline.source_id, [row["product_id"] for row in promoted], forget_comparison=True)
+        cursor.execute(_PRESENCE, values)
+    new = sum(row["is_new"] for row in promoted)
+    return ObservationsPromoted(prices=prices, new=new, superseded=sorted(superseded))
+
+
+def _row(place: int, observation: Observation) -> dict[str, Any]:
+    content, price, original = observation.content, observation.price, observation.original
+    in_stock = observation.availability is Availability.IN_STOCK
+    on_backorder = observation.availability is Availability.BACKORDER
+    columns = {("image_url" if name == "image" else name): text for name, text in asdict(content).items()}
+    return {
+        **columns,
+        "place": place,
+        "linked_id": observation.product_id,
+        "identity_type": NUMBERS[observation.identity.type],
+        "identity_value": observation.identity.value,
+        "content_hash": content_hash(content),
+        "amount": f"{price.amount:f}",
+        "currency": price.currency,
+        "original_amount": f"{original.amount:f}" if original else None,
+        "in_stock": in_stock,
+        "signature": price_signature(price, in_stock=in_stock, on_backorder=on_backorder, original=original),
+        "observed_at": observation.observed_at.isoformat(),
+    }

@@ -1,0 +1,43 @@
+"""What people do with pages. Every verb is audited."""
+
+from uuid import UUID
+
+from django.db import IntegrityError, transaction
+
+from harvester.catalog import sources
+from harvester.kernel.actor import Actor
+from harvester.kernel.errors import Conflict, InvalidInput, NotFound
+from harvester.kernel.urls import is_web_url
+from harvester.ops import audit
+from harvester.runs import parts
+from harvester.runs.models import Run
+from harvester.runs.states import RunTrigger
+from harvester.scraping.models import ScrapeTarget
+from harvester.scraping.runs import SCRAPE_RUNS
+
+
+@transaction.atomic
+def add_target(actor: Actor, source_id: UUID, url: str, *, product_id: int | None = None) -> ScrapeTarget:
+    """Have a page of a source read from now on; on request, it changes price and stock of an existing product only."""
+    if not is_web_url(url):
+        raise InvalidInput("url: it must look like https://shop.example/product.")
+    source = sources.locked(source_id)
+    try:
+        with transaction.atomic():
+            made = ScrapeTarget.objects.create(source=source, url=url, product_id=product_id, created_by=actor.name)
+    except IntegrityError:
+        raise Conflict(f"url: {source} has this page already. Nothing was changed.") from None
+    audit.record(actor, "SCRAPE_TARGET_ADDED", "scrape_target", made.pk, detail={"source": str(source.pk), "url": url})
+    return made
+
+
+@transaction.atomic
+def run_now(actor: Actor, source_id: UUID) -> Run:
+    """Read all pages of a source once."""
+    source = SCRAPE_RUNS.find_or_none(source_id)
+    if source is None:
+        raise NotFound(f"There is no source {source_id}; `harvester source list` shows them all.")
+    targets = ScrapeTarget.objects.filter(source=source).order_by("id").values_list("pk", flat=True)
+    run = parts.begin(SCRAPE_RUNS, source, RunTrigger.MANUAL, targets)
+    audit.record(actor, "SCRAPE_RUN_REQUESTED", "run", run.id, detail={"source": str(source.pk)})
+    return run
