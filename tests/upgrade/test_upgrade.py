@@ -151,7 +151,7 @@ def test_people_and_credentials_are_still_known(upgrade):
 
 
 def test_a_held_run_can_be_approved_after_an_upgrade(copied):
-    held = Run.objects.get(outcome="HELD")
+    held = Run.objects.get(kind="AFFILIATE_FEED", outcome="HELD")
     run_decisions.request_approval(OLGA, held.id)
     run_until_idle(threads=1)
     held.refresh_from_db()
@@ -166,7 +166,7 @@ def test_a_feed_can_run_after_an_upgrade(copied, tmp_path):
         shop.put(*range(100, 142))
         run = shop.run()
         assert (run.outcome, run.error) == ("PROMOTED", None)
-        assert Run.objects.filter(outcome="HELD").count() == 0
+        assert Run.objects.filter(kind="AFFILIATE_FEED", outcome="HELD").count() == 0
         assert rows("SELECT count(*) FROM visible_offers WHERE source_id = %s", shop.source.id) == [(42,)]
         assert differences() == []
 
