@@ -3420,7 +3420,7 @@ COMMENT ON COLUMN replaced_presence.was_hidden IS 'The product had no offer; its
 COMMENT ON COLUMN retailers.domain IS 'The domain of the website; null: without a website.';
 COMMENT ON COLUMN run_parts.detail IS 'What was found, or why nothing was.';
 COMMENT ON COLUMN run_parts.observed_at IS 'When it was observed, by the clock of the database.';
-COMMENT ON COLUMN run_parts.outcome IS 'What became of it; null: its job has not ended.';
+COMMENT ON COLUMN run_parts.outcome IS 'Its outcome; null: its job has not ended.';
 COMMENT ON COLUMN run_parts.target_id IS 'What the part reads, such as a page; a run reads nothing twice.';
 COMMENT ON COLUMN runs.artifact_hash IS 'Hash of the file that it read; once set it never changes, so that a retry does not mix two files.';
 COMMENT ON COLUMN runs.decided_by IS 'Who approved or rejected it.';

@@ -117,7 +117,7 @@ class ActorRuns(JobRunKind, HoldingKind):
         found = ActorRun.objects.filter(pk__in=run_ids).values("run_id", *self.figure_labels)
         return {figures.pop("run_id"): figures for figures in found}
 
-    def is_wanted(self, subject: Connection, trigger: RunTrigger) -> bool:  # noqa: ARG002 - whoever asks
+    def is_wanted(self, subject: Connection, trigger: RunTrigger) -> bool:  # noqa: ARG002 - only people ask
         return subject.enabled
 
     def begin(self, run: Run, subject: Connection) -> None:

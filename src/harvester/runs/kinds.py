@@ -167,7 +167,7 @@ class JobRunKind(RunKind):
 
 @dataclass(frozen=True, kw_only=True)
 class PartEnd:
-    """What became of a part of a run.
+    """The end of a part of a run.
 
     Attributes:
         outcome: one of the words of the kind.

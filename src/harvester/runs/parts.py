@@ -93,7 +93,7 @@ def execute_part(job: RunningJob, part_id: str) -> dict[str, Any] | None:
 
 
 def end_part(kind: PartsKind, part: RunPart, found: PartEnd, job: RunningJob) -> None:
-    """Write what became of a part; if it was the last one, end the run."""
+    """Write the outcome of a part; if it was the last one, end the run."""
     with job.transaction():
         _end_part(kind, part, found)
         job.finish({"run_no": part.run.no, "run_id": str(part.run.id), "outcome": found.outcome})
@@ -137,7 +137,7 @@ def _end_part(kind: PartsKind, part: RunPart, found: PartEnd) -> None:
 
 
 def _end_run(kind: PartsKind, subject: Any, state: Any, run: Run, cursor: Any) -> None:
-    """Judge and promote; if that fails, nothing of it is written and the run has failed."""
+    """Judge and promote; if that fails, none of it is written and the run has failed."""
     context = RunContext(kind=kind, job=None, subject=subject, run=run, stage="promote")
     try:
         with transaction.atomic():

@@ -4,7 +4,7 @@ from enum import StrEnum
 
 
 class PageOutcome(StrEnum):
-    """What became of a page. Pages in quarantine keep what was found, for a person to look at."""
+    """The outcome of a page. Pages in quarantine keep what was found, for a person to look at."""
 
     OFFER = "OFFER"
     SUPERSEDED = "SUPERSEDED"  # a newer observation of the product was promoted before

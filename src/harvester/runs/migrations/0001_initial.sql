@@ -78,6 +78,6 @@ CREATE TABLE run_parts (
 
 COMMENT ON TABLE run_parts IS 'Parts of the runs that consist of parts, such as pages. Written by the job of the part; the last one ends the run.';
 COMMENT ON COLUMN run_parts.target_id IS 'What the part reads, such as a page; a run reads nothing twice.';
-COMMENT ON COLUMN run_parts.outcome IS 'What became of it; null: its job has not ended.';
+COMMENT ON COLUMN run_parts.outcome IS 'Its outcome; null: its job has not ended.';
 COMMENT ON COLUMN run_parts.detail IS 'What was found, or why nothing was.';
 COMMENT ON COLUMN run_parts.observed_at IS 'When it was observed, by the clock of the database.';
