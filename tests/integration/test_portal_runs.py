@@ -442,7 +442,7 @@ def test_a_run_that_is_not_of_a_feed_has_a_page_too(world, admin):
         kind="SCRAPE", subject_id=world.source.pk, source_id=world.source.pk, trigger="MANUAL", status="RUNNING"
     )
     number = Run.objects.get(pk=run.pk).no
-    assert f"#{number} Scrape Shop by Impact Running" in text(admin.get("/runs/"))
+    assert f"#{number} Page run Shop by Impact Running" in text(admin.get("/runs/"))
     assert "Running Shop by Impact Manual" in text(admin.get(f"/runs/{number}/"))
     assert admin.post(f"/runs/{number}/ignore/", {"reason": "x"}).status_code == 404
     run.delete()
