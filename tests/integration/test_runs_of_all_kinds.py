@@ -3,18 +3,23 @@
 import re
 
 import pytest
+from django.core.cache import cache
+from django.db import transaction
 from tests.support.api import Application, refused
 from tests.support.commands_inside import harvester
 from tests.support.feed_rows import make_feed, make_source
-from tests.support.made_up_kinds import PLAIN, REASON, held, made_up_kinds, scraped
+from tests.support.made_up_kinds import HELD, PLAIN, REASON, held, made_up_kinds, scraped
 from tests.support.portal import person
 from tests.support.portal_feeds import run as feed_run
 from tests.support.workers import run_until_idle
 
 from harvester.catalog.models import Retailer
+from harvester.feeds import attention
 from harvester.kernel.errors import InvalidInput
 from harvester.ops.models import Role
 from harvester.runs import queries
+from harvester.runs.alerts import run_is_held
+from harvester.runs.gates import Verdict
 from harvester.runs.models import Run
 
 pytestmark = pytest.mark.usefixtures("database")
@@ -257,3 +262,32 @@ def test_the_portal_decides_about_a_run_of_any_kind_that_holds(three, operator, 
 def test_the_list_asks_two_questions_for_each_kind(three, operator, django_assert_max_num_queries):
     with django_assert_max_num_queries(6):
         operator.get("/runs/")
+
+
+def test_the_dashboard_shows_held_and_running_runs_of_any_kind(three, operator):
+    of_feed, _, actor = three
+    at_work = {"status": "RUNNING", "outcome": None, "finished_at": None, "duration_ms": None}
+    running = held(Retailer.objects.create(name="Heron"), stage="ask", **at_work)
+    with transaction.atomic():
+        run_is_held(HELD, Retailer.objects.get(pk=actor.subject_id), actor, Verdict(findings=()))
+    cache.clear()
+    shown = text(operator.get("/"))
+    assert f"Heron Run {running.no}, ask started" in shown
+    assert f"Kestrel: run {actor.no} is held" in shown
+    assert f"Run {of_feed.no}" not in shown
+
+
+def test_a_failed_run_of_another_kind_is_not_why_a_feed_fails(three):
+    feed = three[0].feed_run.feed
+    type(feed).objects.filter(pk=feed.pk).update(status="ENABLED", consecutive_failures=1)
+    feed_run(feed, "FAILED", hours_ago=0.5, error="No such file.")
+    scraped(feed.source)
+    assert [need.reason for each in attention.needs() for need in each.named if each.kind == "FAILING"] == [
+        "No such file."
+    ]
+
+
+def test_the_page_of_a_source_names_the_kinds_of_its_runs(three, operator):
+    shown = text(operator.get(f"/sources/{three[1].source_id}/"))
+    assert f"{three[0].no} Feed run" in shown
+    assert f"{three[1].no} Scrape" in shown

@@ -1,4 +1,4 @@
-"""The feeds that need attention, and the runs in progress."""
+"""The feeds that need attention."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -18,8 +18,6 @@ from harvester.kernel.errors import InvalidInput
 NAMED = 5
 #: The scheduler looks every minute; a feed that is due for longer than this waits for a scheduler that does not run.
 LATE_MINUTES = 15
-#: No run takes a day; runs in progress are searched among those that began in the last two.
-_RUNNING_DAYS = 2
 
 
 class NeedKind(StrEnum):
@@ -36,7 +34,7 @@ class NeedKind(StrEnum):
     DISAPPEARING = "DISAPPEARING"  # after an approval, offers are about to expire
 
 
-#: Alerts about conditions that `needs` reports too.
+#: Alerts about conditions that `needs` reports too, if they are about feeds.
 COVERED_BY_NEEDS = (
     *("RUN_HELD", "HOLD_ENDS_SOON", "RUN_FAILED", "LIMIT_EXCEEDED", "FEED_AUTO_DISABLED"),
     "PRODUCTS_EXPIRE_SOON",
@@ -90,7 +88,8 @@ _FAILED = f"""
 SELECT f.id, s.name, last.no, coalesce(last.error, 'Its last run failed.'), last.finished_at, count(*) OVER ()
 FROM feeds f JOIN sources s ON s.id = f.source_id
 LEFT JOIN LATERAL (
-    SELECT r.no, r.error, r.finished_at FROM runs r WHERE r.source_id = s.id AND r.status = 'FAILED'
+    SELECT r.no, r.error, r.finished_at FROM runs r
+    WHERE r.source_id = s.id AND r.kind = 'AFFILIATE_FEED' AND r.status = 'FAILED'
     ORDER BY r.started_at DESC LIMIT 1
 ) last ON true
 WHERE f.status {{status}} AND f.retired_at IS NULL AND f.consecutive_failures > 0 AND NOT ({_PENDING_KEY})
@@ -205,35 +204,6 @@ def _about_key(status: str, sight: str, line: str) -> str:
         return f"Its server shows a host key that nobody has approved: {key}"
     stopped = " The feed is disabled." if status == FeedStatus.DISABLED else ""
     return f"Its server shows another host key than the approved one, and every run fails: {key}.{stopped}"
-
-
-@dataclass(frozen=True, kw_only=True)
-class RunInProgress:
-    """A run that has not ended; it may be waiting for its next attempt."""
-
-    run_no: int
-    feed_id: UUID
-    feed: str
-    stage: str | None
-    attempt: int
-    started_at: datetime
-    next_try_at: datetime | None
-    job_id: int | None
-
-
-_RUNNING = """
-SELECT r.no, g.feed_id, s.name, r.stage, r.attempt, r.started_at, r.next_try_at, r.job_id
-FROM runs r JOIN feed_runs g ON g.run_id = r.id JOIN sources s ON s.id = r.source_id
-WHERE r.status = 'RUNNING' AND r.started_at > statement_timestamp() - %(days)s * interval '1 day'
-ORDER BY r.started_at DESC LIMIT %(most)s
-"""
-
-
-def runs_in_progress(most: int = 10) -> list[RunInProgress]:
-    """Return the runs of feeds that have not ended, the newest first."""
-    names = tuple(RunInProgress.__dataclass_fields__)
-    found = _rows(_RUNNING, {"days": _RUNNING_DAYS, "most": most})
-    return [RunInProgress(**dict(zip(names, row, strict=True))) for row in found]
 
 
 def _rows(query: str, values: dict[str, Any]) -> list[tuple[Any, ...]]:

@@ -18,13 +18,16 @@ from django.utils.safestring import SafeString
 from harvester.engine.models import Job
 from harvester.engine.states import JobState
 from harvester.feeds import attention, daily_figures
-from harvester.feeds.attention import Need, NeedKind, Needs, RunInProgress
+from harvester.feeds.attention import Need, NeedKind, Needs
 from harvester.feeds.latest_runs import HISTORY_DAYS
 from harvester.ops import job_figures
 from harvester.ops.models import Alert
 from harvester.portal.display import badge, duration, when
 from harvester.portal.links import address
 from harvester.portal.requests import is_fragment
+from harvester.runs import queries
+from harvester.runs.queries import DescribedRun
+from harvester.runs.states import RunStatus
 
 Found = TypeVar("Found")
 #: Named rows of each part; its list page has the rest.
@@ -58,7 +61,7 @@ class FeedFigures:
     needs: list[Needs]
     alerts: list[Alert]
     alert_count: int
-    running: list[tuple[RunInProgress, Job | None]]
+    running: list[tuple[DescribedRun, Job | None]]
     days: list[daily_figures.Day]
 
 
@@ -135,16 +138,16 @@ def read_cached(name: str, seconds: float, query: Callable[[], Found]) -> Found:
 
 
 def read_feeds() -> FeedFigures:
-    others = Alert.objects.filter(resolved_at=None).exclude(kind__in=attention.COVERED_BY_NEEDS)
+    others = Alert.objects.filter(resolved_at=None).exclude(kind__in=attention.COVERED_BY_NEEDS, key__contains=":feed:")
     named = list(others.order_by("-id")[: ALERTS + 1])
-    runs = attention.runs_in_progress(RUNS)
+    runs = queries.runs(queries.RunQuery(status=RunStatus.RUNNING, most=RUNS))
     jobs = Job.objects.defer("args", "result", "traceback").in_bulk([run.job_id for run in runs if run.job_id])
     return FeedFigures(
         statuses=attention.feeds_by_status(),
         needs=attention.needs(),
         alerts=named[:ALERTS],
         alert_count=others.count() if len(named) > ALERTS else len(named),
-        running=[(run, jobs.get(run.job_id or 0)) for run in runs],
+        running=[(each, jobs.get(each.run.job_id or 0)) for each in queries.described(runs)],
         days=read_cached(
             "portal.dashboard.days",
             DAYS_FRESH_SECONDS,
@@ -186,12 +189,13 @@ def _feeds_context(figures: FeedFigures) -> dict[str, Any]:
         "feeds_link": address("feeds"),
         "running": [
             {
-                "run": run,
+                "run": each.run,
+                "title": each.subject_name or each.kind_label,
                 "job": job,
-                "link": address("run", run.run_no) or (address("job", run.job_id) if run.job_id else None),
+                "link": address("run", each.run.no),
                 "note": str((job.progress or {}).get("note") or "") if job and isinstance(job.progress, dict) else "",
             }
-            for run, job in figures.running
+            for each, job in figures.running
         ],
         **_days_context(figures.days),
     }

@@ -29,6 +29,7 @@ from harvester.portal.links import link
 from harvester.portal.model_admin import PortalAdmin
 from harvester.portal.requests import attempt, form_view, may, require
 from harvester.runs.models import Run
+from harvester.runs.queries import described
 
 LATEST_RUNS = 10
 
@@ -74,7 +75,7 @@ class SourceAdmin(PortalAdmin):
             "expires": offers_expire_at(source),
             "hold": hold_of(source),
             "held_name": f"Run {source.held_run_no}",
-            "runs": Run.objects.filter(source_id=source_id).order_by("-started_at")[:LATEST_RUNS],
+            "runs": described(Run.objects.filter(source_id=source_id).order_by("-started_at")[:LATEST_RUNS]),
             "admin": may(request, Role.ADMIN),
         }
         return self.render(request, "portal/catalog/source.html", context)
