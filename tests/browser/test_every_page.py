@@ -216,7 +216,7 @@ def test_the_label_of_a_box_to_tick_covers_nothing(admin):
 
 def test_the_menu_opens_and_closes_on_a_narrow_screen(viewer):
     viewer.page.set_viewport_size({"width": 360, "height": 740})
-    link = viewer.page.get_by_role("link", name="Audit trail")
+    link = viewer.page.get_by_role("link", name="Audit log")
     expect(link).to_be_hidden()
     viewer.page.get_by_role("button", name="Menu").click()
     expect(link).to_be_visible()

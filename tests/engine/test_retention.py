@@ -223,7 +223,7 @@ def test_nothing_is_dropped_without_a_moment(database):
         assert old in months("job_events")
 
 
-def test_the_audit_trail_is_never_dropped(database):
+def test_the_audit_log_is_never_dropped(database):
     with month("audit_events", "2020-01-01", "2020-02-01") as old:
         clean_up()
         rows("SELECT drop_old_job_events('2100-01-01')")

@@ -59,7 +59,7 @@ def test_ignoring_shows_what_was_before_and_undo_brings_it_back(feed, two):
     assert fetch("SELECT count(*) FROM readable_prices") == [(3,)]
 
 
-def test_what_was_said_is_on_the_run_and_in_the_trail(feed, two):
+def test_what_was_said_is_on_the_run_and_in_the_audit_log(feed, two):
     bad = promote(feed, {two[0]: "10"}, 1)
     ignored_runs.ignore_run(ANN, bad.pk, "prices in cents")
     bad.refresh_from_db()

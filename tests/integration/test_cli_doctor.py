@@ -136,11 +136,11 @@ def test_the_doctor_recognizes_its_own_installation(said, state):
     assert ("another Harvester installation" in found.finding) is (state == "fail")
 
 
-def test_an_application_that_may_change_the_audit_trail_is_a_finding():
+def test_an_application_that_may_change_the_audit_log_is_a_finding():
     with granted("UPDATE"):
         code, found = examine()
     assert code == 1
-    assert "audit trail" in found["role"]["finding"]
+    assert "audit log" in found["role"]["finding"]
 
 
 @contextmanager

@@ -43,7 +43,7 @@ def audited():
     return rows("SELECT verb, actor_kind, changed FROM audit_events WHERE actor_id LIKE 'cli:%%' ORDER BY id")
 
 
-def test_a_person_gets_a_login_and_the_trail_says_who_gave_it():
+def test_a_person_gets_a_login_and_the_audit_log_says_who_gave_it():
     ran = add("ann", "admin")
     assert ran.code == 0, ran.err
     assert ran.out == "ann was added with the role admin.\n"

@@ -1,4 +1,4 @@
-"""Login, logout, limits of logins, and their events in the audit trail."""
+"""Login, logout, limits of logins, and their events in the audit log."""
 
 import json
 import os
@@ -130,7 +130,7 @@ def test_the_trail_keeps_one_row_of_each_kind_for_an_address_and_not_every_guess
     assert verbs() == ["USER_LOGIN_FAILED", "USER_LOGIN_THROTTLED", "USER_LOGIN_FAILED"]
 
 
-def test_guesses_from_everywhere_do_not_fill_the_trail(slow_paces):
+def test_guesses_from_everywhere_do_not_fill_the_audit_log(slow_paces):
     for number in range(70):
         log_in(Client(REMOTE_ADDR=f"192.0.2.{number}"), username="nobody", password="wrong")
     assert len(verbs()) == access.EVENTS_IN_ALL.burst
@@ -165,7 +165,7 @@ def test_a_person_who_logged_in_from_an_address_before_is_not_kept_out_by_others
 
 def test_no_password_is_checked_at_an_address_that_tried_too_many(client, slow_paces, monkeypatch):
     person("vera", Role.VIEWER)
-    # One more than the limit: the first refusal is noted in the trail, which costs more.
+    # One more than the limit: the first refusal is noted in the audit log, which costs more.
     for number in range(31):
         log_in(client, username=f"name {number}", password="wrong")
     checked = []

@@ -1,4 +1,4 @@
-"""Alerts in the portal, and the audit trail's list of verbs."""
+"""Alerts in the portal, and the audit log's list of verbs."""
 
 import re
 

@@ -171,7 +171,7 @@ def concrete(address, people):
 
 
 def of_the_catalog():
-    """A product in the review queue, and a correction; neither is in the audit trail."""
+    """A product in the review queue, and a correction; neither is in the audit log."""
     source = catalog.source()
     product = catalog.product(source)
     catalog.insert("product_links", source_id=source.pk, source_product_id=product, status="NEEDS_REVIEW")

@@ -1,4 +1,4 @@
-"""Users and the audit trail in the portal."""
+"""Users and the audit log in the portal."""
 
 import re
 from uuid import uuid4
@@ -157,7 +157,7 @@ def test_users_are_found_by_name(admin):
     assert "No matches." in words(admin.get("/users/?q=nobody"))
 
 
-def test_the_audit_trail_shows_who_did_what_to_which(admin):
+def test_the_audit_log_shows_who_did_what_to_which(admin):
     vera = person("vera", Role.VIEWER)
     admin.post(f"/users/{vera.pk}/role/", {"role": "operator"})
     page = admin.get("/audit/").content.decode()
@@ -185,7 +185,7 @@ def test_the_audit_trail_shows_who_did_what_to_which(admin):
         ("verb=JOB_CANCELLED&actor=ada&object_type=job&from=2020-01-01", 1),
     ],
 )
-def test_the_audit_trail_is_filtered(admin, query, count):
+def test_the_audit_log_is_filtered(admin, query, count):
     job_id = job("failed")
     admin.post(f"/jobs/{job_id}/retry/")
     admin.post(f"/jobs/{job_id}/cancel/")
@@ -193,7 +193,7 @@ def test_the_audit_trail_is_filtered(admin, query, count):
     assert len(re.findall(r'href="/audit/\d+/"', page)) == count
 
 
-def test_the_audit_trail_is_paged(admin, ada):
+def test_the_audit_log_is_paged(admin, ada):
     from django.db import transaction
 
     from harvester.ops import audit
@@ -231,7 +231,7 @@ def test_periodic_jobs_are_listed(admin):
     assert "17 3 * * *" in words(admin.get("/periodic-jobs/"))
 
 
-def test_the_audit_trail_shows_names_instead_of_ids(admin):
+def test_the_audit_log_shows_names_instead_of_ids(admin):
     feed = make_feed("Acme by Impact")
     run = make_run(feed)
     otto = person("otto", Role.OPERATOR)

@@ -78,7 +78,7 @@ def test_fault_20_the_cap_holds_for_plain_files_too():
     assert came <= 5 * MEGABYTE
 
 
-def test_fault_20_a_forged_size_in_the_trailer_is_found_at_the_end():
+def test_fault_20_a_forged_size_in_the_audit_loger_is_found_at_the_end():
     packed = bytearray(gzip.compress(b"x" * 1000))
     packed[-4:] = (7).to_bytes(4, "little")
     with pytest.raises(BadGzip, match="checksum"):

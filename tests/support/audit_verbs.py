@@ -1,4 +1,4 @@
-"""Which verbs the code writes into the audit trail, found by reading it."""
+"""Which verbs the code writes into the audit log, found by reading it."""
 
 import ast
 import re

@@ -57,7 +57,7 @@ def state_of(job_id: int) -> str:
 
 
 def verbs(**wanted: Any) -> list[str]:
-    """Verbs of the audit trail, in the order in which they were done."""
+    """Verbs of the audit log, in the order in which they were done."""
     return list(AuditEvent.objects.filter(**wanted).order_by("id").values_list("verb", flat=True))
 
 

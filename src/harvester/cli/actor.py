@@ -7,7 +7,7 @@ from harvester.kernel.actor import Actor
 
 
 def operator() -> Actor:
-    """Return the user of the operating system, as the audit trail names people who use the command line."""
+    """Return the user of the operating system, as the audit log names people who use the command line."""
     try:
         name = pwd.getpwuid(os.getuid()).pw_name
     except KeyError:

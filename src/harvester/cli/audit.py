@@ -1,4 +1,4 @@
-"""`harvester audit ...`: the audit trail."""
+"""`harvester audit ...`: the audit log."""
 
 from datetime import datetime
 from typing import Annotated, Any
@@ -73,7 +73,7 @@ def show(
 
         event = audit_log.events().filter(pk=number).values(*_SHOWN).first()
         if event is None:
-            raise NotFound(f"There is no event {number} in the audit trail; `harvester audit list` shows the newest.")
+            raise NotFound(f"There is no event {number} in the audit log; `harvester audit list` shows the newest.")
         [named] = _with_names([event])
         facts = [
             ("verb", named["verb"]),

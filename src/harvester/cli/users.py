@@ -101,7 +101,7 @@ def activate(name: Username) -> None:
 
 @command(app, "deactivate", ("harvester user deactivate bob",), data=True)
 def deactivate(name: Username) -> None:
-    """Stop a user from logging in. Users are never deleted, because the audit trail names them."""
+    """Stop a user from logging in. Users are never deleted, because the audit log names them."""
     _set_active(name, active=False)
 
 

@@ -1,4 +1,4 @@
-"""Limits of logins, and their entries in the audit trail.
+"""Limits of logins, and their entries in the audit log.
 
 Three limits apply before a password is checked. Five failures lock a username for the address that they came from
 (axes). Each address has a limited number of attempts; users who logged in from there before are exempt. And passwords
@@ -38,7 +38,7 @@ ATTEMPTS_PER_ADDRESS = Pace(count=30, seconds=15 * 60, burst=30)
 #: How long a login exempts its user from the limit of its address.
 EXEMPT_FOR = timedelta(days=30)
 #: Audit events about failed logins: one for each address and kind in this time, and a limited number in all. Nothing
-#: is ever deleted from the audit trail, and strangers must not fill it.
+#: is ever deleted from the audit log, and strangers must not fill it.
 EVENTS_PER_ADDRESS = Pace(count=1, seconds=15 * 60)
 EVENTS_IN_ALL = Pace(count=60, seconds=3600, burst=60)
 #: Seconds that a login waits for its password check.
@@ -130,7 +130,7 @@ def _locked_out(sender: Any, request: HttpRequest, username: str, **_: Any) -> N
 
 
 def _record_failure(request: HttpRequest, verb: str, username: str) -> None:
-    """Log a failure, and record the first one of an address in the audit trail.
+    """Log a failure, and record the first one of an address in the audit log.
 
     The user is named only if they exist: people type passwords into the wrong field.
     """

@@ -1,4 +1,4 @@
-"""The audit trail, newest event first."""
+"""The audit log, newest event first."""
 
 import re
 from collections.abc import Iterable
@@ -78,7 +78,7 @@ def _objects(event: AuditEvent) -> list[tuple[str, str]]:
 
 class AuditEventAdmin(PortalAdmin):
     mount = "audit"
-    title = "Audit trail"
+    title = "Audit log"
     page_keys = ORDER
     empty = "No events yet."
     list_display = ("moment", "who", "what", "object", "how")
@@ -95,7 +95,7 @@ class AuditEventAdmin(PortalAdmin):
         event: Any = get_object_or_404(AuditEvent, pk=event_id)
         event.names = names_of(_objects(event))
         context = {
-            "title": "Audit trail",
+            "title": "Audit log",
             "event": event,
             "what": verb(event.verb),
             "object": self.object(event),

@@ -1,4 +1,4 @@
-"""Addresses of pages by the kind of object, as the audit trail and alerts name it."""
+"""Addresses of pages by the kind of object, as the audit log and alerts name it."""
 
 from functools import cache
 from html import escape

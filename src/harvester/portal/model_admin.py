@@ -61,7 +61,7 @@ class PortalAdmin(ModelAdmin):
         return False
 
     def log_addition(self, *_: Any) -> None:
-        """Do nothing: the audit trail is the only history."""
+        """Do nothing: the audit log is the only history."""
 
     log_change = log_deletions = log_addition
 

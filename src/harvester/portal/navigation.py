@@ -29,7 +29,7 @@ _MENU: Final = (
         "Operations",
         ("Alerts", "notifications", "ops_alert_changelist"),
         ("Periodic jobs", "event_repeat", "engine_periodicjob_changelist"),
-        ("Audit trail", "policy", "ops_auditevent_changelist"),
+        ("Audit log", "policy", "ops_auditevent_changelist"),
         ("Users", "group", "ops_user_changelist"),
         ("API keys", "key", "ops_apikey_changelist"),
     ),

@@ -51,14 +51,14 @@ def role(_config: Config) -> Finding:
         cursor.execute(_AUDIT_RIGHTS)
         may_change, owns, found = cursor.fetchone()
     if not found:
-        return skip("role", "there is no audit trail before the first migration")
+        return skip("role", "there is no audit log before the first migration")
     if may_change:
         advice = "Run `harvester migrate` as the owner, and let the application log in as a member of harvester_app."
-        return fail("role", "the application may change the audit trail", advice)
+        return fail("role", "the application may change the audit log", advice)
     if owns:
         advice = "Two logins are safer: see HARVESTER_OWNER_DATABASE_URL in docs/operations.md."
-        return warn("role", "cannot change the audit trail, but its login owns the tables", advice)
-    return fine("role", "cannot change the audit trail")
+        return warn("role", "cannot change the audit log, but its login owns the tables", advice)
+    return fine("role", "cannot change the audit log")
 
 
 def sessions(_config: Config) -> Finding:
