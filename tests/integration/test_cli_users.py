@@ -51,7 +51,7 @@ def test_a_person_gets_a_login_and_the_audit_log_says_who_gave_it():
     assert audited() == [("USER_CREATED", "person", [])]
 
 
-def test_the_trail_keeps_the_id_of_a_new_user_and_shows_the_name():
+def test_the_audit_log_keeps_the_id_of_a_new_user_and_shows_the_name():
     assert add("ann", "admin").code == 0
     ann = User.objects.get(username="ann")
     event = AuditEvent.objects.get(verb="USER_CREATED")

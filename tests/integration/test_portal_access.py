@@ -119,7 +119,7 @@ def test_five_failures_lock_this_name_out_from_here_for_a_while(client):
     assert log_in(Client(REMOTE_ADDR="192.0.2.7")).status_code == 302
 
 
-def test_the_trail_keeps_one_row_of_each_kind_for_an_address_and_not_every_guess(client, slow_paces):
+def test_the_audit_log_keeps_one_row_of_each_kind_for_an_address_and_not_every_guess(client, slow_paces):
     person("vera", Role.VIEWER)
     for number in range(8):
         log_in(client, password="wrong", headers={"User-Agent": f"browser {number}"})

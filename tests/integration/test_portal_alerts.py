@@ -114,7 +114,7 @@ def test_a_list_asks_no_question_for_each_row(viewer, django_assert_max_num_quer
     assert Alert.objects.count() == 39
 
 
-def test_the_trail_offers_every_verb_that_the_code_records():
+def test_the_audit_log_offers_every_verb_that_the_code_records():
     found = recorded_verbs()
     assert {"RUN_PROMOTED", "DISPLAY_PRIMARY_SET", "USER_DEACTIVATED", "FEED_STATUS_CHANGED"} <= found
     assert sorted(VERBS) == sorted(found)

@@ -138,7 +138,7 @@ class RunAdmin(PortalAdmin):
     def page_urls(self) -> list[URLPattern]:
         return [
             self.url("<row:run_no>/", require_safe(self.show), "change"),
-            # The audit trail knows runs by their ids.
+            # The audit log knows runs by their ids.
             self.url("<uuid:run_id>/", require_safe(self.by_id), "change"),
             self.url("<row:run_no>/file/", require_safe(actions.file), "file"),
             self.url("<row:run_no>/approve/", require_POST(actions.approve), "approve"),
