@@ -126,13 +126,13 @@ def _shown_is_ignored(source: Source) -> bool:
 
 
 def _difference(request: HttpRequest, run: Run) -> dict[str, Any]:
-    """What would change, or would have changed, with the kind of change that the person looks at."""
-    told = run_details.difference_of(run) if run.outcome in EVER_HELD else None
-    if told is None:
+    """Return the changes of a run that is or was held, with the products of the chosen kind of change."""
+    summary = run_details.difference_of(run) if run.outcome in EVER_HELD else None
+    if summary is None:
         return {}
-    view = difference(told, request.GET.get("show", ""), every="more" in request.GET)
-    goes_live = any(told["counts"][kind] for kind in ("prices", "new", "content", "back"))
-    return {"difference": view, "changes": changes_sentence(told["counts"]), "goes_live": goes_live}
+    view = difference(summary, request.GET.get("show", ""), every="more" in request.GET)
+    goes_live = any(summary["counts"][kind] for kind in ("prices", "new", "content", "back"))
+    return {"difference": view, "changes": changes_sentence(summary["counts"]), "goes_live": goes_live}
 
 
 def _samples(request: HttpRequest, figures: FeedRun) -> dict[str, Any]:
@@ -142,7 +142,7 @@ def _samples(request: HttpRequest, figures: FeedRun) -> dict[str, Any]:
 
 
 def figure_groups(figures: FeedRun) -> list[tuple[str, list[tuple[str, str]]]]:
-    """Every figure that is known, by what it is about."""
+    """Return every known figure, in groups."""
     groups = [(title, list(_figures(figures, names))) for title, names in _GROUPS.items()]
     return [(title, found) for title, found in groups if found]
 
@@ -157,7 +157,7 @@ def _figures(figures: FeedRun, names: Sequence[str]) -> Iterator[tuple[str, str]
 
 
 def binding(dialect: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Field -> the columns it was read from."""
+    """Return each field with the columns from which it was read."""
     bound = dialect.get("columns") or {}
     return [(code(field), ", ".join(bound[field])) for field in Field if field in bound]
 
@@ -168,7 +168,7 @@ def delimiter(dialect: Mapping[str, Any]) -> str | None:
 
 
 def findings(figures: FeedRun, samples: Mapping[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:
-    """What was refused, then what was noticed, each with its count and its first rows."""
+    """Return rejects, then warnings, each with its count and sample rows."""
     counts = {**figures.rejects, **figures.warnings}
     if figures.duplicate_key_count:
         counts[DUPLICATE] = figures.duplicate_key_count
@@ -186,9 +186,9 @@ def findings(figures: FeedRun, samples: Mapping[str, list[dict[str, Any]]]) -> l
     ]
 
 
-def difference(told: Mapping[str, Any], wanted: str, *, every: bool) -> dict[str, Any]:
-    """What would change, and the products of one kind of change: the wanted one, or the first that there is."""
-    counts = told["counts"]
+def difference(summary: Mapping[str, Any], wanted: str, *, every: bool) -> dict[str, Any]:
+    """Return the changes, and the products of one kind of change: the wanted one, or the first one with products."""
+    counts = summary["counts"]
     there = [kind for kind in KINDS if counts[kind]]
     chosen = wanted if wanted in KINDS else (there or KINDS)[0]
     return {
@@ -197,11 +197,11 @@ def difference(told: Mapping[str, Any], wanted: str, *, every: bool) -> dict[str
         "chosen": chosen,
         "title": CHANGES[chosen][0],
         "count": counts[chosen],
-        "products": [_product(item) for item in told["samples"][chosen][: None if every else FIRST_PRODUCTS]],
-        "kept": len(told["samples"][chosen]),
+        "products": [_product(item) for item in summary["samples"][chosen][: None if every else FIRST_PRODUCTS]],
+        "kept": len(summary["samples"][chosen]),
         "groups": [
-            ("By category", "Category", told["categories"]),
-            ("By brand", "Brand", told["brands"]),
+            ("By category", "Category", summary["categories"]),
+            ("By brand", "Brand", summary["brands"]),
         ],
     }
 

@@ -27,7 +27,7 @@ def took(run: Run) -> str | None:
 
 
 def steps(run: Run, stages: Mapping[str, str]) -> list[dict[str, Any]]:
-    """The stages of a run at work: those behind it, the one it is in, those ahead."""
+    """Return the stages of a run in progress: those that are done, the current one, those ahead."""
     names = list(stages)
     at = names.index(run.stage) if run.stage and run.stage in stages else -1
     tones = ["done" if place < at else "now" if place == at else "ahead" for place in range(len(names))]
@@ -35,7 +35,7 @@ def steps(run: Run, stages: Mapping[str, str]) -> list[dict[str, Any]]:
 
 
 def gates(verdict: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """What each gate said, those that hold first."""
+    """Return the finding of each gate, those that hold first."""
     found = []
     for item in verdict:
         gate = gate_named(item["gate"])
@@ -47,13 +47,13 @@ def gates(verdict: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def waterfall(timings: Mapping[str, int], stages: Mapping[str, str]) -> list[dict[str, str]]:
-    """How long each stage took, and where in the whole it stands, in per cent."""
+    """Return the duration of each stage, with its start and width in per cent of the whole."""
     known = [(name, timings[name]) for name in stages if name in timings]
     known += [(name, took) for name, took in timings.items() if name not in stages]
     total = sum(took for _, took in known) or 1
-    told, start = [], 0
+    bars, start = [], 0
     for name, took in known:
         words = {"name": stages.get(name, verb(name)), "took": span(took / 1000)}
-        told.append({**words, "start": f"{100 * start / total:.2f}%", "width": f"{max(100 * took / total, 0.7):.2f}%"})
+        bars.append({**words, "start": f"{100 * start / total:.2f}%", "width": f"{max(100 * took / total, 0.7):.2f}%"})
         start += took
-    return told
+    return bars

@@ -37,7 +37,7 @@ class Seen:
     Attributes:
         run: the run.
         described: what its kind says about it.
-        job: its own job while it is at work.
+        job: its job while it is in progress.
         decision: the job of the last decision about it.
     """
 

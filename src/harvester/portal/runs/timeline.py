@@ -1,4 +1,4 @@
-"""What happened to a run: what its job went through, and what people and the system decided, in one line of time."""
+"""The timeline of a run: the events of its job, and the decisions of people and of the system."""
 
 from typing import Any
 
@@ -7,9 +7,9 @@ from harvester.ops.models import AuditEvent
 from harvester.portal.display import verb
 from harvester.runs.models import Run
 
-#: Of each kind of event; more would be a run that failed over and over, whose job has them all.
+#: Events of each kind; only a run that failed very often has more, and the page of its job has them all.
 MOST = 20
-#: Verb -> the state whose colour it has.
+#: Verb -> the state whose color it has.
 _TONES = {
     "RUN_HELD": "retryable",
     "RUN_HELD_AGAIN": "retryable",
@@ -21,13 +21,13 @@ _TONES = {
 
 
 def of(run: Run) -> list[dict[str, Any]]:
-    """Newest first."""
+    """Return the events of a run, newest first."""
     decided = AuditEvent.objects.filter(object_type="run", object_id=str(run.pk)).order_by("-at", "-id")[:MOST]
-    told = [_decided(event) for event in decided]
+    found = [_decided(event) for event in decided]
     if run.job_id is not None:
         events = JobEvent.objects.filter(job_id=run.job_id).order_by("-at", "-id")[:MOST]
-        told += [_worked(event, run.error or "") for event in events]
-    return sorted(told, key=lambda event: event["at"], reverse=True)
+        found += [_worked(event, run.error or "") for event in events]
+    return sorted(found, key=lambda event: event["at"], reverse=True)
 
 
 def _decided(event: AuditEvent) -> dict[str, Any]:
@@ -44,14 +44,14 @@ def _decided(event: AuditEvent) -> dict[str, Any]:
 
 
 def _worked(event: JobEvent, error: str) -> dict[str, Any]:
-    """The run's own error stands above already, and is not repeated."""
-    is_told = bool(error and event.detail and error[:100] in event.detail)
+    """Return an event of the job, without the error that the page shows above."""
+    is_shown_above = bool(error and event.detail and error[:100] in event.detail)
     attempt = f", attempt {event.attempt}" if event.attempt else ""
     return {
         "at": event.at,
         "title": f"Job {event.state}{attempt}",
         "who": event.worker or "",
         "tone": event.state,
-        "text": "" if is_told else event.detail or "",
+        "text": "" if is_shown_above else event.detail or "",
         "event_id": None,
     }
