@@ -1,14 +1,20 @@
-"""The API, version 1, and its OpenAPI description: that of django-ninja plus what applies to every address."""
+"""The API, version 1: its addresses, its OpenAPI description and the pages of its reference.
 
-from functools import cached_property
+The description is that of django-ninja plus what applies to every address.
+"""
+
+from functools import cache, cached_property
+from pathlib import Path
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
+from django.urls import path, re_path
+from django.views.decorators.http import require_safe
 from ninja import NinjaAPI
 from ninja.openapi.schema import OpenAPISchema
 from ninja.operation import Operation
 
-from harvester.api import facets, feeds, jobs, offers, problems, runs
+from harvester.api import facets, feeds, jobs, offers, problems, reference, runs
 from harvester.api.keys import BearerKey
 from harvester.api.problems import Problem
 from harvester.api.responses import IDEMPOTENCY_HEADER, IDEMPOTENCY_PATTERN
@@ -33,6 +39,8 @@ COMMON = {
 NOT_FOUND = {404: "It does not exist, or consumers do not see it: NOT_FOUND, RUN_NOT_FOUND."}
 CONFLICT = {409: "Not possible in the current state; the code says why."}
 UNCHANGED = {304: {"description": "Unchanged: `If-None-Match` contains the current `ETag`."}}
+#: The reference and its style sheet change only with the version.
+_CACHED = {"Cache-Control": "public, max-age=300"}
 _IDEMPOTENCY = {
     "in": "header",
     "name": IDEMPOTENCY_HEADER,
@@ -60,9 +68,9 @@ class DescribedAPI(NinjaAPI):
         schema: dict[str, Any] = {**described, "servers": [{"url": "/"}]}
         problem = Problem.model_json_schema(ref_template="#/components/schemas/{model}", mode="serialization")
         schema["components"]["schemas"] |= {**problem.pop("$defs"), "Problem": problem}
-        for path, methods in schema["paths"].items():
+        for address, methods in schema["paths"].items():
             for method, operation in methods.items():
-                _complete(path, method, operation)
+                _complete(address, method, operation)
         return schema
 
     def on_exception(self, request: HttpRequest, exc: Any) -> HttpResponse:
@@ -74,9 +82,9 @@ class DescribedAPI(NinjaAPI):
         return self.full_schema
 
 
-def _complete(path: str, method: str, operation: dict[str, Any]) -> None:
+def _complete(address: str, method: str, operation: dict[str, Any]) -> None:
     """Add the responses and parameters that every operation of a method has."""
-    errors = COMMON | (NOT_FOUND if "{" in path else {}) | (CONFLICT if method == "post" else {})
+    errors = COMMON | (NOT_FOUND if "{" in address else {}) | (CONFLICT if method == "post" else {})
     content = {problems.MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
     responses = {int(status): response for status, response in operation["responses"].items()}
     responses |= {status: {"description": text, "content": content} for status, text in errors.items()}
@@ -108,3 +116,33 @@ api = DescribedAPI(
 )
 for module in (offers, facets, feeds, runs, jobs):
     api.add_router("", module.router)
+
+
+@require_safe
+def docs(_request: HttpRequest) -> HttpResponse:
+    """Return the reference as a page; like the OpenAPI description, it needs no key."""
+    return HttpResponse(_docs_page(), headers=_CACHED)
+
+
+@cache
+def _docs_page() -> str:
+    return reference.page(api.get_openapi_schema())
+
+
+@require_safe
+def docs_style(_request: HttpRequest) -> HttpResponse:
+    style = Path(__file__).with_name("docs.css").read_bytes()
+    return HttpResponse(style, content_type="text/css; charset=utf-8", headers=_CACHED)
+
+
+def unknown_address(_request: HttpRequest) -> HttpResponse:
+    return problems.not_found()
+
+
+urlpatterns = [
+    path("v1/docs", docs),
+    path("v1/docs.css", docs_style),
+    path("v1/", api.urls),
+    # All other addresses under /api/ get a problem too, not the portal's page.
+    re_path("", unknown_address),
+]

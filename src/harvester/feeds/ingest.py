@@ -54,9 +54,8 @@ from harvester.kernel.numerals import DecimalStyle
 from harvester.kernel.stock import UnknownStock
 from harvester.pipeline.baseline import Baseline, read_baseline
 from harvester.pipeline.hold import hold
-from harvester.pipeline.match import Match, match, tenfold_prices
+from harvester.pipeline.match import Match, Repeats, count_repeats, match, tenfold_prices
 from harvester.pipeline.promote import Difference, Promotion, promote
-from harvester.pipeline.repeats import Repeats, count_repeats
 from harvester.pipeline.staging import Slot, staging
 from harvester.runs.gates import Verdict, judge
 from harvester.runs.states import RunOutcome

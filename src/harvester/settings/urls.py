@@ -17,7 +17,7 @@ from harvester.portal.probes import PROBES  # noqa: E402
 from harvester.portal.site import site  # noqa: E402
 
 urlpatterns = [
-    path("api/", include("harvester.api.urls")),
+    path("api/", include("harvester.api.app")),
     *(path(address.lstrip("/"), view) for address, view in PROBES.items()),
     path("", site.urls),
 ]
