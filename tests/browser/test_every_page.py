@@ -24,7 +24,8 @@ from harvester.kernel.actor import system
 from harvester.ops.alerts import raise_alert
 from harvester.ops.models import AuditEvent, User
 from harvester.runs.gates import judge
-from harvester.runs.models import Run
+from harvester.runs.models import Run, RunPart
+from harvester.scraping.models import ScrapeTarget
 
 pytestmark = pytest.mark.browser
 
@@ -86,6 +87,17 @@ def _hold(source, run, long) -> None:
         )
 
 
+def page_run() -> Run:
+    """A failed run over a page with a long address and a long error."""
+    long = "W" * 150
+    source = make_source(long)
+    run = scraped(source)
+    target = ScrapeTarget.objects.create(source=source, url=f"https://shop.example/{long}", created_by="test")
+    detail = {"error": long}
+    RunPart.objects.create(run=run, target_id=target.pk, outcome="NO_AGREEMENT", detail=detail, ended_at=Now())
+    return run
+
+
 def pages() -> list[str]:
     failed = job(
         "failed", error="A long error text. " * 20, traceback="line\n" * 50, args={"key": "x" * 300}, kind="test.note"
@@ -108,7 +120,7 @@ def pages() -> list[str]:
         ),
         *("/api-keys/", "/api-keys/add/", f"/api-keys/{stored_key(name='price site').pk}/"),
         *("/runs/", "/runs/?outcome=HELD&feed=acme", f"/runs/{held_run().no}/"),
-        *("/runs/?kind=SCRAPE", f"/runs/{scraped(make_source('W' * 150)).no}/"),
+        *("/runs/?kind=SCRAPE", f"/runs/{page_run().no}/"),
         *(f"/audit/{AuditEvent.objects.latest('id').pk}/", f"/users/{User.objects.get().pk}/", "/account/password/"),
         *feed_pages(),
         *catalog_pages(),

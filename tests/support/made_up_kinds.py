@@ -102,6 +102,14 @@ def made_up_kinds() -> Iterator[None]:
             kinds.kind_named.cache_clear()
 
 
+@contextmanager
+def without(kind: RunKind) -> Iterator[None]:
+    """Have a kind not registered, as in a version that does not have it."""
+    with mock.patch.dict(kinds._PATHS):
+        del kinds._PATHS[kind.name]
+        yield
+
+
 def scraped(source: Source, **fields) -> Run:
     """A run of the plain kind that failed."""
     return _made(

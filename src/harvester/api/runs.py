@@ -140,6 +140,7 @@ def run_shape(run: models.Run) -> Run:
         "advice": described.advice,
         "expected": kind.figures(run) if is_held and kind else None,
         "figures": {name: described.figures.get(name) for name in labels},
+        "parts": queries.part_counts(run),
         "gates": run.verdict,
         **_OF_OTHER_RUN,
     }

@@ -302,6 +302,7 @@ class Run(RunSummary):
         description="of a promoted run: visible offers that were missing from it, and when they disappear"
     )
     figures: dict[str, int | None]
+    parts: dict[str, int] = Field(description="of a run made of parts, such as pages: their number by outcome")
     gates: list[Gate]
     rejects: dict[str, int] = Field(description="rejected rows by code")
     warnings: dict[str, int]

@@ -35,6 +35,8 @@ _OF_FEED_RUN = ("manifest_rows", "rejects", "warnings", "notices", "dialect")
 _COUNTS = ("rows", "products", "prices", "missing")
 #: Rows of one kind that people are shown; JSON has all that were kept.
 SAMPLES_SHOWN = 10
+#: The same for parts.
+PARTS_SHOWN = 50
 
 
 def run_of_job(job_id: int) -> Run | None:
@@ -112,9 +114,19 @@ def _disappearing(run: dict[str, Any]) -> RenderableType | None:
 
 
 def inspected(run_no: int) -> dict[str, Any]:
-    """Return one run with its figures, sample rows and, if it is held, its changes."""
+    """Return one run with its figures, sample rows, parts and, if it is held, its changes."""
     run = queries.run(run_no)
-    return {**summary(run_no), "samples": samples_of(run), "difference": difference_of(run)}
+    parts = [
+        {
+            "name": each.name,
+            "outcome": each.outcome,
+            "detail": each.part.detail,
+            "found": each.found,
+            "ended_at": each.part.ended_at,
+        }
+        for each in queries.parts(run)
+    ]
+    return {**summary(run_no), "samples": samples_of(run), "difference": difference_of(run), "parts": parts}
 
 
 def inspected_view(run: dict[str, Any]) -> RenderableType:
@@ -123,7 +135,13 @@ def inspected_view(run: dict[str, Any]) -> RenderableType:
         summary_view(run),
         *(difference_tables(difference) if difference else ()),
         samples_table(run["samples"], SAMPLES_SHOWN),
+        _parts_table(run["parts"]),
     )
+
+
+def _parts_table(parts: list[dict[str, Any]]) -> RenderableType | None:
+    rows = [(part["name"], part["outcome"], part["found"]) for part in parts[:PARTS_SHOWN]]
+    return table(("part", "outcome", "found"), rows) if rows else None
 
 
 def difference_tables(found: dict[str, Any]) -> list[RenderableType]:

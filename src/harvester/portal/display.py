@@ -55,6 +55,11 @@ TONES = {
     "seen": "pending",
     "absent": "retryable",
     "unknown": "cancelled",
+    "offer": "succeeded",
+    "superseded": "pending",
+    "no_agreement": "retryable",
+    "gone": "cancelled",
+    "network": "failed",
 }
 
 

@@ -185,9 +185,15 @@ class PartsKind(RunKind):
 
     Attributes:
         part_job_kind: the job of a part.
+        part: what a part is, in one lower-case word, as in "page".
     """
 
     part_job_kind: ClassVar[str]
+    part: ClassVar[str] = "part"
+
+    def part_names(self, target_ids: Collection[UUID]) -> dict[UUID, str]:  # noqa: ARG002 - not every kind has names
+        """Target -> its name."""
+        return {}
 
     @abstractmethod
     def do_part(self, job: RunningJob, subject: Any, part: RunPart) -> PartEnd:

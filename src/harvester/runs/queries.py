@@ -6,14 +6,18 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 from uuid import UUID
 
+from django.db.models import Count
+
 from harvester.kernel.errors import InvalidInput
 from harvester.runs.errors import RunNotFound
-from harvester.runs.kinds import RunKind, all_kinds
-from harvester.runs.models import Run
+from harvester.runs.kinds import PartsKind, RunKind, all_kinds, kind_or_none
+from harvester.runs.models import Run, RunPart
 from harvester.runs.states import RunOutcome, RunStatus, RunTrigger
 
 #: At most so many runs in one answer.
 MOST: Final = 10_000
+#: The outcome of parts that have not ended.
+PENDING: Final = "PENDING"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,3 +129,45 @@ def described(runs: Iterable[Run]) -> list[DescribedRun]:
                 name, known = names.get(run.subject_id), figures.get(run.pk, {})
                 found[run.pk] = DescribedRun(run=run, kind=kind, subject_name=name, figures=known)
     return [found.get(run.pk) or DescribedRun(run=run) for run in shown]
+
+
+@dataclass(frozen=True, kw_only=True)
+class DescribedPart:
+    """A part of a run as people see it.
+
+    Attributes:
+        part: the part.
+        name: of what it reads.
+        outcome: its outcome, PENDING if it has not ended.
+    """
+
+    part: RunPart
+    name: str
+    outcome: str
+
+    @property
+    def found(self) -> str:
+        """What was found, or why nothing was, in one line."""
+        return ", ".join(f"{name.replace('_', ' ')}: {value}" for name, value in self.part.detail.items() if value)
+
+
+def part_counts(run: Run) -> dict[str, int]:
+    """Outcome -> the number of parts; empty for a run that has none."""
+    if not isinstance(kind_or_none(run.kind), PartsKind):
+        return {}
+    counted = RunPart.objects.filter(run=run).values_list("outcome").annotate(number=Count("pk")).order_by("outcome")
+    return {outcome or PENDING: number for outcome, number in counted}
+
+
+def parts(run: Run, outcome: str = "", most: int = MOST) -> list[DescribedPart]:
+    """The parts of a run, on request only those with one outcome, in the order in which they were enqueued."""
+    kind = kind_or_none(run.kind)
+    if not isinstance(kind, PartsKind):
+        return []
+    wanted = {"outcome": None if outcome == PENDING else outcome} if outcome else {}
+    found = list(RunPart.objects.filter(run=run, **wanted).order_by("job_id", "pk")[:most])
+    names = kind.part_names({part.target_id for part in found})
+    return [
+        DescribedPart(part=part, name=names.get(part.target_id, str(part.target_id)), outcome=part.outcome or PENDING)
+        for part in found
+    ]

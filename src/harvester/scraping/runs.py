@@ -54,6 +54,7 @@ class ScrapeRuns(PartsKind):
     subject = "source"
     actor = system("scraping")
     part_job_kind = PAGE
+    part = "page"
     stages: ClassVar = {"promote": "Judge and promote"}
     figure_labels: ClassVar = {
         "pages": "pages",
@@ -90,6 +91,9 @@ class ScrapeRuns(PartsKind):
     def shown_figures(self, run_ids: Collection[UUID]) -> dict[UUID, dict[str, Any]]:
         found = ScrapeRun.objects.filter(pk__in=run_ids).values("run_id", *self.figure_labels)
         return {figures.pop("run_id"): figures for figures in found}
+
+    def part_names(self, target_ids: Collection[UUID]) -> dict[UUID, str]:
+        return dict(ScrapeTarget.objects.filter(pk__in=target_ids).values_list("pk", "url"))
 
     def begin(self, run: Run, subject: Source) -> None:
         ScrapeRun.objects.create(run=run, source=subject)

@@ -17,15 +17,18 @@ from harvester.ops.models import Role
 from harvester.portal.display import verb
 from harvester.portal.requests import is_fragment, may
 from harvester.portal.runs import feed_section, labels, timeline
+from harvester.runs import queries
 from harvester.runs.decision_jobs import REJUDGING
 from harvester.runs.decisions import last_decision
-from harvester.runs.kinds import holding_kind
+from harvester.runs.kinds import PartsKind, holding_kind, kind_or_none
 from harvester.runs.models import Run
-from harvester.runs.queries import DescribedRun, described
+from harvester.runs.queries import DescribedRun
 from harvester.runs.states import RunOutcome, RunStatus
 
 #: Seconds between two looks: at a run that moves, and at one that waits for somebody, who may sit elsewhere.
 MOVING, WAITING = 2, 10
+#: Parts that the page shows.
+MOST_PARTS = 50
 #: Kind of run -> what its pages show besides. Its `part` says which templates come where, see run_body.html.
 _SECTIONS: Final[Mapping[str, Callable[..., dict[str, Any]]]] = {FEED_RUNS.name: feed_section.context}
 
@@ -72,7 +75,7 @@ def show(site: AdminSite, request: HttpRequest, run_no: int) -> HttpResponse:
     more = section(request, seen.run, waits=seen.waits) if section else {}
     if "source" not in more:
         more["source"] = Source.objects.filter(pk=seen.run.source_id).first() if seen.run.source_id else None
-    context = {**_facts(seen), **_decision(request, seen), **more}
+    context = {**_facts(seen), **_decision(request, seen), **_parts(request, seen.run), **more}
     if is_fragment(request):
         return TemplateResponse(request, "portal/runs/run_body.html", context)
     shell = {**site.each_context(request), "title": f"{seen.described.kind_label} {run_no}"}
@@ -85,7 +88,7 @@ def _look(run_no: int) -> Seen:
         raise Http404
     return Seen(
         run=run,
-        described=described([run])[0],
+        described=queries.described([run])[0],
         job=Job.objects.filter(pk=run.job_id or 0).first() if run.status == RunStatus.RUNNING else None,
         decision=last_decision(run) if run.outcome == RunOutcome.HELD else None,
     )
@@ -108,6 +111,21 @@ def _facts(seen: Seen) -> dict[str, Any]:
         "decision_failed": seen.decision is not None and seen.decision.state == JobState.FAILED,
         "story": timeline.of(run),
         "advice": seen.described.advice,
+    }
+
+
+def _parts(request: HttpRequest, run: Run) -> dict[str, Any]:
+    """The parts of a run that has some, with all outcomes or the one that the person looks at."""
+    counts, kind = queries.part_counts(run), kind_or_none(run.kind)
+    if not counts or not isinstance(kind, PartsKind):
+        return {}
+    chosen = request.GET.get("part", "")
+    return {
+        "part_word": kind.part,
+        "part_counts": counts,
+        "part_total": sum(counts.values()),
+        "part_chosen": chosen if chosen in counts else "",
+        "parts": queries.parts(run, chosen if chosen in counts else "", MOST_PARTS),
     }
 
 
