@@ -33,8 +33,8 @@ os.environ["HARVESTER_HOME"] = str(HOME)
 os.environ["DJANGO_SETTINGS_MODULE"] = "harvester.settings"
 django.setup()
 # A busy machine is not a failure.
-hypothesis_settings.register_profile("house", deadline=None, max_examples=examples(100))
-hypothesis_settings.load_profile("house")
+hypothesis_settings.register_profile("project", deadline=None, max_examples=examples(100))
+hypothesis_settings.load_profile("project")
 
 
 @pytest.fixture(autouse=True)

@@ -43,7 +43,7 @@ def test_an_approval_whose_commit_is_never_answered_is_carried_out_once(twins):
 
 @contextmanager
 def led_to(place):
-    """Every session of this process goes through another door."""
+    """Every session of this process goes through a proxy."""
     address = connections.settings["default"]
     before = address["HOST"]
     connections.close_all()

@@ -9,11 +9,11 @@ from tests.support.redis_server import redis_server
 from tests.support.tables import rows
 
 from harvester.guards import limits
-from harvester.guards.limits import Pace
+from harvester.guards.limits import RateLimit
 from harvester.kernel.errors import TransientError
 
 #: None of it is refilled during a test.
-SLOW = Pace(count=1, seconds=3600, burst=3)
+SLOW = RateLimit(count=1, seconds=3600, burst=3)
 
 
 @pytest.fixture(params=["PostgreSQL", "Redis"])
@@ -31,16 +31,16 @@ def test_a_burst_is_granted_and_then_the_pace_rules(kept):
     assert [grant.granted for grant in grants] == [True, True, True, False, False]
     assert [grant.left for grant in grants] == [2, 1, 0, 0, 0]
     assert 3500 < grants[3].wait <= 3600
-    assert limits.take("test:b", SLOW).granted, "another name has a pace of its own"
+    assert limits.take("test:b", SLOW).granted, "another name has a separate limit"
 
 
 def test_a_refusal_costs_nothing(kept):
-    waits = [limits.take("test:a", Pace(count=1, seconds=3600)).wait for _ in range(4)]
+    waits = [limits.take("test:a", RateLimit(count=1, seconds=3600)).wait for _ in range(4)]
     assert max(waits) <= 3600
 
 
 def test_what_was_used_comes_back_with_time(kept):
-    quick = Pace(count=1000, seconds=1)
+    quick = RateLimit(count=1000, seconds=1)
     granted = 0
     while granted < 3:
         granted += limits.take("test:a", quick).granted
@@ -51,7 +51,7 @@ def test_requests_at_the_same_moment_share_the_pace(kept):
 
     def ask():
         try:
-            granted.extend(limits.take("test:a", Pace(count=1, seconds=3600, burst=10)).granted for _ in range(10))
+            granted.extend(limits.take("test:a", RateLimit(count=1, seconds=3600, burst=10)).granted for _ in range(10))
         finally:
             connection.close()
 
@@ -71,11 +71,11 @@ def test_redis_that_does_not_answer_is_an_error_and_no_second_limiter_steps_in(d
 
 
 def test_what_nobody_asks_for_is_forgotten(database):
-    limits.take("test:old", Pace(count=1, seconds=1)), limits.take("test:new", SLOW)
+    limits.take("test:old", RateLimit(count=1, seconds=1)), limits.take("test:new", SLOW)
     with connection.cursor() as cursor:
         cursor.execute("UPDATE rate_limits SET due = due - interval '2 days' WHERE name = 'test:old'")
     assert limits.forget_idle() == 1
-    assert limits.take("test:old", Pace(count=1, seconds=1)).granted
+    assert limits.take("test:old", RateLimit(count=1, seconds=1)).granted
 
 
 @pytest.mark.parametrize(
@@ -83,4 +83,4 @@ def test_what_nobody_asks_for_is_forgotten(database):
 )
 def test_a_pace_that_makes_no_sense_is_refused_at_birth(wrong):
     with pytest.raises(ValueError, match="above zero"):
-        Pace(**wrong)
+        RateLimit(**wrong)

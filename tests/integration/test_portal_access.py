@@ -29,11 +29,11 @@ def quick_passwords(settings):
 
 
 @pytest.fixture
-def slow_paces(monkeypatch):
+def slow_limits(monkeypatch):
     """The real limits, but without new grants while a test runs, however slow the machine is."""
     for name in ("ATTEMPTS_PER_ADDRESS", "EVENTS_PER_ADDRESS", "EVENTS_IN_ALL"):
-        pace = getattr(access, name)
-        monkeypatch.setattr(access, name, replace(pace, seconds=pace.seconds * 1000))
+        limit = getattr(access, name)
+        monkeypatch.setattr(access, name, replace(limit, seconds=limit.seconds * 1000))
 
 
 def log_in(client, username="vera", password=PASSWORD, **extra):
@@ -119,7 +119,7 @@ def test_five_failures_lock_this_name_out_from_here_for_a_while(client):
     assert log_in(Client(REMOTE_ADDR="192.0.2.7")).status_code == 302
 
 
-def test_the_audit_log_keeps_one_row_of_each_kind_for_an_address_and_not_every_guess(client, slow_paces):
+def test_the_audit_log_keeps_one_row_of_each_kind_for_an_address_and_not_every_guess(client, slow_limits):
     person("vera", Role.VIEWER)
     for number in range(8):
         log_in(client, password="wrong", headers={"User-Agent": f"browser {number}"})
@@ -130,13 +130,13 @@ def test_the_audit_log_keeps_one_row_of_each_kind_for_an_address_and_not_every_g
     assert verbs() == ["USER_LOGIN_FAILED", "USER_LOGIN_THROTTLED", "USER_LOGIN_FAILED"]
 
 
-def test_guesses_from_everywhere_do_not_fill_the_audit_log(slow_paces):
+def test_guesses_from_everywhere_do_not_fill_the_audit_log(slow_limits):
     for number in range(70):
         log_in(Client(REMOTE_ADDR=f"192.0.2.{number}"), username="nobody", password="wrong")
     assert len(verbs()) == access.EVENTS_IN_ALL.burst
 
 
-def test_an_address_may_try_only_so_many_names(client, slow_paces):
+def test_an_address_may_try_only_so_many_names(client, slow_limits):
     answers = [log_in(client, username=f"name {number}", password="wrong") for number in range(99)]
     assert [answer.status_code for answer in answers] == [200] * 30 + [429] * 69
     assert "Too many logins" in answers[-1].content.decode()
@@ -147,7 +147,7 @@ def test_an_address_may_try_only_so_many_names(client, slow_paces):
 
 
 @pytest.mark.parametrize(("before", "now"), [("192.0.2.7", "192.0.2.7"), ("2001:db8::1", "2001:db8::99")])
-def test_a_person_who_logged_in_from_an_address_before_is_not_kept_out_by_others_there(slow_paces, before, now):
+def test_a_person_who_logged_in_from_an_address_before_is_not_kept_out_by_others_there(slow_limits, before, now):
     for name in ("vera", "otto"):
         person(name, Role.VIEWER)
     assert log_in(Client(REMOTE_ADDR=before)).status_code == 302
@@ -163,7 +163,7 @@ def test_a_person_who_logged_in_from_an_address_before_is_not_kept_out_by_others
     assert guesses == [200, 200, 200, 200, 429, 429]
 
 
-def test_no_password_is_checked_at_an_address_that_tried_too_many(client, slow_paces, monkeypatch):
+def test_no_password_is_checked_at_an_address_that_tried_too_many(client, slow_limits, monkeypatch):
     person("vera", Role.VIEWER)
     # One more than the limit: the first refusal is noted in the audit log, which costs more.
     for number in range(31):

@@ -6,7 +6,7 @@ import tracemalloc
 import zlib
 
 import pytest
-from tests.support.doors import LOOPBACK, PARTNER, sftp
+from tests.support.guards import LOOPBACK, PARTNER, sftp
 from tests.support.sftp_server import SftpServer
 
 from harvester.guards import inflate as inflating

@@ -7,7 +7,7 @@ from ipaddress import ip_address, ip_network
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.support.doors import PARTNER
+from tests.support.guards import PARTNER
 
 from harvester.guards import egress
 from harvester.guards.egress import (

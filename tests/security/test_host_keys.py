@@ -4,7 +4,7 @@ import socket
 
 import asyncssh
 import pytest
-from tests.support.doors import PARTNER, sftp
+from tests.support.guards import PARTNER, sftp
 from tests.support.sftp_server import USERNAME, AuthAttempt, SftpServer
 
 from harvester.guards.host_keys import HostKey, HostKeyChanged, HostKeyUnknown

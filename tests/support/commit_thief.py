@@ -31,10 +31,10 @@ class CommitThief:
         self.stolen = threading.Event()
         self._marker = marker
         self._server = f"{settings.DATABASES['default']['HOST']}/.s.PGSQL.{PORT}"
-        self._door = socket.socket(socket.AF_UNIX)
-        self._door.bind(str(self.place / f".s.PGSQL.{PORT}"))
-        self._door.listen(64)
-        self._sockets: list[socket.socket] = [self._door]
+        self._listener = socket.socket(socket.AF_UNIX)
+        self._listener.bind(str(self.place / f".s.PGSQL.{PORT}"))
+        self._listener.listen(64)
+        self._sockets: list[socket.socket] = [self._listener]
         self._threads: list[threading.Thread] = []
 
     def __enter__(self) -> Self:
@@ -58,7 +58,7 @@ class CommitThief:
     def _receive(self) -> None:
         with contextlib.suppress(OSError):
             while True:
-                client, _ = self._door.accept()
+                client, _ = self._listener.accept()
                 server = socket.socket(socket.AF_UNIX)
                 server.connect(self._server)
                 self._sockets += [client, server]

@@ -38,7 +38,7 @@ OLGA = Actor(kind="person", id="olga", name="Olga")
 
 
 def allow_loopback(fixture) -> None:
-    """Let the doors of this process connect to this machine; `fixture` is pytest-django's `settings`."""
+    """Let the guards of this process connect to this machine; `fixture` is pytest-django's `settings`."""
     fixture.CONFIG = replace(settings.CONFIG, egress_allow=LOOPBACK)
 
 

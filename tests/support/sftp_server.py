@@ -264,7 +264,7 @@ class SftpServer:
         self._acceptor = await asyncssh.listen(
             HOST,
             self.port,
-            server_factory=lambda: _Door(self),
+            server_factory=lambda: _Access(self),
             server_host_keys=self._private_keys,
             sftp_factory=behaviour,
             config=None,
@@ -294,7 +294,7 @@ class SftpServer:
         asyncio.run_coroutine_threadsafe(self.restart(), self._loop).result(10)
 
 
-class _Door(asyncssh.SSHServer):
+class _Access(asyncssh.SSHServer):
     """Lets the partner in, and writes down every attempt."""
 
     def __init__(self, server: SftpServer) -> None:

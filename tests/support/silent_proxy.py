@@ -25,16 +25,16 @@ class SilentProxy:
     def __init__(self, address: tuple[str, int] | None = None) -> None:
         self.place = Path(tempfile.mkdtemp(prefix="harvester-silent-"))
         self._server = f"{settings.DATABASES['default']['HOST']}/.s.PGSQL.{PORT}"
-        self._door = socket.socket(socket.AF_INET if address else socket.AF_UNIX)
-        self._door.bind(address or str(self.place / f".s.PGSQL.{PORT}"))
-        self._door.listen(64)
-        self._sockets: list[socket.socket] = [self._door]
+        self._listener = socket.socket(socket.AF_INET if address else socket.AF_UNIX)
+        self._listener.bind(address or str(self.place / f".s.PGSQL.{PORT}"))
+        self._listener.listen(64)
+        self._sockets: list[socket.socket] = [self._listener]
         self._threads: list[threading.Thread] = []
         self._swallowed: set[str] = set()
 
     @property
     def port(self) -> int:
-        return self._door.getsockname()[1]
+        return self._listener.getsockname()[1]
 
     def swallow(self, *directions: str) -> None:
         """From now on, deliver nothing in these directions, in sessions that are open and in new ones."""
@@ -65,7 +65,7 @@ class SilentProxy:
     def _receive(self) -> None:
         with contextlib.suppress(OSError):
             while True:
-                client, _ = self._door.accept()
+                client, _ = self._listener.accept()
                 server = socket.socket(socket.AF_UNIX)
                 server.connect(self._server)
                 self._sockets += [client, server]

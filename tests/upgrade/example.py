@@ -124,7 +124,7 @@ def _people() -> Actor:
     with transaction.atomic():
         assert idempotency.claim(key.id, "pause-1", "fingerprint") is None
         idempotency.keep(key.id, "pause-1", idempotency.Answer(status=200, headers={}, body="{}"))
-    limits.take("api.key", limits.Pace(count=60, seconds=60.0))
+    limits.take("api.key", limits.RateLimit(count=60, seconds=60.0))
     with connection.cursor() as cursor:
         cursor.execute("INSERT INTO django_session VALUES ('0123456789abcdefghijklmnopqrstuv', 'data', now())")
     return admin

@@ -10,7 +10,7 @@ from ninja.security import HttpBearer
 from harvester.api.problems import Refused
 from harvester.guards import limits
 from harvester.guards.clients import client_network
-from harvester.guards.limits import Grant, Pace
+from harvester.guards.limits import Grant, RateLimit
 from harvester.ops import api_keys
 from harvester.ops.models import ApiKey
 from harvester.ops.scopes import Scope
@@ -19,7 +19,7 @@ _CHALLENGE = {"WWW-Authenticate": 'Bearer realm="harvester"'}
 #: A quarter of a minute's requests may come at once.
 _BURST = 4
 #: Requests with invalid keys, for each address. Nobody can guess a key; this protects the database and the log.
-WRONG_KEYS = Pace(count=30, seconds=60.0, burst=30)
+WRONG_KEYS = RateLimit(count=30, seconds=60.0, burst=30)
 
 
 class BearerKey(HttpBearer):
@@ -43,10 +43,10 @@ class BearerKey(HttpBearer):
             if not grant.granted:
                 raise _rate_limited("This address sent too many requests with invalid API keys", grant)
             raise _refusal(key)
-        grant = limits.take(f"api:{key.pk}", pace())
+        grant = limits.take(f"api:{key.pk}", rate_limit())
         if not grant.granted:
-            raise _rate_limited(f"The key {key.name!r} exceeded {pace().count} requests per minute", grant)
-        headers = {"RateLimit-Limit": str(pace().count), "RateLimit-Remaining": str(grant.left)}
+            raise _rate_limited(f"The key {key.name!r} exceeded {rate_limit().count} requests per minute", grant)
+        headers = {"RateLimit-Limit": str(rate_limit().count), "RateLimit-Remaining": str(grant.left)}
         request.rate_headers = headers  # type: ignore[attr-defined]
         request.auth = key  # type: ignore[attr-defined]
         if self.scope not in key.scopes:
@@ -62,10 +62,10 @@ def key_of(request: HttpRequest) -> ApiKey:
     return key
 
 
-def pace() -> Pace:
+def rate_limit() -> RateLimit:
     """Return the rate limit of each key."""
     rate = settings.CONFIG.api_rate_per_minute
-    return Pace(count=rate, seconds=60.0, burst=max(rate // _BURST, 1))
+    return RateLimit(count=rate, seconds=60.0, burst=max(rate // _BURST, 1))
 
 
 def _refusal(key: ApiKey | None) -> Refused:

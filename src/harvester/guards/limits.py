@@ -14,7 +14,7 @@ from harvester.guards import redis_client
 
 
 @dataclass(frozen=True, kw_only=True)
-class Pace:
+class RateLimit:
     """A rate and a burst.
 
     Attributes:
@@ -29,7 +29,7 @@ class Pace:
 
     def __post_init__(self) -> None:
         if self.count < 1 or self.seconds <= 0 or self.burst < 1:
-            raise ValueError("count, seconds and burst of a pace must be above zero")
+            raise ValueError("count, seconds and burst of a limit must be above zero")
 
     @property
     def interval(self) -> float:
@@ -76,20 +76,20 @@ return {1, due - now}
 _MICROSECONDS = 1_000_000
 
 
-def take(name: str, pace: Pace) -> Grant:
+def take(name: str, limit: RateLimit) -> Grant:
     """Ask for one. Names have the form `what:whose`, such as `api:<id of a key>`.
 
     Raises:
         TransientError: Redis stores the limits and does not respond; nothing was granted.
     """
-    ahead = pace.interval * (pace.burst - 1)
+    ahead = limit.interval * (limit.burst - 1)
     if url := settings.CONFIG.redis_url:
-        arguments = [round(pace.interval * _MICROSECONDS), round(ahead * _MICROSECONDS)]
+        arguments = [round(limit.interval * _MICROSECONDS), round(ahead * _MICROSECONDS)]
         number, microseconds = redis_client.run_script(url, _SCRIPT, [f"harvester:limit:{name}"], arguments)
         granted, used = bool(number), int(microseconds) / _MICROSECONDS
     else:
-        granted, used = _take_in_database(name, pace.interval, ahead)
-    left = max(int((ahead - used) / pace.interval + 1), 0)
+        granted, used = _take_in_database(name, limit.interval, ahead)
+    left = max(int((ahead - used) / limit.interval + 1), 0)
     return Grant(granted=granted, wait=max(used - ahead, 0.0), left=left)
 
 

@@ -24,7 +24,7 @@ from django.utils import timezone
 
 from harvester.guards import limits
 from harvester.guards.clients import client_address, client_network, network_of
-from harvester.guards.limits import Pace
+from harvester.guards.limits import RateLimit
 from harvester.kernel.actor import system
 from harvester.ops import audit
 from harvester.ops.models import AuditEvent, User
@@ -34,13 +34,13 @@ log = structlog.get_logger(__name__)
 #: Characters of a username.
 LONGEST_USERNAME = 150
 #: Login attempts from one address: thirty at once, then two a minute. An office shares one address.
-ATTEMPTS_PER_ADDRESS = Pace(count=30, seconds=15 * 60, burst=30)
+ATTEMPTS_PER_ADDRESS = RateLimit(count=30, seconds=15 * 60, burst=30)
 #: How long a login exempts its user from the limit of its address.
 EXEMPT_FOR = timedelta(days=30)
 #: Audit events about failed logins: one for each address and kind in this time, and a limited number in all. Nothing
 #: is ever deleted from the audit log, and strangers must not fill it.
-EVENTS_PER_ADDRESS = Pace(count=1, seconds=15 * 60)
-EVENTS_IN_ALL = Pace(count=60, seconds=3600, burst=60)
+EVENTS_PER_ADDRESS = RateLimit(count=1, seconds=15 * 60)
+EVENTS_IN_ALL = RateLimit(count=60, seconds=3600, burst=60)
 #: Seconds that a login waits for its password check.
 CHECK_WAIT_SECONDS = 3.0
 

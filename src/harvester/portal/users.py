@@ -17,7 +17,7 @@ from django.utils.safestring import SafeString
 from django.views.decorators.http import require_POST, require_safe
 
 from harvester.guards import limits
-from harvester.guards.limits import Pace
+from harvester.guards.limits import RateLimit
 from harvester.kernel.errors import Conflict, InvalidInput
 from harvester.ops import users
 from harvester.ops.models import AuditEvent, Role, User
@@ -29,7 +29,7 @@ from harvester.portal.requests import attempt, form_view, may, require
 #: Audit events on the page of a user.
 LATEST = 10
 #: Attempts at one's own password, as many as the login allows: an open session must not reveal it.
-PASSWORD_ATTEMPTS = Pace(count=5, seconds=15 * 60, burst=5)
+PASSWORD_ATTEMPTS = RateLimit(count=5, seconds=15 * 60, burst=5)
 
 
 class LoginForm(AuthenticationForm):

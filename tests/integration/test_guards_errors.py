@@ -1,4 +1,4 @@
-"""Whether to try again is a property of the type: the table of what can go wrong at the doors."""
+"""Whether to try again is a property of the type: the table of errors of the guards."""
 
 import importlib
 import inspect

@@ -10,8 +10,8 @@ from ipaddress import ip_network
 
 import pytest
 from tests.support import ftp_server as servers
-from tests.support.doors import CAP, HASTY, IMPATIENT, LOOPBACK, PARTNER, PATIENT_AT_FIRST, ftp
 from tests.support.ftp_server import FtpServer
+from tests.support.guards import CAP, HASTY, IMPATIENT, LOOPBACK, PARTNER, PATIENT_AT_FIRST, ftp
 from tests.support.scripted_server import ScriptedServer
 
 from harvester.guards.egress import ConnectionRefused, EgressPolicy

@@ -1,4 +1,4 @@
-"""What tests of the doors share: a policy that allows this machine, short patience, and credentials."""
+"""What tests of the guards share: a policy that allows this machine, short patience, and credentials."""
 
 from dataclasses import replace
 from ipaddress import ip_network

@@ -1,4 +1,4 @@
-"""The door for HTTP against servers that misbehave, each by its name."""
+"""The HTTP client against servers that misbehave, each with its own error."""
 
 import gzip
 import ssl
@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 from tests.support import http_server
-from tests.support.doors import LOOPBACK
+from tests.support.guards import LOOPBACK
 from tests.support.http_server import HttpServer, says
 
 from harvester.guards.egress import ConnectionRefused, EgressPolicy, EgressRefused

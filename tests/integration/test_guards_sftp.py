@@ -17,7 +17,7 @@ import asyncssh
 import pytest
 from cryptography.hazmat.primitives import serialization
 from tests.support import sftp_server as servers
-from tests.support.doors import CAP, HASTY, IMPATIENT, LOOPBACK, PARTNER, PATIENT_AT_FIRST, sftp
+from tests.support.guards import CAP, HASTY, IMPATIENT, LOOPBACK, PARTNER, PATIENT_AT_FIRST, sftp
 from tests.support.scripted_server import ScriptedServer
 from tests.support.sftp_server import USERNAME, SftpServer
 
