@@ -41,6 +41,7 @@ CREATE INDEX runs_ignored ON runs (no) WHERE ignored_at IS NOT NULL;
 -- Lists of runs are filtered by these and ordered by number.
 CREATE INDEX runs_by_status ON runs (status, no);
 CREATE INDEX runs_by_outcome ON runs (outcome, no);
+CREATE INDEX runs_by_kind ON runs (kind, no);
 CREATE TRIGGER keep_run_identity BEFORE UPDATE ON runs FOR EACH ROW EXECUTE FUNCTION keep_run_identity();
 
 COMMENT ON TABLE runs IS 'One row per run: where everything that came in has come from.';
