@@ -8,7 +8,7 @@ from harvester.runs.models import Run
 
 
 class Connection(models.Model):
-    """An actor and what it is asked for."""
+    """An actor on a server, with its input."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     name = models.TextField(unique=True)

@@ -52,7 +52,7 @@ WHERE e.item <> excluded.item
 
 
 class StartUnknown(TerminalError):
-    """Nobody knows whether the actor was started."""
+    """It is unknown whether the actor was started."""
 
     code = "START_UNKNOWN"
 

@@ -1,4 +1,4 @@
-"""What people do with connections. Every verb is audited."""
+"""Writes to connections by people. Every verb is audited."""
 
 from typing import Any
 from uuid import UUID

@@ -1,1 +1,1 @@
-"""Runs of every kind: their life from begin to end, their gates, and the decisions about those that are held."""
+"""Runs of every kind: begin, end, gates, and decisions about held runs."""

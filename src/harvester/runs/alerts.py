@@ -1,4 +1,4 @@
-"""Alerts about runs: one for each condition of a subject, which ends when the condition does."""
+"""Alerts about runs: one for each condition of a subject, resolved when the condition ends."""
 
 from typing import Any
 
@@ -13,13 +13,13 @@ def key_of(alert: str, kind: RunKind, subject: Any) -> str:
 
 
 def run_succeeded(kind: RunKind, subject: Any) -> None:
-    """Resolve whatever was wrong with running the subject."""
+    """Resolve the alerts about failures of the subject's runs."""
     for alert in kind.failure_alerts:
         resolve_alert(key_of(alert, kind, subject), f"A run of the {kind.subject} succeeded.")
 
 
 def hold_is_over(kind: RunKind, subject: Any, note: str) -> None:
-    """The held run was decided, or a newer one took its place."""
+    """Resolve the alert of a held run that was decided, or that a newer run replaced."""
     resolve_alert(key_of("RUN_HELD", kind, subject), note)
 
 
@@ -28,7 +28,7 @@ def run_failed(kind: RunKind, subject: Any, run: Run, code: str, message: str) -
 
 
 def job_failed(kind: RunKind, subject: Any, job_id: int, code: str, message: str) -> None:
-    """The job of a run failed before it had a run."""
+    """Raise an alert about a job that failed before it had a run."""
     title = f"{subject}: a run could not begin ({code})"
     body = f"{message}\nNothing was changed. `harvester jobs show {job_id}` has the details."
     raise_about(kind, subject, "RUN_FAILED", title, body, job_id=job_id)

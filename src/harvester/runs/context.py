@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 
 @dataclass(eq=False, kw_only=True)
 class RunContext:
-    """What every step of a run needs.
+    """The values that every step of a run needs.
 
     Attributes:
         kind: the kind of the run.
         job: the attempt, a `RunningJob`; everything is written inside its transactions. The end of a run that consists
             of parts has none: it is part of the transaction of the last part.
-        subject: as it was when the attempt began.
-        run: the run, which nobody else changes while the subject's lock is held.
-        stage: where it is, for people.
-        timings: milliseconds of each step that has ended, in all attempts.
+        subject: its state when the attempt began.
+        run: the run; only the holder of the subject's lock changes it.
+        stage: the current stage, for people.
+        timings: milliseconds of each finished step, over all attempts.
     """
 
     kind: RunKind
@@ -49,7 +49,7 @@ class RunContext:
         return logger.bind(**fields, run_id=str(self.run.id), run_no=self.run.no, stage=self.stage)
 
     def log_on_commit(self, event: str, *, timed: bool = False, **fields: Any) -> None:
-        """Log what the open transaction does once it is committed; on request, with the duration of the step so far."""
+        """Log an event after the open transaction is committed; if `timed`, with the duration of the step so far."""
         log = self.log
 
         def write() -> None:
@@ -58,7 +58,7 @@ class RunContext:
         transaction.on_commit(write)
 
     def log_retry(self, event: str, error: Exception, wait: float) -> None:
-        """Log that the attempt failed and that another follows after so many seconds."""
+        """Log that the attempt failed and that the next one follows after `wait` seconds."""
         self.log.warning(
             event,
             attempt=self.job.attempt,
@@ -69,11 +69,11 @@ class RunContext:
 
     @contextmanager
     def step(self, stage: str) -> Iterator[None]:
-        """Name the step, which people see while it lasts, and take its time."""
+        """Show the stage on the run while the step lasts, and measure its duration."""
         self.stage = stage
         self._began = time.monotonic()
         self.job.check()
-        # A run that is judged again says only that.
+        # A run that is judged again keeps that stage.
         if self.run.status == RunStatus.RUNNING:
             with self.job.transaction():
                 Run.objects.filter(pk=self.run.pk, status=RunStatus.RUNNING).update(stage=stage)
@@ -93,12 +93,12 @@ class RunContext:
         return round((time.monotonic() - self._began) * 1000) if self._began is not None else 0
 
     def note(self, **figures: Any) -> None:
-        """Write figures of the run, and where it is; the transaction is the caller's."""
+        """Write figures of the run, its stage and timings; the transaction is the caller's."""
         Run.objects.filter(pk=self.run.pk).update(timings=self.timings_so_far())
         Run.objects.filter(pk=self.run.pk, status=RunStatus.RUNNING).update(stage=self.stage)
         if figures:
             self.kind.write_figures(self.run, figures)
 
     def note_verdict(self, verdict: Verdict) -> None:
-        """Keep what the gates said; the transaction is the caller's."""
+        """Store the verdict with the run; the transaction is the caller's."""
         Run.objects.filter(pk=self.run.pk).update(verdict=verdict.as_json())

@@ -1,6 +1,6 @@
-"""Decisions about a held run, as jobs: approve, reject, and judge again after what it was compared with has changed.
+"""The jobs of held runs: approve, reject, and judge again after the state that it was compared with has changed.
 
-Each is one transaction under the subject's lock; what the person saw is checked again inside it.
+Each is one transaction under the subject's lock; the figures that the person saw are checked again inside it.
 """
 
 from collections.abc import Iterator, Mapping
@@ -39,16 +39,16 @@ from harvester.runs.subject_lock import subject_lock
 
 log = structlog.get_logger(__name__)
 
-#: Job -> the event that says that a rule refused the decision.
+#: Job -> the event about a decision that a rule refused.
 REFUSED: Final = {APPROVE: "ACTIVATION_APPROVAL_REJECTED", REJECT: "ACTIVATION_REJECTION_REFUSED"}
 #: The stage of a held run whose difference is outdated, because what it was compared with has changed.
 REJUDGING: Final = "rejudge"
-#: Seconds until a run that is to be judged again looks again whether its subject is free.
+#: Seconds until a run that is to be judged again checks again whether its subject is free.
 BUSY_SECONDS: Final = 15.0
 
 
 def run_of(run_id: str | UUID) -> tuple[HoldingKind, Any, Run]:
-    """A run that can be held, with its kind and its subject.
+    """Return a run that can be held, with its kind and its subject.
 
     Raises:
         RunNotFound: there is no such run.
@@ -65,7 +65,7 @@ def run_of(run_id: str | UUID) -> tuple[HoldingKind, Any, Run]:
 
 
 def require_held(kind: HoldingKind, run: Run, expected: Mapping[str, int] | None) -> None:
-    """Refuse a decision that is not possible (any more), with the reason."""
+    """Raise an error with the reason if the run cannot be decided (any more)."""
     where = f"Run {run.no}"
     if run.status != RunStatus.SUCCEEDED:
         raise RunNotSucceeded(f"{where} is {run.status}; only a run that succeeded can be decided.")
@@ -85,7 +85,7 @@ def require_held(kind: HoldingKind, run: Run, expected: Mapping[str, int] | None
 
 
 def refuse_while_judged_again(run: Run) -> None:
-    """What would be promoted is a difference to something that consumers no longer see."""
+    """Raise an error while a run is judged again: its difference is to a state that consumers no longer see."""
     if run.stage == REJUDGING:  # mutant: rejudging
         raise FiguresChanged(
             f"Run {run.no} is being checked again. Nothing was changed. Wait for its new figures and decide then."
@@ -93,7 +93,7 @@ def refuse_while_judged_again(run: Run) -> None:
 
 
 def refuse_while_running(kind: RunKind, subject: Any) -> None:
-    """A run in progress may be about to overtake the held one."""
+    """Raise an error while a run is in progress, because it may overtake the held one."""
     if kind.is_running(subject):  # mutant: approve-while-running
         raise SubjectBusy(
             kind.subject,
@@ -102,7 +102,7 @@ def refuse_while_running(kind: RunKind, subject: Any) -> None:
 
 
 def approve(job: RunningJob, run_id: str, actor: dict[str, str], expected: dict[str, int] | None = None) -> None:
-    """Promote what was held, as of now."""
+    """Promote the difference of a held run."""
     with (
         _decision(job, run_id, APPROVE) as (kind, context),
         context.step("promote"),
@@ -123,7 +123,7 @@ def approve(job: RunningJob, run_id: str, actor: dict[str, str], expected: dict[
 def reject(
     job: RunningJob, run_id: str, actor: dict[str, str], reason: str, expected: dict[str, int] | None = None
 ) -> None:
-    """Drop what was held. Nothing that consumers see changes, and the clock is not moved back."""
+    """Drop the difference of a held run. Nothing that consumers see changes, and the clock is not moved back."""
     with (
         _decision(job, run_id, REJECT) as (kind, context),
         job.transaction(),
@@ -139,7 +139,7 @@ def reject(
 
 
 def rejudge(job: RunningJob, run_id: str) -> dict[str, Any] | None:
-    """Compare a held run again, because what it was compared with has changed."""
+    """Judge a held run again, because the state that it was compared with has changed."""
     kind, subject, run = run_of(run_id)
     with log_context(**_log_fields(kind, subject, run)), subject_lock(kind, job, subject) as is_ours:
         if not is_ours:
@@ -177,7 +177,7 @@ def record(context: RunContext, actor: Mapping[str, str], verb: str, detail: Map
 
 @contextmanager
 def _decision(job: RunningJob, run_id: str, job_name: str) -> Iterator[tuple[HoldingKind, RunContext]]:
-    """The subject's lock around a decision."""
+    """Take the subject's lock for a decision."""
     kind, subject, run = run_of(run_id)
     with (
         log_refusals(job_name, kind, subject, run),

@@ -1,4 +1,4 @@
-"""What a person decides about a held run: approve or reject. Checked and audited here; a job then does it."""
+"""Requests to approve or reject a held run. They are checked and audited here; a job then carries them out."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -30,7 +30,7 @@ REQUESTS = {APPROVE: "ACTIVATION_APPROVAL_REQUESTED", REJECT: "ACTIVATION_REJECT
 
 
 def request_approval(actor: Actor, run_id: UUID, expected: Mapping[str, int] | None = None) -> Enqueued:
-    """Have a held run promoted.
+    """Request the promotion of a held run.
 
     Args:
         actor: who decides.
@@ -45,22 +45,22 @@ def request_approval(actor: Actor, run_id: UUID, expected: Mapping[str, int] | N
 
 
 def request_rejection(actor: Actor, run_id: UUID, reason: str, expected: Mapping[str, int] | None = None) -> Enqueued:
-    """Have a held run dropped; a reason is needed. Arguments and errors as for `request_approval`."""
+    """Request that a held run is dropped, with a reason. Arguments and errors as for `request_approval`."""
     return _request(actor, run_id, REJECT, expected, reason=checked_reason(reason))
 
 
 def last_decision(run: Run) -> Job | None:
-    """The job of the newest decision that somebody asked for."""
+    """Return the job of the newest requested decision."""
     asked = AuditEvent.objects.filter(verb__in=REQUESTS.values(), object_type="run", object_id=str(run.pk))
     detail = asked.order_by("-id").values_list("detail", flat=True).first()
     return Job.objects.filter(pk=detail["job_id"]).first() if detail else None
 
 
 def checked_reason(text: str) -> str:
-    """A reason as it is kept.
+    """Return a reason in the form in which it is stored.
 
     Raises:
-        InvalidInput: there is none, or it cannot be kept.
+        InvalidInput: it is empty, too long, or cannot be stored.
     """
     if "\x00" in text or not is_encodable(text):
         raise InvalidInput("reason: it has a NUL or a broken character, which no text here can hold; leave it out.")

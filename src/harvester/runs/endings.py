@@ -1,4 +1,4 @@
-"""How a run ends: each way is one transaction over the run, its figures, its subject, the audit log and the job."""
+"""The ends of runs: each is one transaction over the run, its figures, its subject, the audit log and the job."""
 
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -20,7 +20,7 @@ from harvester.runs.states import RunOutcome, RunStatus
 
 log = structlog.get_logger(__name__)
 
-#: Codes of runs that failed through no fault of their subject.
+#: Codes of failed runs that do not count as failures of their subject.
 UNCOUNTED: Final = (Superseded.code, Abandoned.code, JobCancelled.code)  # mutant: uncounted
 #: Of these, the codes without an alert: a newer run exists, or a person asked for the end.
 WITHOUT_ALERT: Final = (Superseded.code, JobCancelled.code)
@@ -61,7 +61,7 @@ def finish(context: RunContext, outcome: RunOutcome) -> None:
 
 
 def end_failed(context: RunContext, error: BaseException) -> None:
-    """End a run that no further attempt could save."""
+    """End a run as failed: no further attempt would help, or none is left."""
     with context.job.transaction(), connection.cursor() as cursor:
         subject, _ = context.kind.lock(cursor, context.subject)
         context.note()

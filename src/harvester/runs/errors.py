@@ -1,4 +1,4 @@
-"""What can go wrong with a run of any kind.
+"""The errors of runs of any kind.
 
 TransientError
 └── DatabaseUnavailable the database ended the session or did not answer

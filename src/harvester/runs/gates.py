@@ -16,7 +16,7 @@ THRESHOLD: Final = "threshold_"
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """What one gate says.
+    """The result of one gate.
 
     Attributes:
         gate: its name, constant.
@@ -52,7 +52,7 @@ class Gate:
         return Finding(gate=self.name, holds=holds, reason=reason, figures=figures)
 
     def rule_with(self, figures: Mapping[str, float]) -> str:
-        """When the gate would have held the run, by the thresholds of that time; empty if they are not known."""
+        """Return the gate's rule with the thresholds of that time; empty if they are not known."""
         limits: dict[str, Any] = {
             name.removeprefix(THRESHOLD): value for name, value in figures.items() if name.startswith(THRESHOLD)
         }
@@ -67,7 +67,7 @@ class Gate:
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """What all gates say."""
+    """The findings of all gates."""
 
     findings: tuple[Finding, ...]
 
@@ -81,25 +81,25 @@ class Verdict:
         return tuple(finding for finding in self.findings if finding.holds)
 
     def as_json(self) -> list[dict[str, Any]]:
-        """As it is kept with the run."""
+        """Return the findings as they are stored with the run."""
         return [asdict(finding) for finding in self.findings]
 
 
 def judge(gates: Iterable[Gate], facts: Any, thresholds: Any) -> Verdict:
-    """Ask every gate; one that holds is enough."""
+    """Return the findings of every gate; one that holds is enough."""
     return Verdict(findings=tuple(gate.find(facts, thresholds) for gate in gates))
 
 
 def share(part: int, whole: int) -> float:
-    """A part of a whole; of nothing, nothing."""
+    """Return the share of a part; 0 of an empty whole."""
     return part / whole if whole else 0.0
 
 
 def percent(value: float) -> str:
-    """A share for people."""
+    """Return a share for people, such as 12.5%."""
     return f"{value:.1%}"
 
 
 def exceeds(part: int, most: float, whole: int) -> bool:
-    """Whether a part is more than this share of the whole. Exact at the edge, which binary fractions are not."""
+    """Return whether a part is more than this share of the whole, exactly: binary fractions would be inexact."""
     return part > Decimal(str(most)) * whole

@@ -1,4 +1,4 @@
-"""The jobs of runs of every kind. What they do is imported when one of them runs."""
+"""The jobs of runs of every kind. Their code is imported when one of them runs."""
 
 from typing import Final
 

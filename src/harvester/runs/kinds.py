@@ -26,7 +26,7 @@ from harvester.runs.states import RunOutcome, RunStatus, RunTrigger
 
 @dataclass(frozen=True, kw_only=True)
 class Applied:
-    """What a decision has written.
+    """The result of a decision.
 
     Attributes:
         moment: when, by the database's clock.
@@ -44,9 +44,9 @@ class RunKind(ABC):
 
     Attributes:
         name: kept with each run; constant.
-        label: for people, as in "Feed run".
-        subject: what it is a run of, in one lower-case word, as in "feed".
-        actor: who acts when no person does.
+        label: for people, such as "Feed run".
+        subject: the type of its subject, one lower-case word such as "feed".
+        actor: the actor of what the system decides.
         needed_sql: a condition on the row `r` of a run that must not be deleted however old it is.
         stages: stage -> what happens in it, in their order.
         figure_labels: figure -> what people call it, in the order in which they read it.
@@ -65,7 +65,7 @@ class RunKind(ABC):
 
     @property
     def subject_key(self) -> str:
-        """What the subject's id is called in logs, alerts and jobs."""
+        """The name of the subject's id in logs, alerts and jobs."""
         return f"{self.subject}_id"
 
     def is_running(self, subject: Any) -> bool:
@@ -74,26 +74,26 @@ class RunKind(ABC):
 
     @abstractmethod
     def find_or_none(self, subject_id: UUID | str) -> Any:
-        """The subject as it is now."""
+        """Return the current state of the subject."""
 
     @abstractmethod
     def lock(self, cursor: Any, subject: Any) -> tuple[Any, Any]:
-        """Lock the subject and everything that its runs write, in the order that all use.
+        """Lock the subject and everything that its runs write, always in the same order.
 
-        The answer has the subject as it stays until the transaction ends, and what the kind needs to know besides.
+        Return the subject, which cannot change until the transaction ends, and what the kind needs in addition.
         """
 
     @abstractmethod
     def lock_key(self, subject: Any) -> tuple[int, int]:
-        """The advisory lock that lets only one run or decision of a subject work at a time."""
+        """Return the key of the advisory lock that allows one run or decision of a subject at a time."""
 
     @abstractmethod
     def log_fields(self, subject: Any) -> dict[str, str]:
-        """What every event about the subject has."""
+        """Return the fields of every event about the subject."""
 
     @abstractmethod
     def source_id(self, subject: Any) -> UUID | None:
-        """The source whose prices its runs may change."""
+        """Return the source whose prices its runs may change."""
 
     @abstractmethod
     def begin(self, run: Run, subject: Any) -> None:
@@ -105,7 +105,7 @@ class RunKind(ABC):
 
     @abstractmethod
     def failed(self, subject: Any, run: Run, *, is_counted: bool, run_follows: bool) -> None:
-        """Write what follows from a failed run. The subject is locked, and the run has ended.
+        """Update the subject after a failed run. The subject is locked, and the run has ended.
 
         Args:
             subject: as locked.
@@ -130,7 +130,7 @@ class RunKind(ABC):
         """Delete rows without a foreign key that belong to deleted runs, given as number and source."""
 
     def alert_for(self, code: str) -> str:  # noqa: ARG002 - a kind may have alerts of its own
-        """The alert for a failure with this code."""
+        """Return the alert for a failure with this code."""
         return "RUN_FAILED"
 
     #: Every alert that a run which succeeds resolves.
@@ -138,7 +138,7 @@ class RunKind(ABC):
 
 
 class JobRunKind(RunKind):
-    """A kind whose runs are the work of one job.
+    """A kind with one job per run.
 
     Attributes:
         job_kind: the job.
@@ -150,7 +150,7 @@ class JobRunKind(RunKind):
 
     @abstractmethod
     def is_wanted(self, subject: Any, trigger: RunTrigger) -> bool:
-        """Whether a run is to begin."""
+        """Return whether a run should begin."""
 
     @abstractmethod
     def attempt(self, context: Any) -> None:
@@ -162,7 +162,7 @@ class JobRunKind(RunKind):
             context.log_retry("RUN_RETRY", error, wait)
 
     def job_failed(self, subject: Any) -> None:
-        """Write what follows if a job failed before it had a run."""
+        """Update the subject after a job that failed before it had a run."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -208,7 +208,7 @@ class HoldingKind(RunKind):
     """A kind whose gates can hold a run.
 
     Attributes:
-        gates: its gates, in the order in which people should read about them.
+        gates: its gates, in the order in which they are shown.
         decision_figures: figures that a person saw when deciding; if one has changed, the decision is refused.
     """
 
@@ -217,18 +217,18 @@ class HoldingKind(RunKind):
 
     @abstractmethod
     def figures(self, run: Run) -> dict[str, int]:
-        """The figures that a decision depends on."""
+        """Return the figures that a decision depends on."""
 
     @abstractmethod
     def apply(self, context: Any, cursor: Any, subject: Any, state: Any) -> Applied:
-        """Write what was held. The arguments are those that `lock` returned."""
+        """Write the facts of a held run. `subject` and `state` were returned by `lock`."""
 
     @abstractmethod
     def discard(self, context: Any, cursor: Any, state: Any) -> Applied:
-        """Drop what was held."""
+        """Drop the difference of a held run."""
 
     def judge_again(self, context: Any) -> None:
-        """Compare a held run once more, because what it was compared with has changed. Not every kind can."""
+        """Judge a held run again, because the state that it was compared with has changed. Not every kind can."""
         raise NotImplementedError(f"{self.label} cannot be judged again: {context.run}")
 
 
@@ -262,11 +262,11 @@ def holding_kind(name: str) -> HoldingKind | None:
 
 
 def all_kinds() -> list[RunKind]:
-    """All kinds, in the order in which capabilities registered them."""
+    """Return all kinds, in the order of their registration."""
     return [kind_named(name) for name in _PATHS]
 
 
 def gate_named(name: str) -> Gate | None:
-    """A gate of any kind; none if it was removed since."""
+    """Return a gate of any kind; None if it was removed since."""
     found = (gate for kind in all_kinds() if isinstance(kind, HoldingKind) for gate in kind.gates)
     return next((gate for gate in found if gate.name == name), None)

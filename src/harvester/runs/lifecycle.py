@@ -1,4 +1,4 @@
-"""A run as a job: lock, run row, the kind's own work, end. `docs/architecture.md` has the picture."""
+"""A run as a job: lock, run row, the work of the kind, end. See docs/architecture.md."""
 
 import os
 from contextlib import ExitStack, suppress
@@ -40,7 +40,7 @@ def execute(kind: JobRunKind, job: RunningJob, subject_id: UUID | str, trigger: 
 
 
 def resumed(kind: RunKind, job: RunningJob, subject: Any, run: Run, stage: str = "scheduler") -> Any:
-    """The context of a run that began before."""
+    """Return the context of a run that has begun."""
     return kind.context_class(kind=kind, job=job, subject=subject, run=run, stage=stage, timings=run.timings)
 
 
@@ -65,7 +65,7 @@ def _execute(kind: JobRunKind, job: RunningJob, subject_id: UUID | str, trigger:
 
 
 def _busy(kind: JobRunKind, job: RunningJob, subject: Any, trigger: RunTrigger) -> dict[str, Any]:
-    """Give way: a run in progress will do what this one was asked for, and a decision is over soon."""
+    """End or snooze the job: a run in progress fulfills its request, and a decision is over soon."""
     running = Run.objects.filter(kind=kind.name, subject_id=subject.pk, status=RunStatus.RUNNING)
     own = running.filter(job_id=job.id).first()
     if not running.exclude(job_id=job.id).exists():  # mutant: other-run
@@ -132,7 +132,7 @@ def _resume(kind: JobRunKind, job: RunningJob, subject: Any, run: Run) -> RunCon
 
 
 def _attempt(kind: JobRunKind, context: RunContext) -> None:
-    """Do the work; an error is written to the run before the job ends with it."""
+    """Do the work of the kind; an error is written to the run before the job ends with it."""
     try:
         kind.attempt(context)
     except JobCancelled as stopped:

@@ -1,4 +1,4 @@
-"""No run stays RUNNING without a job that will end it, and no job of a run fails unnoticed.
+"""Runs without a job that will end them, and jobs that failed before they had a run.
 
 An attempt writes its error to its run itself. Where it could not, because the database was away or the worker died, the
 job's row has what is known, and it is copied to the run here.
@@ -107,7 +107,7 @@ def _selection(kind: RunKind | None, subject: Any) -> dict[str, Any]:
 
 
 def _reason(kind: RunKind, run: Run, state: str | None, error_type: str | None, error: str | None) -> tuple[str, str]:
-    """Code and message of a run whose job ended without it."""
+    """Return code and message of a run whose job ended without it."""
     if state == JobState.CANCELLED:
         asked = AuditEvent.objects.filter(verb="JOB_CANCELLED", object_type="job", object_id=str(run.job_id))
         name = asked.order_by("-id").values_list("actor_name", flat=True).first()

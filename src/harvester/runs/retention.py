@@ -1,4 +1,4 @@
-"""Old runs are deleted, except those that something still points to. Prices and audit events stay forever."""
+"""Deletes old runs, except those that other rows refer to. Prices and audit events are kept forever."""
 
 from collections.abc import Iterator
 from datetime import datetime

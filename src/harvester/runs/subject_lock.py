@@ -1,4 +1,4 @@
-"""One subject, one run or decision at a time: an advisory lock for each feed, and for what other kinds have.
+"""The lock of a subject: an advisory lock that allows one run or decision at a time.
 
 The lock belongs to the session that promotes; if the session dies, both die. The engine knows the session before it has
 the lock, so that a rescuer can end it.
@@ -19,7 +19,7 @@ log = structlog.get_logger(__name__)
 
 @contextmanager
 def subject_lock(kind: RunKind, job: RunningJob, subject: Any) -> Iterator[bool]:
-    """Try to take the lock; the value is whether it is ours, until the end of the block."""
+    """Try to take the lock until the end of the block; yield whether it is ours."""
     key = kind.lock_key(subject)
     fields = {**kind.log_fields(subject), f"{kind.subject}_lock_id": key[1]}
     with job.transaction(), connection.cursor() as cursor:  # mutant: lock-connection

@@ -1,4 +1,4 @@
-"""Reading a product page: the one product that its structured data (JSON-LD) describes, or why there is none."""
+"""Reads a product page: the one product in its structured data (JSON-LD), or the reason why there is none."""
 
 import json
 from collections.abc import Iterator
@@ -22,14 +22,14 @@ _AVAILABLE: Final = {
 
 
 class NoAgreement(TerminalError):
-    """The page does not say one certain price of one product."""
+    """The page does not have one certain price of one product."""
 
     code = "NO_AGREEMENT"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Product:
-    """What a page says."""
+    """The product of a page."""
 
     title: str
     price: Price

@@ -41,13 +41,13 @@ OK: Final = 200
 
 
 class ServerBusy(TransientError):
-    """The shop's server answered that it cannot serve the page now."""
+    """The shop's server cannot serve the page now."""
 
     code = "SERVER_BUSY"
 
 
 class ScrapeRuns(PartsKind):
-    """A run reads pages of one source and promotes what they say, without a word about other products."""
+    """A run reads pages of one source and promotes their products; it says nothing about other products."""
 
     name = "SCRAPE"
     label = "Page run"

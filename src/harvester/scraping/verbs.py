@@ -1,4 +1,4 @@
-"""What people do with pages. Every verb is audited."""
+"""Writes to pages by people. Every verb is audited."""
 
 from uuid import UUID
 
@@ -18,7 +18,7 @@ from harvester.scraping.runs import SCRAPE_RUNS
 
 @transaction.atomic
 def add_target(actor: Actor, source_id: UUID, url: str, *, product_id: int | None = None) -> ScrapeTarget:
-    """Have a page of a source read from now on; on request, it changes price and stock of an existing product only."""
+    """Add a page of a source. With `product_id`, it changes only price and stock of this existing product."""
     if not is_web_url(url):
         raise InvalidInput("url: it must look like https://shop.example/product.")
     source = sources.locked(source_id)
