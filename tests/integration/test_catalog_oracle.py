@@ -64,7 +64,11 @@ def test_every_kind_of_wrong_offer_is_found(feed, product, kind):
 @pytest.mark.parametrize("kind", sorted(set(WRONG) - {"without a product", "title", "words", "compared signature"}))
 def test_recompute_makes_it_right(feed, product, kind):
     fetch(WRONG[kind])
-    offers.recompute(feed.pk, [product, product + 1], forget_comparison=kind == "ignored run")
+    offers.recompute(
+        feed.pk,
+        [product, product + 1],
+        comparison=offers.Comparison.FORGOTTEN if kind == "ignored run" else offers.Comparison.AS_BEFORE,
+    )
     assert offers.differences() == []
 
 

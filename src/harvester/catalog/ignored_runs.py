@@ -83,7 +83,7 @@ def ignore_run(actor: Actor, run_id: UUID, reason: str) -> int:
                 ignored_at=Now(), ignored_by=actor.id, ignored_reason=why, refuses_file=is_newest
             )
             restored = before_images.swap(cursor, source_id, run.no)
-            offers.recompute(source_id, products, forget_comparison=True)  # mutant: ignore-forgets
+            offers.recompute(source_id, products, comparison=offers.Comparison.FORGOTTEN)  # mutant: ignore-forgets
             if restored:
                 cursor.execute(_FORGET_NEW, values)
                 ask_for_links(source_id, run.no)

@@ -1,6 +1,7 @@
 """Offers are derived from prices: recomputing them, and the nightly check that they are right."""
 
 from collections.abc import Sequence
+from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
@@ -78,7 +79,8 @@ ON CONFLICT (source_id, product_id) DO UPDATE SET
     in_stock = excluded.in_stock, observed_at = excluded.observed_at, run_no = excluded.run_no,
     last_run_type = excluded.last_run_type, last_amount = excluded.last_amount,
     last_currency = excluded.last_currency, last_priced_at = excluded.last_priced_at,
-    last_signature = CASE WHEN %(forget)s THEN NULL ELSE o.last_signature END
+    last_signature = CASE %(comparison)s WHEN 'FORGOTTEN' THEN NULL WHEN 'NEWEST' THEN excluded.last_signature
+        ELSE o.last_signature END
 """  # mutant: offers-recompute
 
 # Offers that differ from the prices; there must be none. A missing signature is correct: it makes the next run write a
@@ -106,15 +108,23 @@ ORDER BY 1, 2 LIMIT %(most)s
 """
 
 
-def recompute(source_id: UUID, product_ids: Sequence[int], *, forget_comparison: bool = False) -> None:
+class Comparison(StrEnum):
+    """What the next run compares a price with that is in an offer already."""
+
+    AS_BEFORE = "AS_BEFORE"
+    FORGOTTEN = "FORGOTTEN"  # nothing: it records a price even if it is unchanged
+    NEWEST = "NEWEST"  # the newest price that counts, of whatever kind of run
+
+
+def recompute(source_id: UUID, product_ids: Sequence[int], *, comparison: Comparison = Comparison.AS_BEFORE) -> None:
     """Recompute these offers, in the caller's transaction.
 
     Args:
         source_id: their source.
         product_ids: their products.
-        forget_comparison: make the next run write a price even if it is unchanged.
+        comparison: what the next run compares prices with.
     """
-    values: dict[str, Any] = {"source": source_id, "products": sorted(set(product_ids)), "forget": forget_comparison}
+    values: dict[str, Any] = {"source": source_id, "products": sorted(set(product_ids)), "comparison": comparison}
     with connection.cursor() as cursor:
         cursor.execute(LOCK_SOURCE, values)
         cursor.execute(_RECOMPUTE, values)

@@ -76,7 +76,8 @@ def update(actor: Actor, source_id: UUID, **changes: Any) -> Source:
             before = change(actor, source, values, "SOURCE_UPDATED")
             if "visibility" in before:
                 scraped = fetch(_SCRAPED_PRODUCTS, {"source": source.pk})
-                offers.recompute(source.pk, [row["source_product_id"] for row in scraped])
+                products = [row["source_product_id"] for row in scraped]
+                offers.recompute(source.pk, products, comparison=offers.Comparison.NEWEST)
     except IntegrityError:
         raise _name_taken(values["name"]) from None
     return source

@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import Any, Final
 
 from harvester.catalog.before_images import CONTENT_COLUMNS
-from harvester.catalog.offers import recompute
+from harvester.catalog.offers import Comparison, recompute
 from harvester.catalog.search_index import lock_words
 from harvester.catalog.states import Visibility
 from harvester.kernel.identity import NUMBERS, Identity
@@ -172,8 +172,7 @@ def promote_observations(
     prices = int(cursor.rowcount)
     cursor.execute(_VISIBILITY, values)
     if cursor.fetchone()[0] == Visibility.ELIGIBLE:  # mutant: ineligible-keeps-offers
-        # Prices are compared with those of the same kind of run, which the offer need not show.
-        recompute(baseline.source_id, [row["product_id"] for row in promoted], forget_comparison=True)
+        recompute(baseline.source_id, [row["product_id"] for row in promoted], comparison=Comparison.NEWEST)
         cursor.execute(_PRESENCE, values)
     new = sum(row["is_new"] for row in promoted)
     return ObservationsPromoted(prices=prices, new=new, superseded=sorted(superseded))

@@ -13,7 +13,7 @@ from django.db import IntegrityError, transaction
 
 from harvester.catalog import before_images
 from harvester.catalog.before_images import CONTENT_COLUMNS
-from harvester.catalog.offers import recompute
+from harvester.catalog.offers import Comparison, recompute
 from harvester.catalog.search_index import add_words, come_later, lock_words
 from harvester.kernel.signature import CONTENT_VERSION
 from harvester.pipeline.baseline import Baseline
@@ -277,7 +277,7 @@ def promote(cursor: Any, difference: Difference, baseline: Baseline, promotion: 
     if promotion.fetched_at:
         run(_OLDER_THAN_OTHERS)
         older = [row[0] for row in cursor.fetchall()]
-        recompute(baseline.source_id, older, forget_comparison=True)  # mutant: older-than-others
+        recompute(baseline.source_id, older, comparison=Comparison.NEWEST)  # mutant: older-than-others
     run(_SEEN_AGAIN)
     run(_SEEN_HIDDEN)
     run(_SOURCE)
