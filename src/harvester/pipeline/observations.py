@@ -68,6 +68,9 @@ class ObservationsPromoted:
     superseded: list[int]
 
 
+# Products are looked up one by one (LATERAL, LIMIT) or by their ids: with a plain join the planner may read all products
+# of a source, because it knows little of them while they are new.
+
 # Each observation with its product, and the newest price of this kind of run that the product has.
 _MATCH = """
 SELECT r.place, coalesce(l.id, p.id, nextval('source_products_id')), l.id IS NOT NULL,
@@ -75,9 +78,13 @@ SELECT r.place, coalesce(l.id, p.id, nextval('source_products_id')), l.id IS NOT
     n.signature, n.created_at, n.observed_at
 FROM jsonb_to_recordset(%(rows)s::jsonb)
     AS r (place integer, linked_id bigint, identity_type smallint, identity_value text, content_hash bigint)
-LEFT JOIN source_products l ON l.source_id = %(source)s AND l.id = r.linked_id
-LEFT JOIN source_products p ON l.id IS NULL AND p.source_id = %(source)s AND p.identity_type = r.identity_type
-    AND p.identity_value = r.identity_value
+LEFT JOIN LATERAL (
+    SELECT k.id FROM source_products k WHERE k.source_id = %(source)s AND k.id = r.linked_id LIMIT 1
+) l ON true
+LEFT JOIN LATERAL (
+    SELECT k.id, k.content_hash FROM source_products k
+    WHERE k.source_id = %(source)s AND k.identity_type = r.identity_type AND k.identity_value = r.identity_value LIMIT 1
+) p ON l.id IS NULL
 LEFT JOIN LATERAL (
     SELECT c.signature, c.created_at, c.observed_at FROM prices c
     WHERE c.source_id = %(source)s AND c.source_product_id = coalesce(l.id, p.id) AND c.run_type = %(run_type)s
@@ -102,13 +109,14 @@ UPDATE source_products p SET content_hash = r.content_hash, updated_run_no = %(r
     {", ".join(f"{name} = r.{name}" for name in CONTENT_COLUMNS)}
 FROM jsonb_to_recordset(%(rows)s::jsonb)
     AS r (product_id bigint, content_hash bigint, is_content boolean, {_CONTENT_TYPES})
-WHERE p.source_id = %(source)s AND p.id = r.product_id AND r.is_content
+WHERE p.source_id = %(source)s AND p.id = ANY (%(products)s) AND p.id = r.product_id AND r.is_content
 """  # noqa: S608 - constants only
 _WORDS = """
 UPDATE offer_words w SET words = words_of(r.title, r.brand, r.category)
 FROM jsonb_to_recordset(%(rows)s::jsonb)
     AS r (product_id bigint, is_content boolean, title text, brand text, category text)
-WHERE w.source_id = %(source)s AND w.product_id = r.product_id AND r.is_content
+WHERE w.source_id = %(source)s AND w.product_id = ANY (%(products)s) AND w.product_id = r.product_id
+    AND r.is_content
 """
 _PRICES = """
 INSERT INTO prices (source_id, source_product_id, observed_at, run_no, signature, run_type, amount, currency,
@@ -125,7 +133,8 @@ _PRESENCE = """
 UPDATE offers o SET seen_until = greatest(o.seen_until, r.observed_at)
 FROM jsonb_to_recordset(%(rows)s::jsonb)
     AS r (product_id bigint, observed_at timestamptz, is_linked boolean)
-WHERE o.source_id = %(source)s AND o.product_id = r.product_id AND NOT r.is_linked AND o.seen_until IS NOT NULL
+WHERE o.source_id = %(source)s AND o.product_id = ANY (%(products)s) AND o.product_id = r.product_id
+    AND NOT r.is_linked AND o.seen_until IS NOT NULL
 """  # mutant: page-presence
 _VISIBILITY = "SELECT visibility FROM sources WHERE id = %(source)s"
 
@@ -162,7 +171,7 @@ def promote_observations(
         }  # fmt: skip
         newest[key] = row, at
     promoted = [row for row, _ in newest.values()]
-    values["rows"] = json.dumps(promoted)
+    values |= {"rows": json.dumps(promoted), "products": [row["product_id"] for row in promoted]}
     cursor.execute(_NEW_PRODUCTS, values)
     if any(row["is_content"] for row in promoted):
         lock_words(cursor, baseline.source_id)
@@ -172,7 +181,7 @@ def promote_observations(
     prices = int(cursor.rowcount)
     cursor.execute(_VISIBILITY, values)
     if cursor.fetchone()[0] == Visibility.ELIGIBLE:  # mutant: ineligible-keeps-offers
-        recompute(baseline.source_id, [row["product_id"] for row in promoted], comparison=Comparison.NEWEST)
+        recompute(baseline.source_id, values["products"], comparison=Comparison.NEWEST)
         cursor.execute(_PRESENCE, values)
     new = sum(row["is_new"] for row in promoted)
     return ObservationsPromoted(prices=prices, new=new, superseded=sorted(superseded))
