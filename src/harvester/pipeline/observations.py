@@ -68,8 +68,8 @@ class ObservationsPromoted:
     superseded: list[int]
 
 
-# Products are looked up one by one (LATERAL, LIMIT) or by their ids: with a plain join the planner may read all products
-# of a source, because it knows little of them while they are new.
+# Products are looked up one by one (LATERAL, LIMIT) or by their ids: with a plain join the planner may read all of a
+# source, because it knows little of them while they are new.
 
 # Each observation with its product, and the newest price of this kind of run that the product has.
 _MATCH = """
