@@ -94,12 +94,13 @@ PLAIN, HELD = PlainRuns(), HeldRuns()
 def made_up_kinds() -> Iterator[None]:
     """Have both kinds registered, in place of those that capabilities have by these names."""
     paths = {kind.name: f"{__name__}:{variable}" for kind, variable in ((PLAIN, "PLAIN"), (HELD, "HELD"))}
-    with mock.patch.dict(kinds._PATHS, paths):
-        kinds.kind_named.cache_clear()
-        try:
-            yield
-        finally:
+    try:
+        with mock.patch.dict(kinds._PATHS, paths):
             kinds.kind_named.cache_clear()
+            yield
+    finally:
+        # Only now: a thread that goes on behind a page may still look kinds up.
+        kinds.kind_named.cache_clear()
 
 
 @contextmanager
@@ -107,6 +108,7 @@ def without(kind: RunKind) -> Iterator[None]:
     """Have a kind not registered, as in a version that does not have it."""
     with mock.patch.dict(kinds._PATHS):
         del kinds._PATHS[kind.name]
+        kinds.kind_named.cache_clear()
         yield
 
 
