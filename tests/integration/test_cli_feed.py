@@ -380,7 +380,7 @@ def test_a_held_run_is_shown_and_decided(world):
     world.put(*range(100, 120))
     held = world.run()
     assert feed("inspect", held.no, "--json").json["difference"]["counts"]["missing"] == 30
-    assert "What would change" in feed("inspect", held.no).out
+    assert "Held changes" in feed("inspect", held.no).out
     result = " ".join(feed("inspect", held.no).out.split())
     assert re.search(r"30 missing products disappear by \S+ \S+ UTC unless a later file contains them\.", result)
     assert re.search(r"Without a new file, all offers disappear on \S+ \S+ UTC\.", result)

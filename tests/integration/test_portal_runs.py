@@ -109,7 +109,7 @@ def test_a_run_shows_its_figures_gates_rows_and_columns(world, viewer):
     ):  # fmt: skip
         assert words in shown
     assert "free" in shown
-    assert "What would change" not in shown
+    assert "Changes if approved" not in shown
     assert "hx-trigger" not in page_of(viewer, run).content.decode(), "what has ended is not asked for again"
 
 
@@ -155,7 +155,7 @@ def test_a_header_that_lacks_a_column_is_shown_as_a_table_once(world, viewer):
     assert re.search(r"Sale price or list price Missing \S.* \S Price", shown)
     assert re.search(r"SKU \S SKU SKU", shown)
     assert page.count("The first line") == 2, "a sentence, and the whole message behind Details"
-    assert "How the file was read" not in page
+    assert "File format" not in page
 
 
 def test_a_run_that_met_another_host_key_leads_to_where_the_keys_are_compared(world, viewer):
@@ -169,7 +169,7 @@ def test_a_held_run_shows_what_would_change_and_when_time_runs_out(world, viewer
     run = world.hold()
     shown = text(page_of(viewer, run))
     assert "37 of 40 active products (92.5%) are not in the file." in shown
-    assert "What would change 37 products" in shown
+    assert "Changes if approved 37 products" in shown
     assert "37 Missing 0 Price changes 0 New" in shown
     gone = world.look().last_promoted_at.timestamp() + (48 + 168) * 3600
     assert f"Offers won't expire before {ts(world.look().held_since.timestamp() + 168 * 3600)} UTC." in shown
@@ -236,7 +236,7 @@ def test_an_operator_approves_what_they_saw(world, operator):
     run_until_idle(threads=1)
     shown = text(page_of(operator, run))
     assert "Approved by otto" in shown
-    assert "What changed" in shown
+    assert "Changes 37 products" in shown
     assert outcome(run) == "APPROVED"
 
 
@@ -301,7 +301,7 @@ def test_a_rejection_needs_a_reason(world, operator):
     decide(operator, run, "reject", reason="half a file", **seen(operator, run))
     run_until_idle(threads=1)
     assert re.search(rf"Rejected by otto {MOMENTS_AGO}: half a file", text(page_of(operator, run)))
-    assert "What would have changed" in text(page_of(operator, run))
+    assert "Discarded changes" in text(page_of(operator, run))
 
 
 def test_a_decision_about_other_figures_is_refused_with_a_message(world, operator):

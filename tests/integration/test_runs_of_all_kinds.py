@@ -217,12 +217,12 @@ def test_the_page_of_a_run_of_any_kind_is_complete(three, operator):
         "Why it failed X It broke.",
         "Failed Shop by Impact",
         "Sort out 600 ms",
-        "What happened",
+        "Timeline",
     ):
         assert words in failed
     for words in (
         f"Actor run {actor.no}", "Held Kestrel", "Held since", f"New candidates. {REASON}", "Holds New candidates",
-        "Candidates found 12", "Ask the actor 900 ms", "What happened", f"Approve run {actor.no}?", "Number",
+        "Candidates found 12", "Ask the actor 900 ms", "Timeline", f"Approve run {actor.no}?", "Number",
     ):  # fmt: skip
         assert words in waiting
     for words in ("Download file", "rows rejected", "Ignore run", "half a file"):

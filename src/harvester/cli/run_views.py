@@ -152,7 +152,7 @@ def difference_tables(found: dict[str, Any]) -> list[RenderableType]:
         for item in found["samples"][kind][:SAMPLES_SHOWN]
     ]
     columns = ("change", "product", "price before", "price in the file")
-    tables: list[RenderableType] = [table(columns, changes, right=columns[2:], title="What would change")]
+    tables: list[RenderableType] = [table(columns, changes, right=columns[2:], title="Held changes")]
     for name, label in (("categories", "category"), ("brands", "brand")):
         rows = [
             (group["name"] or "(none)", *(count_text(group[kind]) for kind in KINDS)) for group in found[name]["shown"]
