@@ -38,7 +38,7 @@ PRICES = 2
 _BUSY = "1000000"
 HEAD = ("search", "SQL p50 ms", "SQL p95 ms", "API p50 ms", "API p95 ms", "p95 ratio")
 INTRODUCTION = """
-Written by `make bench-search`; run it for the numbers of your own machine. Ratios within one run are what counts:
+Written by `make bench-search`; run it for the numbers of your machine. Compare ratios within one run only:
 absolute numbers differ between machines and hours.
 """.strip()
 NOTES = """
@@ -199,12 +199,12 @@ def _report(rows: Sequence[Measured], offers: int, server: str) -> int:
 def _write_page(rows: Sequence[Measured], bar: Bar, offers: int, server: str) -> None:
     measured = f"Measured {datetime.now(UTC):%Y-%m-%d} with `{command('bench-search')}` on {machine()}"
     parts = [
-        "# How fast searches are",
+        "# Benchmarks: search",
         INTRODUCTION,
         f"{measured}, {offers:,} offers; {versions(server, PACKAGES)}.",
         markdown(HEAD, [_readable(row.cells()) for row in rows]),
         markdown(BAR_HEAD, [bar.cells()]),
-        "## How it is measured",
+        "## Method",
         NOTES,
     ]
     PAGE.write_text("\n\n".join(parts) + "\n")

@@ -43,7 +43,7 @@ CASE_HEAD = ("rows", "case", "seconds", "of the floor", "slowest to fastest", "l
 MORE_HEAD = ("also measured", "")
 
 INTRODUCTION = """
-Written by `make bench-ingest`; run it for the numbers of your own machine. Ratios within one run are what counts:
+Written by `make bench-ingest`; run it for the numbers of your machine. Compare ratios within one run only:
 absolute numbers differ between machines and hours.
 """.strip()
 NOTES = """
@@ -228,14 +228,14 @@ def _write_page(
 ) -> None:
     measured = f"Measured {datetime.now(UTC):%Y-%m-%d} with `{command('bench-ingest')}` on {machine()}; "
     parts = [
-        "# How fast catalogs come in",
+        "# Benchmarks: importing catalogs",
         INTRODUCTION,
         f"{measured}{versions(results.server, PACKAGES)}.",
         _caution(results),
         markdown(CASE_HEAD, cases),
         markdown(MORE_HEAD, more) if more else "",
         markdown(BAR_HEAD, [bar.cells() for bar in asked]),
-        "## How it is measured",
+        "## Method",
         NOTES,
     ]
     PAGE.write_text("\n\n".join(part for part in parts if part) + "\n")

@@ -42,7 +42,7 @@ OLD_SNAPSHOT = ("ours", "pgqueuer")
 KEYS = [key for key in WHAT if key != "bare_batches"]
 
 INTRODUCTION = """
-Written by `make bench-engine`; run it for the numbers of your own machine. Ratios within one run are what counts:
+Written by `make bench-engine`; run it for the numbers of your machine. Compare ratios within one run only:
 absolute numbers differ between machines and hours.
 """.strip()
 
@@ -159,12 +159,12 @@ def write_json(figures: dict[str, float]) -> None:
 
 def write_page(speed: Sequence[Sequence[str]], asked: Sequence[Bar], server: str) -> None:
     parts = [
-        "# How fast the engine is",
+        "# Benchmarks: the engine",
         INTRODUCTION,
         f"Measured {datetime.now(UTC):%Y-%m-%d} with `{command()}` on {machine()}; {versions(server)}.",
         markdown(SPEED_HEAD, speed),
         markdown(BAR_HEAD, [bar.cells() for bar in asked]),
-        "## How it is measured",
+        "## Method",
         NOTES.strip(),
     ]
     PAGE.parent.mkdir(parents=True, exist_ok=True)
