@@ -1,0 +1,66 @@
+"""Portal, command line, API and `--json` name the same settings of feeds and the same figures of runs."""
+
+import re
+
+import pytest
+from tests.support.api import Application
+from tests.support.commands_inside import harvester
+from tests.support.feed_rows import make_feed, make_source
+from tests.support.portal import person
+from tests.support.portal_feeds import run as feed_run
+
+from harvester.api import schemas
+from harvester.feeds.settings import READERS, THRESHOLDS
+from harvester.ops.models import Role
+from harvester.portal.feeds.forms import COMMON
+from harvester.portal.feeds.labels import THRESHOLD_LABELS
+from harvester.runs.kinds import all_kinds
+from harvester.runs.models import Run
+
+#: Names that differ on purpose: people type megabytes.
+IN_PORTAL = {"max_file_bytes": "max_file_mb"}
+
+
+def test_every_setting_of_a_feed_is_in_the_form():
+    offered = {name for section in COMMON for name in section.names}
+    wanted = {IN_PORTAL.get(name, name) for name in READERS if name != "thresholds"}
+    assert wanted <= offered
+    assert THRESHOLD_LABELS.keys() == THRESHOLDS.keys()
+
+
+def test_every_setting_of_a_feed_is_in_the_api():
+    assert READERS.keys() <= schemas.Feed.model_fields.keys()
+
+
+def test_every_setting_of_a_feed_is_shown_and_explained_by_the_command_line(database):
+    feed = make_feed(make_source("Shop by Impact"), host="sftp.example.com", path="/f.csv")
+    shown = harvester("feed", "show", str(feed), "--json").json
+    assert READERS.keys() <= shown.keys()
+    explained = set(re.findall(r"[a-z_]+", harvester("feed", "set", "--help").out))
+    assert READERS.keys() <= explained | {"thresholds"}
+    assert THRESHOLDS.keys() <= explained
+
+
+@pytest.mark.parametrize("kind", [kind.name for kind in all_kinds()])
+def test_every_figure_has_a_label_and_every_column_of_lists_shows_a_figure(kind):
+    found = next(each for each in all_kinds() if each.name == kind)
+    assert found.figure_labels, "people want to know what a run did"
+    assert all(re.fullmatch(r"[a-z_]+", name) and label for name, label in found.figure_labels.items())
+    remark = found.list_columns.get("remark")
+    assert {name for name in found.list_columns.values() if name != remark} <= found.figure_labels.keys()
+
+
+def test_the_figures_of_a_run_are_the_same_everywhere(database, client):
+    client.force_login(person("vera", Role.VIEWER))
+    feed = make_feed(make_source("Shop by Impact"))
+    kind = next(each for each in all_kinds() if each.name == "AFFILIATE_FEED")
+    figures = {name: place for place, name in enumerate(kind.figure_labels, start=1)}
+    run = Run.objects.get(pk=feed_run(feed, figures=figures).pk)
+    by_command = harvester("runs", "show", str(run.no), "--json").json
+    assert {name: by_command[name] for name in figures} == figures
+    assert kind.shown_figures([run.pk])[run.pk].items() >= figures.items()
+    by_api = Application().read(f"/runs/{run.no}")["figures"]
+    assert {name: by_api[name] for name in figures} == figures
+    page = client.get(f"/runs/{run.no}/").content.decode().lower()
+    labels = [label.removeprefix("bytes ").lower() for label in kind.figure_labels.values()]
+    assert [label for label in labels if label not in page] == []
