@@ -70,9 +70,9 @@ def test_the_page_of_a_run_shows_its_parts(run, client):
 
 
 def test_commands_and_the_api_show_the_parts_of_a_run(run):
-    told = harvester("runs", "show", run.no, "--json").json["parts"]
-    assert [part["outcome"] for part in told] == ["OFFER", "NO_AGREEMENT", "PENDING"]
-    assert told[0]["detail"]["title"] == "Hammer"
+    parts = harvester("runs", "show", run.no, "--json").json["parts"]
+    assert [part["outcome"] for part in parts] == ["OFFER", "NO_AGREEMENT", "PENDING"]
+    assert parts[0]["detail"]["title"] == "Hammer"
     shown = harvester("runs", "show", run.no).out
     assert "NO_AGREEMENT" in shown
     assert "Page run" in shown
