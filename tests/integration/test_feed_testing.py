@@ -1,4 +1,4 @@
-"""The test run of a feed: what it finds, against real servers, and that it changes nothing."""
+"""Feed tests: their results, against real servers, and that they change nothing."""
 
 import gzip
 import random

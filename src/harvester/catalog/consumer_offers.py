@@ -85,7 +85,7 @@ class Offer:
         is_active: whether it has not expired.
         sku: the shop's number.
         item_id: the network's number.
-        gtin: trade item number.
+        gtin: global trade item number (EAN, UPC, ISBN).
         mpn: the manufacturer's number.
         rank: relevance, in a search that sorts by it.
     """

@@ -177,7 +177,7 @@ def host_key(
     name: Name,
     key: Annotated[
         str,
-        typer.Argument(metavar="KEY", help="The key to approve: the fingerprint that a test run showed, or all of it."),
+        typer.Argument(metavar="KEY", help="The key to approve: the fingerprint from a feed test, or the whole key."),
     ] = "",
     *,
     keep_others: Annotated[bool, typer.Option("--add", help="Keep the keys that are approved already.")] = False,

@@ -200,10 +200,10 @@ def host_key_view(found: dict[str, Any], name: str) -> RenderableType:
 
 
 def test_result(job_id: int) -> dict[str, Any]:
-    """Return the result of a test run."""
+    """Return the result of a feed test."""
     job = find(job_id)
     if not isinstance(job.result, dict):
-        raise TerminalError(f"The test run {job_id} {job.state}: {job.error or 'it has no result'}")
+        raise TerminalError(f"The feed test {job_id} {job.state}: {job.error or 'it has no result'}")
     return {"job_id": job_id, **job.result}
 
 

@@ -29,7 +29,7 @@ _IGNORED = dict.fromkeys(map(ord, BLANKS + HYPHENS))
 
 @dataclass(frozen=True, kw_only=True)
 class GtinResult:
-    """A trade item number as given, without blanks and hyphens.
+    """A GTIN as given, without blanks and hyphens.
 
     Attributes:
         value: digits with their leading zeros; the original text if not valid.

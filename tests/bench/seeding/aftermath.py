@@ -4,7 +4,7 @@ from django.db import connection, transaction
 
 from harvester.pipeline.held_difference import save_summary
 
-# Of fifty products one is known by its trade item number, and of a hundred one waits for a person.
+# Of fifty products one is known by its GTIN, and of a hundred one waits for a person.
 _PRODUCTS = """
 INSERT INTO products (id, gtin, title, brand)
 SELECT md5('product' || p.gtin)::uuid, lpad(p.gtin, 14, '0'), p.title, p.brand

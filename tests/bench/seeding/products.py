@@ -14,7 +14,7 @@ BATCH = 25_000
 
 _BLOCK = "SELECT min(id), max(id) FROM (SELECT nextval('source_products_id') AS id FROM generate_series(1, %s)) b"
 
-# A trade item number of the range for examples: 952, nine digits, and the check digit.
+# A GTIN of the range for examples: 952, nine digits, and the check digit.
 _DIGITS = " + ".join(f"{1 if place % 2 else 3} * (g / {10 ** (8 - place)} %% 10)" for place in range(9))
 _GTIN = f"'952' || lpad((g %% 1000000000)::text, 9, '0') || (10 - (9 + 3 * 5 + 2 + {_DIGITS}) %% 10) %% 10"
 

@@ -55,7 +55,7 @@ COMMENT ON TABLE sources IS 'Ways in which the offers of a retailer reach us. Pe
 COMMENT ON COLUMN sources.kind IS 'DIRECT (the retailer itself), AFFILIATE_FEED or OTHER.';
 COMMENT ON COLUMN sources.is_display_primary IS 'Consumers see the offers of this source of the retailer; at most one.';
 COMMENT ON COLUMN sources.tracking_template IS 'Makes a tracked link of a product''s address.';
-COMMENT ON COLUMN sources.upc_trusted IS 'Its trade item numbers may link products.';
+COMMENT ON COLUMN sources.upc_trusted IS 'Its GTINs may link products.';
 COMMENT ON COLUMN sources.visibility IS 'INELIGIBLE: scraped prices do not count; others always do.';
 COMMENT ON COLUMN sources.expiry_hours IS 'Hours after it was last seen that an offer disappears; null: never.';
 COMMENT ON COLUMN sources.max_hold_hours IS 'The most hours for which the clock stops while a run is held.';

@@ -1,4 +1,4 @@
-"""Identifiers and trade item numbers of many rows at once, with the results of `kernel.identity` and `kernel.gtin`."""
+"""Identifiers and GTINs of many rows at once, with the results of `kernel.identity` and `kernel.gtin`."""
 
 from collections.abc import Callable, Sequence
 from typing import Final
@@ -49,7 +49,7 @@ def read_odd_identifiers(values: pl.Series, faults: pl.Series, odd: pl.Series) -
 
 
 class GtinReader:
-    """Reads the columns of trade item numbers of one file, in order of preference.
+    """Reads the columns of GTINs of one file, in order of preference.
 
     Attributes:
         inputs: the expressions that `check` needs.
