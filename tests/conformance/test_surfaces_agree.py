@@ -10,7 +10,7 @@ from tests.support.portal import person
 from tests.support.portal_feeds import run as feed_run
 
 from harvester.api import schemas
-from harvester.feeds.settings import READERS, THRESHOLDS
+from harvester.feeds.settings import SETTINGS, THRESHOLDS
 from harvester.ops.models import Role
 from harvester.portal.feeds.forms import COMMON
 from harvester.portal.feeds.labels import THRESHOLD_LABELS
@@ -23,21 +23,21 @@ IN_PORTAL = {"max_file_bytes": "max_file_mb"}
 
 def test_every_setting_of_a_feed_is_in_the_form():
     offered = {name for section in COMMON for name in section.names}
-    wanted = {IN_PORTAL.get(name, name) for name in READERS if name != "thresholds"}
+    wanted = {IN_PORTAL.get(name, name) for name in SETTINGS if name != "thresholds"}
     assert wanted <= offered
     assert THRESHOLD_LABELS.keys() == THRESHOLDS.keys()
 
 
 def test_every_setting_of_a_feed_is_in_the_api():
-    assert READERS.keys() <= schemas.Feed.model_fields.keys()
+    assert SETTINGS.keys() <= schemas.Feed.model_fields.keys()
 
 
 def test_every_setting_of_a_feed_is_shown_and_explained_by_the_command_line(database):
     feed = make_feed(make_source("Shop by Impact"), host="sftp.example.com", path="/f.csv")
     shown = harvester("feed", "show", str(feed), "--json").json
-    assert READERS.keys() <= shown.keys()
+    assert SETTINGS.keys() <= shown.keys()
     explained = set(re.findall(r"[a-z_]+", harvester("feed", "set", "--help").out))
-    assert READERS.keys() <= explained | {"thresholds"}
+    assert SETTINGS.keys() <= explained | {"thresholds"}
     assert THRESHOLDS.keys() <= explained
 
 

@@ -28,7 +28,7 @@ from harvester.cli.actor import operator
 from harvester.cli.feed import change, read_pairs
 from harvester.feeds.models import Feed
 from harvester.feeds.partner_connection import OWNER_KIND
-from harvester.feeds.settings import READERS, THRESHOLDS
+from harvester.feeds.settings import SETTINGS, THRESHOLDS
 from harvester.guards import secrets
 from harvester.runs.models import Run
 
@@ -159,7 +159,7 @@ def test_settings_are_changed_by_name_and_value_and_a_draft_is_deleted():
 
 
 def test_the_help_names_every_setting():
-    for name in (*READERS, *THRESHOLDS):
+    for name in (*SETTINGS, *THRESHOLDS):
         assert name in change.__doc__
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from harvester.feeds.models import Feed
-from harvester.feeds.settings import READERS, THRESHOLDS, InvalidSettings, read_settings
+from harvester.feeds.settings import SETTINGS, THRESHOLDS, InvalidSettings, read_settings
 
 READ = [
     ("network", " Impact ", "impact"),
@@ -132,5 +132,5 @@ def test_everything_that_is_wrong_is_reported_at_once():
 
 def test_every_setting_is_a_column():
     columns = {field.name for field in Feed._meta.get_fields()}
-    assert set(READERS) - {"expiry_hours"} <= columns
+    assert set(SETTINGS) - {"expiry_hours"} <= columns
     assert len(THRESHOLDS) == 10

@@ -16,6 +16,7 @@ from harvester.catalog.exposure import Exposure, exposure_of, exposures
 from harvester.feeds import models, queries, verbs
 from harvester.feeds.partner_connection import port_of
 from harvester.feeds.readiness import missing_for_a_run
+from harvester.feeds.settings import STORED
 from harvester.feeds.states import FeedStatus
 from harvester.kernel.actor import Actor
 from harvester.ops.scopes import Scope
@@ -27,12 +28,7 @@ _OPERATE = BearerKey(Scope.FEEDS_OPERATE)
 _SUMMARY = (
     "id", "source_id", "network", "status", "schedule_hours", "next_run_at", "last_run_at", "consecutive_failures",
 )  # fmt: skip
-_SETTINGS = (
-    "transport", "host", "path", "username", "compression", "encoding", "default_currency", "unknown_stock",
-    "kept_parameters", "decimal_style", "use_manifest", "accepts_url_identity", "unchanged_means_seen",
-    "max_file_bytes", "max_rows", "max_products", "thresholds", "created_at", "updated_at",
-    "retired_at",
-)  # fmt: skip
+_DETAILS = (*STORED, "created_at", "updated_at", "retired_at")
 
 
 class FeedFilters(Filters):
@@ -112,7 +108,7 @@ def feed_shape(feed: models.Feed) -> Feed:
     return Feed.model_validate(
         {
             **_summary(feed, exposure),
-            **{name: getattr(feed, name) for name in _SETTINGS},
+            **{name: getattr(feed, name) for name in _DETAILS},
             "offers_expire_at": exposure.offers_expire_at,
             "disappearing_offers": exposure.disappearing,
             "disappear_by": exposure.disappear_by,

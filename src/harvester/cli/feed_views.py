@@ -14,17 +14,15 @@ from harvester.cli.output import cell, count_text, pairs, stacked, table, when
 from harvester.feeds.models import Feed, FeedRun
 from harvester.feeds.partner_connection import approved_keys, port_of
 from harvester.feeds.readiness import missing_for_a_run
+from harvester.feeds.settings import STORED
 from harvester.feeds.states import FeedStatus, Transport
 from harvester.guards.host_keys import HostKey
 from harvester.kernel.errors import NotFound, TerminalError
 
 RUNS_SHOWN = 5
 _PUBLIC = (
-    "id", "network", "status", "schedule_hours", "next_run_at", "manual_run_requested_at", "consecutive_failures",
-    "last_run_at", "transport", "host", "port", "path", "username", "secret_fields", "secret_version", "compression",
-    "encoding", "default_currency", "decimal_style", "unknown_stock", "kept_parameters", "use_manifest",
-    "max_file_bytes", "max_rows", "max_products", "thresholds", "accepts_url_identity", "unchanged_means_seen",
-    "created_by", "created_at", "updated_at", "retired_at",
+    "id", "status", "next_run_at", "manual_run_requested_at", "consecutive_failures", "last_run_at", *STORED,
+    "secret_fields", "secret_version", "created_by", "created_at", "updated_at", "retired_at",
 )  # fmt: skip
 _STYLES = {"ENABLED": "green", "PAUSED": "yellow", "DISABLED": "bold red", "DRAFT": "cyan"}
 

@@ -4,6 +4,7 @@ from typing import Final
 
 from harvester.catalog.corrections import were_changed
 from harvester.feeds.models import Feed, FeedRun
+from harvester.feeds.settings import SETTINGS
 from harvester.runs.models import Run
 
 #: Raise it when the same file would be read differently: then every feed reads its file again.
@@ -12,10 +13,7 @@ INGESTED: Final = (
     *("last_remote_mtime", "last_remote_size", "last_content_hash", "last_ingested_run_no", "last_parser_version"),
 )
 #: Settings that lead to another file or to other rows: after a change, the next run must not skip the file.
-REREAD_SETTINGS: Final = frozenset({
-    "network", "transport", "host", "port", "path", "username", "encoding", "default_currency", "decimal_style",
-    "unknown_stock", "kept_parameters", "max_file_bytes", "max_rows", "max_products",  # mutant: reread-settings
-})  # fmt: skip
+REREAD_SETTINGS: Final = frozenset(name for name, setting in SETTINGS.items() if setting.rereads)
 
 
 def expect_a_file(feed: Feed) -> tuple[str, ...]:

@@ -9,7 +9,6 @@ from io import BytesIO
 from typing import Any, cast
 
 import structlog
-from django.conf import settings
 from django.db import connection
 
 from harvester.engine import sql
@@ -18,14 +17,14 @@ from harvester.engine.job import RunningJob
 from harvester.feeds.fetch import MAX_FILE_BYTES
 from harvester.feeds.file_end import EndRule, FileFacts, end_rule, prove_whole
 from harvester.feeds.findings import dialect_of
-from harvester.feeds.ingest import limits_of
+from harvester.feeds.ingest import limits_of, parse_settings_of
 from harvester.feeds.jobs import TEST
 from harvester.feeds.manifest import Expected, read_expected
 from harvester.feeds.models import Feed
 from harvester.feeds.networks import network_named
 from harvester.feeds.notices import Notice, of_report
 from harvester.feeds.partner_connection import approved_keys, note_host_key, open_remote
-from harvester.feeds.reader import TEST_ROWS, ParseSettings, Parsing
+from harvester.feeds.reader import TEST_ROWS, Parsing
 from harvester.feeds.reader.blocks import OpenEnd
 from harvester.feeds.reader.encoding import Encoding
 from harvester.feeds.reader.findings import storable
@@ -38,9 +37,7 @@ from harvester.guards.redaction import redact_text
 from harvester.guards.remote import TransferLimits
 from harvester.kernel.currencies import MINOR_UNITS
 from harvester.kernel.errors import HarvesterError, NotFound
-from harvester.kernel.numerals import DecimalStyle
 from harvester.kernel.rejects import RejectCode, WarningCode
-from harvester.kernel.stock import UnknownStock
 
 log = structlog.get_logger(__name__)
 
@@ -131,20 +128,12 @@ def _read(feed: Feed, data: bytes, expected: Expected | None) -> dict[str, Any]:
 def _parsing(
     feed: Feed, data: bytes, *, first_rows: int | None = None, may_be_cut: bool = False, end: EndRule | None = None
 ) -> Parsing:
-    parse_settings = ParseSettings(
-        moment=database_now(),
-        default_currency=feed.default_currency or None,
-        decimal_style=cast("DecimalStyle | None", feed.decimal_style or None),
-        unknown_stock=UnknownStock(feed.unknown_stock),
-        kept_parameters=tuple(feed.kept_parameters),
-        allowed_networks=settings.CONFIG.egress_networks,
-    )
     pieces = (data[start : start + _BLOCK_BYTES] for start in range(0, len(data), _BLOCK_BYTES))
     chunks = inflate(pieces, limits=_INFLATED, block_bytes=_BLOCK_BYTES, may_be_cut=may_be_cut)
     return Parsing(
         chunks,
         network_named(feed.network),
-        parse_settings,
+        parse_settings_of(feed, database_now()),
         limits=limits_of(feed),
         encoding=cast("Encoding | None", feed.encoding or None),
         first_rows=first_rows,

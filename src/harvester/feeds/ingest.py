@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import BinaryIO, NamedTuple, cast
 
@@ -174,7 +175,16 @@ def _parsing(context: FeedRunContext, file: BinaryIO, end: EndRule) -> Parsing:
     feed = context.feed
     with connection.cursor() as cursor:
         moment = read_baseline(cursor, feed.source_id).moment
-    said = ParseSettings(
+    encoding = cast("Encoding | None", feed.encoding or None)
+    return Parsing(
+        inflate(_chunks(file), limits=inflate_limits_of(feed)), context.network, parse_settings_of(feed, moment),
+        limits=limits_of(feed), encoding=encoding, open_end=end.open_end, suspicion=end.suspicion,
+    )  # fmt: skip
+
+
+def parse_settings_of(feed: Feed, moment: datetime) -> ParseSettings:
+    """How the feed's files are read."""
+    return ParseSettings(
         moment=moment,
         default_currency=feed.default_currency or None,
         decimal_style=cast("DecimalStyle | None", feed.decimal_style or None),
@@ -182,11 +192,6 @@ def _parsing(context: FeedRunContext, file: BinaryIO, end: EndRule) -> Parsing:
         kept_parameters=tuple(feed.kept_parameters),
         allowed_networks=settings.CONFIG.egress_networks,
     )
-    encoding = cast("Encoding | None", feed.encoding or None)
-    return Parsing(
-        inflate(_chunks(file), limits=inflate_limits_of(feed)), context.network, said,
-        limits=limits_of(feed), encoding=encoding, open_end=end.open_end, suspicion=end.suspicion,
-    )  # fmt: skip
 
 
 def limits_of(feed: Feed) -> ParseLimits:

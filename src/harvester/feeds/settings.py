@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final, NamedTuple
 
 from django.conf import settings
 
@@ -79,13 +79,13 @@ def read_settings(given: Mapping[str, Any]) -> dict[str, Any]:
     read: dict[str, Any] = {}
     problems: dict[str, str] = {}
     for name, value in given.items():
-        if name not in READERS:
-            near = difflib.get_close_matches(name, READERS, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(sorted(READERS))}."
+        if name not in SETTINGS:
+            near = difflib.get_close_matches(name, SETTINGS, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(sorted(SETTINGS))}."
             problems[name] = f"A feed has no setting {name!r}; {hint}"
             continue
         try:
-            read[name] = READERS[name](name, value)
+            read[name] = SETTINGS[name].read(name, value)
         except InvalidInput as problem:
             problems[name] = str(problem)
     if problems:
@@ -265,27 +265,41 @@ def _thresholds(name: str, value: Any) -> dict[str, float | int | None]:
     return read
 
 
-#: Setting -> its reader. `expiry_hours` is stored with the source.
-READERS: dict[str, Callable[[str, Any], Any]] = {
-    "network": lambda name, value: _choice(name, value, {known: known for known in networks()}),
-    "schedule_hours": _schedule,
-    "expiry_hours": lambda _, value: read_expiry_hours(value),
-    "transport": _transport,
-    "host": _host,
-    "port": _limit(HIGHEST_PORT),
-    "path": _path,
-    "username": lambda name, value: _text(name, value, LONGEST_USERNAME),
-    "compression": _choice_from(Compression, Compression.NONE),
-    "encoding": _encoding,
-    "default_currency": _currency,
-    "decimal_style": _decimal_style,
-    "unknown_stock": _choice_from(UnknownStock, UnknownStock.IN_STOCK),
-    "kept_parameters": _kept_parameters,
-    "use_manifest": _truth,
-    "max_file_bytes": _limit(MOST_FILE_BYTES),
-    "max_rows": _limit(MOST_ROWS),
-    "max_products": _limit(MOST_ROWS),
-    "thresholds": _thresholds,
-    "accepts_url_identity": _truth,
-    "unchanged_means_seen": _truth,
+class Setting(NamedTuple):
+    """A setting of a feed.
+
+    Attributes:
+        read: its name and what somebody entered -> the value as it is stored, or InvalidInput.
+        rereads: whether it leads to another file or to other rows, so that the next run must not skip its file.
+    """
+
+    read: Callable[[str, Any], Any]
+    rereads: bool = False
+
+
+#: In the order in which people read them. `expiry_hours` is stored with the source.
+SETTINGS: Final = {
+    "network": Setting(lambda name, value: _choice(name, value, {known: known for known in networks()}), rereads=True),
+    "schedule_hours": Setting(_schedule),
+    "expiry_hours": Setting(lambda _, value: read_expiry_hours(value)),
+    "transport": Setting(_transport, rereads=True),
+    "host": Setting(_host, rereads=True),
+    "port": Setting(_limit(HIGHEST_PORT), rereads=True),
+    "path": Setting(_path, rereads=True),
+    "username": Setting(lambda name, value: _text(name, value, LONGEST_USERNAME), rereads=True),
+    "compression": Setting(_choice_from(Compression, Compression.NONE)),
+    "encoding": Setting(_encoding, rereads=True),
+    "default_currency": Setting(_currency, rereads=True),  # mutant: reread-settings
+    "decimal_style": Setting(_decimal_style, rereads=True),
+    "unknown_stock": Setting(_choice_from(UnknownStock, UnknownStock.IN_STOCK), rereads=True),
+    "kept_parameters": Setting(_kept_parameters, rereads=True),
+    "use_manifest": Setting(_truth),
+    "max_file_bytes": Setting(_limit(MOST_FILE_BYTES), rereads=True),
+    "max_rows": Setting(_limit(MOST_ROWS), rereads=True),
+    "max_products": Setting(_limit(MOST_ROWS), rereads=True),
+    "thresholds": Setting(_thresholds),
+    "accepts_url_identity": Setting(_truth),
+    "unchanged_means_seen": Setting(_truth),
 }
+#: Settings that are columns of feeds.
+STORED: Final = tuple(name for name in SETTINGS if name != "expiry_hours")

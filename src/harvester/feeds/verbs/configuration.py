@@ -43,7 +43,7 @@ def create(actor: Actor, source_id: UUID, settings: Mapping[str, Any], *, accept
     Args:
         actor: who creates it.
         source_id: a source of the kind AFFILIATE_FEED that has no feed.
-        settings: by their names, see `settings.READERS`; the network is required.
+        settings: by their names, see `settings.SETTINGS`; the network is required.
         accept_insecure: the actor accepts the risk of plain FTP, which is refused otherwise.
     """
     values = read_new_settings(settings)
