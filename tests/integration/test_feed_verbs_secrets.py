@@ -104,7 +104,7 @@ def test_only_names_are_logged():
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"password": "two\nlines"}, "The password contains a line break"),
+        ({"password": "two\nlines"}, "password: it contains a line break"),
         ({"private_key": "no key"}, "^The private key .*OpenSSH or PEM form.*Enter it again"),
         ({"private_key": LOCKED}, "^The private key .*passphrase is missing or wrong"),
         ({"private_key": LOCKED, "passphrase": "wrong"}, "^The private key .*passphrase is missing or wrong"),

@@ -204,8 +204,8 @@ def _parameter_names() -> Iterator[None]:
     try:
         yield
     except InvalidInput as problem:
-        field, _, message = str(problem).partition(": ")
-        raise WrongField(_PARAMETERS.get(field, field), message) from None
+        field = problem.field or ""
+        raise WrongField(_PARAMETERS.get(field, field), problem.reason) from None
 
 
 def _parts(offer_id: str) -> tuple[UUID, int]:

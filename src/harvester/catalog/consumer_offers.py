@@ -157,13 +157,13 @@ def offers_by_number(
     """
     given = {name: text for name, text in (("gtin", gtin), ("sku", sku), ("item_id", item_id)) if text}
     if len(given) != 1:
-        raise InvalidInput("gtin: give exactly one of gtin, sku and item_id.")
+        raise InvalidInput("give exactly one of gtin, sku and item_id.", field="gtin")
     [name] = given
     values: dict[str, Any] = {**given, "retailer": retailer_id, "source": source_id}
     if gtin:
         number = normalize_gtin(gtin)
         if number is None or not number.valid:
-            raise InvalidInput("gtin: not a valid GTIN; its length or its check digit is wrong.")
+            raise InvalidInput("not a valid GTIN; its length or its check digit is wrong.", field="gtin")
         # Products have the leading zeros that their source wrote.
         digits = number.value.lstrip("0")
         values["gtin"] = [digits.zfill(length) for length in GTIN_LENGTHS if len(digits) <= length]

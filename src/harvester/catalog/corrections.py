@@ -200,12 +200,12 @@ def _built(created_by: str, given: Mapping[str, Any], named: Mapping[str, Any]) 
     amount, currency = correction.set_amount, correction.set_currency
     if amount is not None and currency is not None and amount != round(amount, MINOR_UNITS[currency]):
         decimals = {0: "no decimals", 2: "at most 2 decimals", 3: "at most 3 decimals"}[MINOR_UNITS[currency]]
-        raise InvalidInput(f"set_amount: {amount:f} is not a price in {currency}, which has {decimals}.")
+        raise InvalidInput(f"{amount:f} is not a price in {currency}, which has {decimals}.", field="set_amount")
     if action == CorrectionAction.SET and scope != CorrectionScope.PRODUCT:
-        raise InvalidInput("scope: SET applies to one product; choose PRODUCT.")
+        raise InvalidInput("SET applies to one product; choose PRODUCT.", field="scope")
     since, until = correction.observed_from, correction.observed_to
     if since is not None and until is not None and since >= until:
-        raise InvalidInput("observed_to: must be later than observed_from.")
+        raise InvalidInput("must be later than observed_from.", field="observed_to")
     return correction
 
 
@@ -286,11 +286,11 @@ def _check_objects(correction: PriceCorrection) -> None:
     """Raise an error if the product or the run does not exist, or if the price to correct is unclear."""
     source_id, product_id, run_no = correction.source_id, correction.product_id, correction.run_no
     if run_no is not None and not Run.objects.filter(no=run_no, source_id=str(source_id)).exists():
-        raise NotFound(f"run_no: the source {source_id} has no run {run_no}.")
+        raise NotFound(f"the source {source_id} has no run {run_no}.", field="run_no")
     if product_id is None:
         return
     if not fetch(_PRODUCT, {"source": source_id, "product": product_id}):
-        raise NotFound(f"product_id: the source {source_id} has no product {product_id}.")
+        raise NotFound(f"the source {source_id} has no product {product_id}.", field="product_id")
     if correction.action != CorrectionAction.SET and correction.extent != CorrectionExtent.OBSERVED:
         return
     shown = fetch(_SHOWN_PRICE, {"source": source_id, "product": product_id})
@@ -302,8 +302,9 @@ def _check_objects(correction: PriceCorrection) -> None:
     [[amount, currency]] = [row.values() for row in shown]
     if correction.action == CorrectionAction.SET and currency != correction.set_currency:
         raise InvalidInput(
-            f"set_currency: the price is {amount:f} {currency}, so it can only be set in {currency}; "
-            f"{correction.set_currency} would be the price of another currency."
+            f"the price is {amount:f} {currency}, so it can only be set in {currency}; "
+            f"{correction.set_currency} would be the price of another currency.",
+            field="set_currency",
         )
 
 
@@ -313,49 +314,49 @@ def _extent(given: Mapping[str, Any]) -> str:
         return CorrectionExtent.WINDOW if dated else CorrectionExtent.OBSERVED
     extent = fields.choice(CorrectionExtent)("extent", given["extent"])
     if dated and extent == CorrectionExtent.OBSERVED:
-        raise InvalidInput("extent: OBSERVED has no window; leave the times out.")
+        raise InvalidInput("OBSERVED has no window; leave the times out.", field="extent")
     return str(extent)
 
 
 def _set_amount(action: str, given: Any) -> Decimal | None:
     if action != CorrectionAction.SET:
         if given is not None:
-            raise InvalidInput(f"set_amount: {action} does not use it; leave it out, or choose SET.")
+            raise InvalidInput(f"{action} does not use it; leave it out, or choose SET.", field="set_amount")
         return None
     try:
         value = Decimal(str(given))
     except InvalidOperation:
         value = Decimal("NaN")
     if not (value.is_finite() and 0 < value < MOST_SET and value == round(value, 4)):
-        raise InvalidInput(f"set_amount: must be above 0 and below {MOST_SET:,}, with at most 4 decimals.")
+        raise InvalidInput(f"must be above 0 and below {MOST_SET:,}, with at most 4 decimals.", field="set_amount")
     return value
 
 
 def _set_currency(action: str, given: Any) -> str | None:
     if action != CorrectionAction.SET:
         if given is not None:
-            raise InvalidInput(f"set_currency: {action} does not use it; leave it out, or choose SET.")
+            raise InvalidInput(f"{action} does not use it; leave it out, or choose SET.", field="set_currency")
         return None
     if not isinstance(given, str) or given not in MINOR_UNITS:
-        raise InvalidInput("set_currency: SET requires the currency of the price, such as USD.")
+        raise InvalidInput("SET requires the currency of the price, such as USD.", field="set_currency")
     return given
 
 
 def _multiplier(action: str, given: Any) -> Decimal | None:
     if action != CorrectionAction.MULTIPLIER:
         if given is not None:
-            raise InvalidInput(f"multiplier: {action} does not use it; leave it out, or choose MULTIPLIER.")
+            raise InvalidInput(f"{action} does not use it; leave it out, or choose MULTIPLIER.", field="multiplier")
         return None
     try:
         value = Decimal(str(given))
     except InvalidOperation:
         value = Decimal("NaN")
     if not (value.is_finite() and LEAST <= value <= MOST and value == round(value, 6)):
-        raise InvalidInput(f"multiplier: must be a number from {LEAST} to {MOST}, with at most 6 decimals.")
+        raise InvalidInput(f"must be a number from {LEAST} to {MOST}, with at most 6 decimals.", field="multiplier")
     return value
 
 
 def _time(field: str, given: Any) -> dt.datetime | None:
     if given is not None and (not isinstance(given, dt.datetime) or given.tzinfo is None):
-        raise InvalidInput(f"{field}: must be a time with a time zone, or empty.")
+        raise InvalidInput("must be a time with a time zone, or empty.", field=field)
     return given

@@ -55,7 +55,7 @@ def read_rows(path: Path, columns: Sequence[str], required: Sequence[str]) -> li
 def truth(field: str, text: str) -> bool:
     value = text.strip().lower()
     if value not in _TRUE | _FALSE:
-        raise InvalidInput(f"{field}: {text!r} is neither true nor false; write true, false or nothing.")
+        raise InvalidInput(f"{text!r} is neither true nor false; write true, false or nothing.", field=field)
     return value in _TRUE
 
 
@@ -67,7 +67,7 @@ def check_time(field: str, text: str) -> dt.datetime | None:
         return parse_moment(text.strip())
     except ValueError:
         raise InvalidInput(
-            f"{field}: {text[:60]!r} is not a time; write 2024-05-01, 2024-05-01T12:00:00Z or nothing."
+            f"{text[:60]!r} is not a time; write 2024-05-01, 2024-05-01T12:00:00Z or nothing.", field=field
         ) from None
 
 

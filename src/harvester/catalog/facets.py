@@ -47,8 +47,8 @@ def _find(kind: str, text: str, known: Iterable[tuple[UUID, set[str]]]) -> UUID:
     if len(found) == 1:
         return found[0]
     if found:
-        raise InvalidInput(f"{kind}: {len(found)} {kind}s are called {text[:60]!r}; use the id of one.")
-    raise InvalidInput(f"{kind}: there is no {kind} {text[:60]!r}; the list of {kind}s has their ids and slugs.")
+        raise InvalidInput(f"{len(found)} {kind}s are called {text[:60]!r}; use the id of one.", field=kind)
+    raise InvalidInput(f"there is no {kind} {text[:60]!r}; the list of {kind}s has their ids and slugs.", field=kind)
 
 
 def retailers(*, after: tuple[str, str] | None, most: int) -> list[Retailer]:

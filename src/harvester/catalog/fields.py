@@ -20,7 +20,7 @@ SHOWN = 60
 def required_text(field: str, value: Any, longest: int = LONGEST_NAME) -> str:
     text = optional_text(field, value, longest)
     if not text:
-        raise InvalidInput(f"{field}: must not be empty; use 1 to {longest:,} characters.")
+        raise InvalidInput(f"must not be empty; use 1 to {longest:,} characters.", field=field)
     return text
 
 
@@ -31,12 +31,12 @@ def reason(value: Any) -> str:
 
 def optional_text(field: str, value: Any, longest: int = LONGEST_NAME) -> str:
     if value is not None and not isinstance(value, str):
-        raise InvalidInput(f"{field}: {_shown(value)} is not a text.")
+        raise InvalidInput(f"{_shown(value)} is not a text.", field=field)
     text = trim(value)
     if len(text) > longest:
-        raise InvalidInput(f"{field}: has {len(text):,} characters; at most {longest:,} are allowed.")
+        raise InvalidInput(f"has {len(text):,} characters; at most {longest:,} are allowed.", field=field)
     if re.search(CONTROLS, text) or not is_encodable(text):
-        raise InvalidInput(f"{field}: contains control characters or invalid ones; only printable text is allowed.")
+        raise InvalidInput("contains control characters or invalid ones; only printable text is allowed.", field=field)
     return text
 
 
@@ -50,20 +50,20 @@ def optional_url(field: str, value: Any) -> str:
     try:
         return str(split_url(value))
     except Rejected as problem:
-        raise InvalidInput(f"{field}: {problem}; use an http or https address with a host.") from None
+        raise InvalidInput(f"{problem}; use an http or https address with a host.", field=field) from None
 
 
 def network(field: str, value: Any) -> str | None:
     """Return the name of an affiliate network, such as IMPACT."""
     name = optional_text(field, value).upper()
     if name and not re.fullmatch("[A-Z][A-Z0-9_]{1,39}", name):
-        raise InvalidInput(f"{field}: {_shown(value)} is not the name of a network; use one word such as IMPACT.")
+        raise InvalidInput(f"{_shown(value)} is not the name of a network; use one word such as IMPACT.", field=field)
     return name or None
 
 
 def flag(field: str, value: Any) -> bool:
     if not isinstance(value, bool):
-        raise InvalidInput(f"{field}: {_shown(value)} is neither true nor false.")
+        raise InvalidInput(f"{_shown(value)} is neither true nor false.", field=field)
     return value
 
 
@@ -72,7 +72,9 @@ def choice(allowed: type[StrEnum]) -> Check:
         try:
             return allowed(value).value
         except ValueError:
-            raise InvalidInput(f"{field}: {_shown(value)} is not allowed; choose from {', '.join(allowed)}.") from None
+            raise InvalidInput(
+                f"{_shown(value)} is not allowed; choose from {', '.join(allowed)}.", field=field
+            ) from None
 
     return check
 
@@ -81,7 +83,7 @@ def whole(lowest: int, highest: int) -> Check:
     def check(field: str, value: Any) -> int:
         if isinstance(value, bool) or not isinstance(value, int) or not lowest <= value <= highest:
             raise InvalidInput(
-                f"{field}: {_shown(value)} is not allowed; use a whole number from {lowest} to {highest}."
+                f"{_shown(value)} is not allowed; use a whole number from {lowest} to {highest}.", field=field
             )
         return value
 

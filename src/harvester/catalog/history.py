@@ -54,7 +54,7 @@ def price_history(
 ) -> list[PricePoint]:
     """Return the prices of a product, newest first, without those of ignored runs and ignored prices."""
     if not 1 <= most <= MOST_POINTS:
-        raise InvalidInput(f"most: use 1 to {MOST_POINTS:,}.")
+        raise InvalidInput(f"use 1 to {MOST_POINTS:,}.", field="most")
     values: dict[str, Any] = {"source": source_id, "product": product_id, "since": since, "most": most}
     with connection.cursor() as cursor:
         cursor.execute(_HISTORY, values)

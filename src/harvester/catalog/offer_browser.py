@@ -37,7 +37,7 @@ LONGEST_SCAN_SECONDS = 0.1
 #: Between the parts of a cursor.
 SEPARATOR = "~"
 LARGEST_NUMBER = 2**63 - 1
-_NO_PLACE = InvalidInput("after: not a place in this list; start with the first page.")
+_NO_PLACE = InvalidInput("not a place in this list; start with the first page.", field="after")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,15 +57,17 @@ class Browse(Query):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.state and self.state not in list(Shown):
-            raise InvalidInput(f"state: choose from {', '.join(Shown)}.")
+            raise InvalidInput(f"choose from {', '.join(Shown)}.", field="state")
         if self.state != Shown.WITHOUT_OFFER:
             return
         if self.source_id is None and self.retailer_id is None:
-            raise InvalidInput("state: products without an offer are listed for one retailer or one source; choose it.")
+            raise InvalidInput(
+                "products without an offer are listed for one retailer or one source; choose it.", field="state"
+            )
         given = [name for name in ("brand", "category", "currency", "text") if getattr(self, name).strip()]
         if given or self.in_stock is not None:
             field = (given or ["in_stock"])[0]
-            raise InvalidInput(f"{field}: products without an offer cannot be searched or filtered by it; clear it.")
+            raise InvalidInput("products without an offer cannot be searched or filtered by it; clear it.", field=field)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -71,5 +71,6 @@ def _unknown(reference: object) -> NotFound:
 def _domain_taken(domain: str) -> Conflict:
     owner = Retailer.objects.filter(domain=domain).first()
     return Conflict(
-        f"website: the domain {domain} already belongs to the retailer {owner}; use that retailer, or another website."
+        f"the domain {domain} already belongs to the retailer {owner}; use that retailer, or another website.",
+        field="website",
     )

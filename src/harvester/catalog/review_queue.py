@@ -106,14 +106,14 @@ class Canonical:
 def waiting(*, source_id: UUID | None = None, after: str = "", most: int = 50) -> list[Waiting]:
     """Return products that need a review, after a cursor."""
     if not 1 <= most <= LARGEST_PAGE + 1:
-        raise InvalidInput(f"most: use 1 to {LARGEST_PAGE}.")
+        raise InvalidInput(f"use 1 to {LARGEST_PAGE}.", field="most")
     values: dict[str, Any] = {"at": None, "source": None, "product": None, "most": most}
     if after:
         try:
             at, source, product = after.split("~")
             values |= {"at": parse_moment(at), "source": UUID(source), "product": int(product)}
         except ValueError:
-            raise InvalidInput("after: not a place in the queue; start at the beginning.") from None
+            raise InvalidInput("not a place in the queue; start at the beginning.", field="after") from None
     if source_id is not None:
         return [Waiting(**row) for row in fetch(_OF_SOURCE, {**values, "source": source_id})]
     return [Waiting(**row) for row in fetch(_QUEUE, values)]

@@ -75,34 +75,36 @@ class Query:
 
     def __post_init__(self) -> None:
         if len(self.text) > LONGEST_TEXT or "\x00" in self.text + self.category + self.brand:
-            raise InvalidInput(f"text: at most {LONGEST_TEXT} printable characters are allowed.")
+            raise InvalidInput(f"at most {LONGEST_TEXT} printable characters are allowed.", field="text")
         if self.text.strip() and not re.search(r"\w", self.text):
-            raise InvalidInput("text: must contain a word.")
+            raise InvalidInput("must contain a word.", field="text")
         if self.sort is Sort.RELEVANCE and not self.text.strip():
-            raise InvalidInput("sort: relevance requires a text; otherwise sort by newest, or by price in a currency.")
+            raise InvalidInput(
+                "relevance requires a text; otherwise sort by newest, or by price in a currency.", field="sort"
+            )
         self._check_money()
         if not 1 <= self.page_size <= LARGEST_PAGE:
-            raise InvalidInput(f"page_size: use 1 to {LARGEST_PAGE}.")
+            raise InvalidInput(f"use 1 to {LARGEST_PAGE}.", field="page_size")
         if self.page < 1 or self.page * self.page_size > DEEPEST:
-            raise InvalidInput(f"page: use 1 to {DEEPEST // self.page_size}, or add a filter.")
+            raise InvalidInput(f"use 1 to {DEEPEST // self.page_size}, or add a filter.", field="page")
         if self.after is not None:
             needed = {Sort.RELEVANCE: "rank", Sort.PRICE: "amount", Sort.PRICE_DESCENDING: "amount"}.get(self.order)
             if self.page != 1 or (needed and getattr(self.after, needed) is None):
-                raise InvalidInput("after: the place belongs to a search in another order.")
+                raise InvalidInput("the place belongs to a search in another order.", field="after")
 
     def _check_money(self) -> None:
         if self.currency and self.currency not in MINOR_UNITS:
-            raise InvalidInput(f"currency: {self.currency[:10]!r} is not an ISO 4217 code such as USD.")
+            raise InvalidInput(f"{self.currency[:10]!r} is not an ISO 4217 code such as USD.", field="currency")
         if not self.currency and self.sort in {Sort.PRICE, Sort.PRICE_DESCENDING}:  # mutant: one-currency
-            raise InvalidInput("sort: prices of several currencies cannot be compared; choose a currency.")
+            raise InvalidInput("prices of several currencies cannot be compared; choose a currency.", field="sort")
         for field in ("min_amount", "max_amount"):
             amount = getattr(self, field)
             if amount is None:
                 continue
             if not self.currency:
-                raise InvalidInput(f"{field}: an amount requires a currency; choose one.")
+                raise InvalidInput("an amount requires a currency; choose one.", field=field)
             if not amount.is_finite() or amount < 0:
-                raise InvalidInput(f"{field}: must be a number from 0.")
+                raise InvalidInput("must be a number from 0.", field=field)
 
     @property
     def order(self) -> Sort:

@@ -90,10 +90,10 @@ def _try(step: Step, actor: Actor, row: Row, done: Imported) -> Source | None:
         with transaction.atomic():
             return step(actor, row, done)
     except HarvesterError as problem:
-        column, _, reason = str(problem).partition(": ")
-        named = column if reason and column in (*RETAILER_COLUMNS, *SOURCE_COLUMNS) else ""
+        is_named = problem.field in (*RETAILER_COLUMNS, *SOURCE_COLUMNS)
+        column, reason = (problem.field or "", problem.reason) if is_named else ("", str(problem))
         file = "retailers" if step is _import_retailer else "sources"
-        done.problems.append(Problem(file=file, line=row.line, column=named, reason=reason if named else str(problem)))
+        done.problems.append(Problem(file=file, line=row.line, column=column, reason=reason))
     return None
 
 
@@ -118,7 +118,9 @@ def _import_source(actor: Actor, row: Row, done: Imported) -> Source | None:
     existing = Source.objects.filter(name=checked["name"]).first()
     if existing is not None:
         if not existing.url or domain_of(existing.url, "url") != host:
-            raise InvalidInput(f"name: a source named {existing.name} exists at another address; use another name.")
+            raise InvalidInput(
+                f"a source named {existing.name} exists at another address; use another name.", field="name"
+            )
         done.sources_known += 1
         return existing
     domains = enclosing(host)

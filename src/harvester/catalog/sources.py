@@ -32,7 +32,7 @@ def _template(field: str, value: Any) -> str:
     try:
         return check_template(text) if text else ""
     except InvalidInput as problem:
-        raise InvalidInput(f"{field}: {problem}") from None
+        raise InvalidInput(f"{problem}", field=field) from None
 
 
 CHECKS: Mapping[str, fields.Check] = {
@@ -141,8 +141,9 @@ def refuse_direct_with_a_feed(source: Source, kind: str | None) -> None:
     becomes_direct = kind == SourceKind.DIRECT and source.kind != SourceKind.DIRECT
     if becomes_direct and Source.objects.filter(pk=source.pk, feed__isnull=False).exists():
         raise Conflict(
-            f"kind: {source} has a feed, so it cannot become DIRECT: consumers would see its offers at once. Nothing "
-            "was changed. To show its offers, make it the display primary."
+            f"{source} has a feed, so it cannot become DIRECT: consumers would see its offers at once. Nothing "
+            "was changed. To show its offers, make it the display primary.",
+            field="kind",
         )
 
 
@@ -154,16 +155,17 @@ def _check_hold_hours(source: Source, hours: int) -> None:
         raise _decide_first(source, "max_hold_hours")
     if source.frozen.total_seconds() > 3600 * min(hours, source.max_hold_hours):
         raise Conflict(
-            f"max_hold_hours: earlier holds have stopped the clock of {source} for longer than that. Nothing was "
-            "changed; change it after the next promotion."
+            f"earlier holds have stopped the clock of {source} for longer than that. Nothing was "
+            "changed; change it after the next promotion.",
+            field="max_hold_hours",
         )
 
 
 def _decide_first(source: Source, field: str) -> Conflict:
     return Conflict(
-        f"{field}: run {source.held_run_no} of {source} is held; approve or reject it first. Nothing was changed."
+        f"run {source.held_run_no} of {source} is held; approve or reject it first. Nothing was changed.", field=field
     )
 
 
 def _name_taken(name: str) -> Conflict:
-    return Conflict(f"name: a source named {name} exists already; choose another name.")
+    return Conflict(f"a source named {name} exists already; choose another name.", field="name")

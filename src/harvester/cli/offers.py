@@ -64,7 +64,7 @@ def _amount(option: str, text: str) -> Decimal | None:
     try:
         return Decimal(text)
     except InvalidOperation:
-        raise InvalidInput(f"{option}: {text[:40]!r} is not an amount; write it like 19.99.") from None
+        raise InvalidInput(f"{text[:40]!r} is not an amount; write it like 19.99.", field=option) from None
 
 
 @command(

@@ -16,7 +16,7 @@ def moment(option: str, text: str) -> datetime | None:
         return parse_moment(text)
     except ValueError:
         raise InvalidInput(
-            f"{option}: {text[:40]!r} is not a date or time; write it like 2026-01-31 or 2026-01-31T12:00Z."
+            f"{text[:40]!r} is not a date or time; write it like 2026-01-31 or 2026-01-31T12:00Z.", field=option
         ) from None
 
 
@@ -30,7 +30,6 @@ def as_typed(**options: str) -> Iterator[None]:
     try:
         yield
     except (InvalidInput, NotFound) as error:
-        field, _, rest = str(error).partition(": ")
-        if not rest or field not in options:
+        if error.field not in options:
             raise
-        raise type(error)(f"{options[field]}: {rest}") from None
+        raise type(error)(error.reason, field=options[error.field]) from None

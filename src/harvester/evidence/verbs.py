@@ -19,7 +19,7 @@ from harvester.runs.states import RunTrigger
 def connect(actor: Actor, name: str, *, actor_name: str, server: str, asked: dict[str, Any]) -> Connection:
     """Create a connection to an actor."""
     if not is_web_url(server):
-        raise InvalidInput("server: it must look like https://actors.example.")
+        raise InvalidInput("it must look like https://actors.example.", field="server")
     made = Connection.objects.create(name=name, actor=actor_name, server=server, input=asked, created_by=actor.name)
     audit.record(actor, "CONNECTION_CREATED", "connection", made.pk, detail={"name": name, "actor": actor_name})
     return made

@@ -21,7 +21,7 @@ def feed(feed_id: UUID) -> Feed:
 def feeds(*, status: FeedStatus | None = None, after: str = "", most: int = 20) -> list[Feed]:
     """Feeds that are not retired, in the order of their names; the page begins behind the name `after`."""
     if not 1 <= most <= LARGEST_PAGE + 1:
-        raise InvalidInput(f"most: allowed is 1 to {LARGEST_PAGE}.")
+        raise InvalidInput(f"allowed is 1 to {LARGEST_PAGE}.", field="most")
     found = Feed.objects.filter(retired_at=None).select_related("source").order_by("source__name")
     if status:
         found = found.filter(status=status)

@@ -186,7 +186,7 @@ def _host(name: str, value: Any) -> str:
     try:
         return str(read_host(text))
     except InvalidHost as problem:
-        raise InvalidInput(f"{name}: {problem}") from None
+        raise InvalidInput(f"{problem}", field=name) from None
 
 
 def _path(name: str, value: Any) -> str:

@@ -156,8 +156,8 @@ class Credentials:
             raise InvalidInput("The user name is missing.")
         if not self.password and not self.private_key:
             raise InvalidInput("A password or a private key is needed.")
-        _check_sendable("The user name", self.username)
-        _check_sendable("The password", self.password or "")
+        _check_sendable("username", self.username)
+        _check_sendable("password", self.password or "")
         for secret in (self.password, self.private_key, self.passphrase):
             if secret:
                 remember(secret)
@@ -252,13 +252,13 @@ def check_path(path: str) -> None:
     """Raise if a path cannot be sent unchanged."""
     if not path:
         raise InvalidInput("The path is missing.")
-    _check_sendable("The path", path)
+    _check_sendable("path", path)
 
 
-def _check_sendable(what: str, text: str) -> None:
+def _check_sendable(field: str, text: str) -> None:
     """Raise if text has a line break, which would start another command, or half a character."""
     if any(unicodedata.category(character) in ("Cc", "Cs") for character in text):
-        raise InvalidInput(f"{what} contains a line break or another control character; enter it again.")
+        raise InvalidInput("it contains a line break or another control character; enter it again.", field=field)
 
 
 def quote_reply(text: str) -> str:

@@ -15,10 +15,10 @@ def domain_of(address: str, field: str = "website") -> str:
     try:
         host = split_url(address).host
     except Rejected as problem:
-        raise InvalidInput(f"{field}: {problem}; write an address such as https://shop.example/.") from None
+        raise InvalidInput(f"{problem}; write an address such as https://shop.example/.", field=field) from None
     domain = host.removeprefix("www.")
     if "." not in domain and not domain.startswith("["):
-        raise InvalidInput(f"{field}: the host {host} has no dot; write an address such as https://shop.example/.")
+        raise InvalidInput(f"the host {host} has no dot; write an address such as https://shop.example/.", field=field)
     return domain
 
 

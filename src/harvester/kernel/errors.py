@@ -15,10 +15,19 @@ A message says what happened, what is unchanged, and what to do next. It never c
 
 
 class HarvesterError(Exception):
-    """An error with a stable code."""
+    """An error with a stable code.
 
-    #: Stable name for logs, jobs, the API and scripts.
+    Attributes:
+        code: stable name for logs, jobs, the API and scripts.
+        field: the field that the error is about; none if it is not about one.
+        reason: the message without the field's name.
+    """
+
     code = "ERROR"
+
+    def __init__(self, reason: str = "", *, field: str | None = None) -> None:
+        super().__init__(f"{field}: {reason}" if field else reason)
+        self.field, self.reason = field, reason
 
 
 class TransientError(HarvesterError):

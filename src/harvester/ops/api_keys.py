@@ -47,14 +47,14 @@ def create(actor: Actor, name: str, scopes: Iterable[str], *, expires_at: dateti
     name = " ".join(name.split())
     if len(name) > LONGEST_NAME or not _NAME.fullmatch(name):
         allowed = f"1 to {LONGEST_NAME} letters, digits, spaces and . ( ) / + - _, starting with a letter or a digit"
-        raise InvalidInput(f"name: use {allowed}.")
+        raise InvalidInput(f"use {allowed}.", field="name")
     given = set(scopes)
     unknown = sorted(given - set(Scope))
     if unknown or not given:
         wrong = f"unknown scope {unknown[0][:40]!r}" if unknown else "at least one is required"
-        raise InvalidInput(f"scopes: {wrong}; choose from {', '.join(Scope)}.")
+        raise InvalidInput(f"{wrong}; choose from {', '.join(Scope)}.", field="scopes")
     if expires_at is not None and expires_at <= timezone.now():
-        raise InvalidInput("expires_at: the time must be in the future.")
+        raise InvalidInput("the time must be in the future.", field="expires_at")
     token = MARK + secrets.token_urlsafe(RANDOM_BYTES)
     key = ApiKey(
         name=name,
@@ -69,7 +69,9 @@ def create(actor: Actor, name: str, scopes: Iterable[str], *, expires_at: dateti
             key.save(force_insert=True)
             audit.record(actor, "API_KEY_CREATED", "api_key", key.pk, detail=_details(key))
     except IntegrityError:
-        raise Conflict(f"name: a key {key.name!r} exists already; choose another name, or revoke that key.") from None
+        raise Conflict(
+            f"a key {key.name!r} exists already; choose another name, or revoke that key.", field="name"
+        ) from None
     key.refresh_from_db()
     return key, token
 

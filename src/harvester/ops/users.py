@@ -28,7 +28,9 @@ class WrongField(InvalidInput):
 class NameTaken(Conflict):
     """A user has this name already, possibly in another case: people could not distinguish the two."""
 
-    field = "username"
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.field = "username"
 
 
 def create(actor: Actor, username: str, password: str, role: Role, *, email: str = "") -> User:

@@ -75,7 +75,7 @@ class ApiKeyAdmin(PortalAdmin):
             try:
                 key, token = api_keys.create(actor, given["name"], given["scopes"], expires_at=end)
             except (Conflict, InvalidInput) as problem:
-                form.add_error("name" if str(problem).startswith("name: ") else None, str(problem))
+                form.add_error("name" if problem.field == "name" else None, str(problem))
             else:
                 # In the response to the form and not after a redirect: the token must not be stored for the next page.
                 context = {"title": key.name, "key": key, "token": token}

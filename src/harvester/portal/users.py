@@ -133,7 +133,7 @@ class UserAdmin(PortalAdmin):
                     actor, given["username"], given["password"], Role(given["role"]), email=given["email"]
                 )
             except (Conflict, InvalidInput) as problem:
-                form.add_error(getattr(problem, "field", None), str(problem))
+                form.add_error(problem.field, str(problem))
             else:
                 messages.success(request, f"{user.username} was added and can log in now.")
                 return redirect("admin:ops_user_change", user.pk)

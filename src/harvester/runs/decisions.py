@@ -63,7 +63,9 @@ def checked_reason(text: str) -> str:
         InvalidInput: it is empty, too long, or cannot be stored.
     """
     if "\x00" in text or not is_encodable(text):
-        raise InvalidInput("reason: it has a NUL or a broken character, which no text here can hold; leave it out.")
+        raise InvalidInput(
+            "it has a NUL or a broken character, which no text here can hold; leave it out.", field="reason"
+        )
     reason = redact_text(text.strip())
     if not reason or len(reason) > LONGEST_REASON:  # mutant: reason-required
         raise InvalidInput(f"A reason is needed, of at most {LONGEST_REASON:,} characters: others will ask why.")

@@ -46,10 +46,10 @@ class RunQuery:
 
     def __post_init__(self) -> None:
         if not 1 <= self.most <= MOST:
-            raise InvalidInput(f"most: allowed is 1 to {MOST:,}.")
+            raise InvalidInput(f"allowed is 1 to {MOST:,}.", field="most")
         names = [kind.name for kind in all_kinds()]
         if self.kind is not None and self.kind not in names:
-            raise InvalidInput(f"kind: {self.kind!r} is not a kind of run; there are {', '.join(names)}.")
+            raise InvalidInput(f"{self.kind!r} is not a kind of run; there are {', '.join(names)}.", field="kind")
 
 
 @dataclass(frozen=True, kw_only=True)

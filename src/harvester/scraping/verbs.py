@@ -20,13 +20,13 @@ from harvester.scraping.runs import SCRAPE_RUNS
 def add_target(actor: Actor, source_id: UUID, url: str, *, product_id: int | None = None) -> ScrapeTarget:
     """Add a page of a source. With `product_id`, it changes only price and stock of this existing product."""
     if not is_web_url(url):
-        raise InvalidInput("url: it must look like https://shop.example/product.")
+        raise InvalidInput("it must look like https://shop.example/product.", field="url")
     source = sources.locked(source_id)
     try:
         with transaction.atomic():
             made = ScrapeTarget.objects.create(source=source, url=url, product_id=product_id, created_by=actor.name)
     except IntegrityError:
-        raise Conflict(f"url: {source} has this page already. Nothing was changed.") from None
+        raise Conflict(f"{source} has this page already. Nothing was changed.", field="url") from None
     audit.record(actor, "SCRAPE_TARGET_ADDED", "scrape_target", made.pk, detail={"source": str(source.pk), "url": url})
     return made
 

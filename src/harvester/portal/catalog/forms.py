@@ -17,14 +17,15 @@ LARGEST = 2**63 - 1
 
 
 def attempt_in_form(form: forms.Form, act: Callable[[], Result]) -> Result | None:
-    """Call a verb. If it refuses, show the reason at the field that its message names."""
+    """Call a verb. If it refuses, show the reason at the field that it is about."""
     try:
         return act()
     except (Conflict, InvalidInput, NotFound) as problem:
-        field, _, text = str(problem).partition(": ")
-        field = form.names.get(field, field) if hasattr(form, "names") else field
-        known = field in form.fields and bool(text)
-        form.add_error(field if known else None, text[:1].upper() + text[1:] if known else str(problem))
+        field = getattr(form, "names", {}).get(problem.field, problem.field)
+        if field in form.fields:
+            form.add_error(field, problem.reason[:1].upper() + problem.reason[1:])
+        else:
+            form.add_error(None, str(problem))
         return None
 
 

@@ -111,7 +111,7 @@ def _query(chosen: Mapping[str, str], parameters: Mapping[str, str]) -> Browse:
     """
     sort = chosen.get("sort", "")
     if sort and sort not in dict(SORTS):
-        raise InvalidInput(f"sort: allowed are {', '.join(dict(SORTS))}.")
+        raise InvalidInput(f"allowed are {', '.join(dict(SORTS))}.", field="sort")
     return Browse(
         text=chosen.get("q", ""),
         retailer_id=retailers.find(chosen["retailer"]).pk if "retailer" in chosen else None,
@@ -136,7 +136,7 @@ def _amount(field: str, chosen: Mapping[str, str]) -> Decimal | None:
     try:
         return Decimal(chosen[field])
     except InvalidOperation:
-        raise InvalidInput(f"{field}: {chosen[field][:40]!r} is not an amount. Write it like 19.99.") from None
+        raise InvalidInput(f"{chosen[field][:40]!r} is not an amount. Write it like 19.99.", field=field) from None
 
 
 def _pills(chosen: Mapping[str, str]) -> list[SafeString]:

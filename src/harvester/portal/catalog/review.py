@@ -92,7 +92,7 @@ class ReviewPages(Pages):
             try:
                 chosen = UUID(request.POST.get("product", ""))
             except ValueError:
-                raise InvalidInput("product: choose one of the products found. Nothing was changed.") from None
+                raise InvalidInput("choose one of the products found. Nothing was changed.", field="product") from None
             review_queue.link(actor, source_id, product_id, chosen)
             return _with_link(source_id, product_id, "is linked. Runs will not change this.")
 

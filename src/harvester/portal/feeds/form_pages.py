@@ -156,7 +156,7 @@ def _save_credentials(actor: Actor, feed: Feed, given: Mapping[str, Any]) -> Fee
     if not replace and not any(entered.values()):
         return feed
     at = "private_key" if entered["private_key"] else "password" if entered["password"] else "passphrase"
-    with _refusals_at({"The password": "password", "": at}):
+    with _refusals_at({"password": "password", "": at}):
         return verbs.change_credentials(actor, feed.pk, replace=replace, **entered)
 
 
@@ -176,7 +176,7 @@ def _refusals_at(fields: Mapping[str, str]) -> Iterator[None]:
     """Turn a verb's refusal into `Refused` with the field of the form.
 
     Args:
-        fields: start of a message -> field; the empty string stands for all other messages.
+        fields: field of a verb -> field of the form; the empty string stands for all others.
     """
     try:
         yield
@@ -185,10 +185,9 @@ def _refusals_at(fields: Mapping[str, str]) -> Iterator[None]:
         problems = {_field(name, text): _MESSAGES.get(name, text) for name, text in problem.problems.items()}
         raise Refused(problems) from None
     except (InvalidInput, Conflict, NotFound) as problem:
-        message = str(problem)
-        start = next((start for start in fields if start and message.startswith(start)), "")
-        text = message.removeprefix(f"{start}: ")
-        raise Refused({fields.get(start): text[:1].upper() + text[1:]}) from None
+        named = problem.field if problem.field and problem.field in fields else ""
+        text = problem.reason if named else str(problem)
+        raise Refused({fields.get(named): text[:1].upper() + text[1:]}) from None
 
 
 def _field(setting: str, message: str) -> str:
