@@ -194,9 +194,12 @@ def test_a_sign_counts_where_no_code_is_given_and_before_the_default_of_the_feed
     [
         *(("Settlement Currency", "currency"), ("currency2", "currency")),
         *(("W\u00e4hrung", "currency"), ("Devise", "currency"), ("Moneda", "currency"), ("Valuta", "currency")),
+        *(("Cur", "currency"), ("curr", "currency"), ("CCY", "currency"), ("currencyId", "currency")),
         *(("Verkaufspreis", "price"), ("Prix TTC", "price"), ("Precio", "price")),
         *(("Final Price", "price"), ("price_eur", "price"), ("offerPrice", "price")),
         *(("Stock Status", "stock"), ("is_available", "stock"), ("Quantity", "stock"), ("qty", "stock")),
+        *(("Lagerbestand", "stock"), ("Verf\u00fcgbarkeit", "stock"), ("Disponibilit\u00e9", "stock")),
+        *(("Artikelnummer", "ID"), ("Article Number", "ID")),
         *(("Product ID", "ID"), ("articleId", "ID"), ("internal_sku", "ID"), ("offerid", "ID"), ("xID", "ID")),
         *(
             ("Paid", None),
@@ -220,6 +223,7 @@ HARMLESS = """
     identifier_exists mobile_link additional_image_link google_product_category_id shipping_label price_range
     Parent_SKU Program_Id Catalog_Id Campaign_Id Advertiser_Id Shipping_Rate Discount_Percentage Money1 Numeric1 Text1
     Category_Id Brand_Id Manufacturer_Id Merchant_Id Store_Id Condition Commission_Price Grundpreis Versandpreis
+    min_order_qty security accuracy curve
 """
 
 

@@ -1,8 +1,10 @@
 """Runs in the portal: the list, the page of one run, and what people decide on it."""
 
 import re
+from pathlib import Path
 
 import pytest
+from django.contrib.staticfiles import finders
 from django.core.cache import cache
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
@@ -69,6 +71,17 @@ def decide(client, run, verb, **form):
 
 def outcome(run) -> str:
     return Run.objects.values_list("outcome", flat=True).get(pk=run.pk)
+
+
+def test_numbers_of_a_list_are_aligned_to_the_right(world, viewer):
+    world.hold()
+    shown = viewer.get("/runs/").content.decode()
+    headings = re.findall(r'<th scope="col"( class="hv-right")?>([^<]+)</th>', shown)
+    assert [name for style, name in headings if style] == ["Took", "Products", "Prices", "Missing"]
+    cells = re.findall(r'<td data-label="([^"]+)"( class="hv-right")?>', shown)
+    assert len(cells) == 2 * len(headings)
+    assert {(style, name) for name, style in cells} == set(headings)
+    assert ".hv-right { text-align: right !important; }" in Path(finders.find("portal/portal.css")).read_text()
 
 
 def test_the_list_shows_runs_newest_first_with_their_figures(world, viewer):

@@ -30,7 +30,9 @@ def test_the_same_letter_case_is_preferred():
     assert read(("/SHOP/a.csv", 9, 9), ("/Shop/a.csv", 4, 100)).rows == 4
 
 
-@pytest.mark.parametrize("number", ["9" * 20, "9" * 5000, "-1", "4.0", "4,000", "many"])
+@pytest.mark.parametrize(
+    "number", ["9" * 20, "9" * 5000, "9" * 50_000, "4" + " " * 20_000, "-1", "4.0", "4,000", "many"]
+)
 def test_an_invalid_number_is_reported_and_the_other_one_counts(number):
     said = read((PATH, number, 100))
     assert (said.rows, said.size) == (None, 100)
@@ -47,3 +49,8 @@ def test_entries_that_contradict_each_other_are_reported():
 def test_equal_entries_and_missing_values_are_not_reported():
     assert read((PATH, 4, ""), (PATH, 4, "")).problem == ""
     assert read(("/Other/a.csv", "many", "")).problem == ""
+
+
+def test_a_long_text_in_one_entry_does_not_make_the_others_unreadable():
+    said = read(("/Other/a.csv", "9" * 50_000, "x" * 50_000), ("/" * 50_000, 9, 9), (PATH, 4, 100))
+    assert (said.rows, said.size, said.problem) == (4, 100, "")

@@ -17,6 +17,7 @@ IN = [
     "In Stock: Yes", "In stock? Yes", "available: true", "is in stock", "currently available", "available online",
     "https://schema.org/InStock", "http://schema.org/InStock", "https://www.schema.org/LimitedAvailability/",
     "schema.org/InStock", "schema:InStock", "OnlineOnly", "\u2713", "\u2714\ufe0f In Stock", "back in stock", "\uff15",
+    "Availability: In Stock", "Stock status: available", "stock: limited",
 ]  # fmt: skip
 OUT = [
     "n", "N", "no", "false", "0", "out of stock", "outofstock", "OutofStock", "out_of_stock", "unavailable",
@@ -31,6 +32,8 @@ OUT = [
     "available on backorder", "available for pre-order", "in stock soon", "Out of stock (5)",
     "Out of stock until 12.05.2024", "Preorder, ships 2024-05-01", "Discontinued by manufacturer", "-out of stock-",
     "https://schema.org/OutOfStock", "http://www.schema.org/SoldOut", "schema.org/PreOrder", "schema:BackOrder",
+    "Availability: out of stock", "Stock status: sold out", "Stock not available", "stock: no longer available",
+    "Preorder available", "backorder available",
 ]  # fmt: skip
 #: Nothing here may be taken for in stock, because somebody could mean the opposite.
 UNKNOWN = [

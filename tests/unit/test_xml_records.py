@@ -39,12 +39,18 @@ def test_encodings_that_are_declared_are_read():
         (b'<!DOCTYPE i [<!ENTITY a "b">]><item><a>&a;</a></item>', "declares"),
         (b"<item><a>&undefined;</a></item>", "line 1"),
         (b"<a>" * 21 + b"</a>" * 21, "nests"),
-        (b"<item><a>" + b"x" * 10_001 + b"</a></item>", "characters"),
     ],
 )
 def test_what_is_unsound_is_refused_with_a_reason(document, why):
     with pytest.raises(UnreadableXml, match=why):
         records(document)
+
+
+@pytest.mark.parametrize("more", [b"", b"<!-- -->"], ids=["in one piece", "in pieces"])
+def test_a_text_that_is_too_long_is_cut_and_the_other_records_are_read(more):
+    long = b"9" * 9_999 + more + b"9" * 20_000
+    found = records(b"<l><item><a>" + long + b"</a><b>2</b></item><item><a>" + b"x" * 10_000 + b"</a></item></l>")
+    assert found == [{"a": "9" * 10_000 + "\u2026", "b": "2"}, {"a": "x" * 10_000}]
 
 
 def test_a_document_has_limits(monkeypatch):

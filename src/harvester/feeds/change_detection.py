@@ -8,7 +8,7 @@ from harvester.feeds.settings import SETTINGS
 from harvester.runs.models import Run
 
 #: Raise it when the same file would be read differently: then every feed reads its file again.
-PARSER_VERSION: Final = 10
+PARSER_VERSION: Final = 11
 INGESTED: Final = (
     *("last_remote_mtime", "last_remote_size", "last_content_hash", "last_ingested_run_no", "last_parser_version"),
 )

@@ -15,11 +15,13 @@ class _Kind(NamedTuple):
         label: display name.
         parts: of a normalized name, one of which makes it look like this kind.
         exceptions: parts that mean something else.
+        names: whole normalized names that are too short to be parts.
     """
 
     label: str
     parts: tuple[str, ...]
     exceptions: tuple[str, ...]
+    names: tuple[str, ...] = ()
 
 
 #: Numbers of other things than the product: `item_group_id`, `Program Id`, `Parent SKU`.
@@ -37,16 +39,20 @@ _OTHER_PRICES = """
 #: Networks know columns by English names; a shop's own column may have one of its language.
 _CURRENCY_WORDS = "currency w\u00e4hrung waehrung devise monnaie moneda moeda valuta divisa waluta"
 _PRICE_WORDS = "price msrp rrp preis prix precio prezzo prijs"
-_OTHER_STOCKS = "date minimum maximum minqty maxqty pack store pickup restock sellongoogle photo perunit unit"
+_STOCK_WORDS = """
+    stock availab inventory quantity qty lagerbestand verf\u00fcgbar verfuegbar disponib existencias voorraad giacenza
+"""
+_ID_WORDS = """
+    sku productid itemid articleid offerid variantid itemnumber productcode articlenumber artikelnummer artikelnr
+"""
+_OTHER_STOCKS = (
+    "date minimum maximum minqty maxqty minorder maxorder pack store pickup restock sellongoogle photo perunit unit"
+)
 _KINDS = (
-    _Kind("currency", tuple(_CURRENCY_WORDS.split()), ("shipping", "tax")),
+    _Kind("currency", tuple(_CURRENCY_WORDS.split()), ("shipping", "tax"), ("ccy", "cur", "curr")),
     _Kind("price", tuple(_PRICE_WORDS.split()), tuple(_OTHER_PRICES.split())),
-    _Kind("stock", ("stock", "availab", "inventory", "quantity", "qty"), tuple(_OTHER_STOCKS.split())),
-    _Kind(
-        "ID",
-        ("sku", "productid", "itemid", "articleid", "offerid", "variantid", "itemnumber", "productcode"),
-        tuple(_OTHER_THINGS.split()),
-    ),
+    _Kind("stock", tuple(_STOCK_WORDS.split()), tuple(_OTHER_STOCKS.split())),
+    _Kind("ID", tuple(_ID_WORDS.split()), tuple(_OTHER_THINGS.split())),
 )
 #: A count of pieces adds nothing if another column has the stock.
 _COUNTS = ("inventory", "quantity", "qty")
@@ -64,8 +70,8 @@ def resembled_field(name: str, bound: Container[Field]) -> str | None:
     normalized = normalize_header(name)
     if any(word in normalized for word in PAYING_WORDS):
         return None
-    for label, parts, exceptions in _KINDS:
-        looks_so = any(part in normalized for part in parts)
+    for label, parts, exceptions, names in _KINDS:
+        looks_so = normalized in names or any(part in normalized for part in parts)
         if label == "ID":
             looks_so = looks_so or re.fullmatch(_ENDS_WITH_ID, name.strip()) is not None
         if label == "stock" and Field.STOCK in bound and any(part in normalized for part in _COUNTS):

@@ -53,8 +53,11 @@ _GONE: Final = frozenset({
     "oos", "out", "outofstock", "outstock", "preorder", "preordered", "presale", "reserved", "restocking", "retired",
     "sold", "soldout", "specialorder", "unavailable", "waitlist",
 })  # fmt: skip
+#: In front of other words, as in "Availability: out of stock".
+_LABELS: Final = ("availability", "stock")
 IN_STOCK: Final = frozenset({
     *_YES, *_MUCH, "backinstock",
+    *(label + much for label in _LABELS for much in _MUCH),
     *(there + yes for there in _THERE for yes in _YES),
     *(yes + much for much in ("available", "instock", "onstock") for yes in ("yes", "true")),
 })  # fmt: skip
@@ -62,7 +65,10 @@ OUT_OF_STOCK: Final = frozenset({
     *_NO, *_GONE, "zero", "availabletoorder",
     *(no + there for there in _THERE for no in _NOT),
     *(there + no for there in _THERE for no in _NO),
+    *(label + gone for label in _LABELS for gone in _GONE),
+    *(label + no + there for label in _LABELS for no in _NOT for there in _THERE),
     *(gone + yes for gone in _GONE for yes in _YES),
+    "backorderavailable", "preorderavailable",
     *(f"available{how}{order}" for how in ("for", "on") for order in ("preorder", "backorder", "order", "request")),
 })  # fmt: skip
 STOCK_WORDS: Mapping[str, Stock] = MappingProxyType(

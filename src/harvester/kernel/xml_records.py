@@ -9,7 +9,10 @@ from harvester.kernel.errors import TerminalError
 LONGEST_DOCUMENT_BYTES = 32 * 1024 * 1024
 MOST_RECORDS = 100_000
 DEEPEST = 20
+#: Longer texts are cut, so that one of them does not make the other records unreadable.
 LONGEST_TEXT = 10_000
+#: The end of a text that was cut. No number and no path ends like this, so none is taken from such a text.
+CUT = "\u2026"
 
 
 class UnreadableXml(TerminalError):
@@ -67,10 +70,12 @@ class _Collector:
         self._texts, self._length = [], 0
 
     def text(self, text: str) -> None:
-        self._length += len(text)
         if self._length > LONGEST_TEXT:
-            raise UnreadableXml(f"A text of the XML document has more than {LONGEST_TEXT} characters.")
+            return
+        self._length += len(text)
         self._texts.append(text)
+        if self._length > LONGEST_TEXT:
+            self._texts = ["".join(self._texts)[:LONGEST_TEXT], CUT]
 
     def end(self, tag: str) -> None:
         self._path.pop()
