@@ -1,5 +1,6 @@
 """Runs of files that end without a line feed: refused, left out for one run, or taken, and never taken for whole."""
 
+import gzip
 import os
 
 import pytest
@@ -200,6 +201,37 @@ def test_compressed_files_are_exempt(world):
     world.put(*NUMBERS, compressed=True)
     world.run()
     world.put_bytes(file_of(*NUMBERS, Price="9.99"), compressed=True)
+    run = world.run()
+    assert (run.outcome, world.figures(run).file_end) == ("PROMOTED", "PROVEN")
+    assert world.shown()["S-109"][1] == 9.99
+
+
+def parts(*pieces):
+    """A gzip file of several members, as block-wise writers make it."""
+    return b"".join(map(gzip.compress, pieces))
+
+
+def test_a_compressed_file_of_several_parts_may_be_cut_between_two(world):
+    data = written(*(row(number, Availability="out of stock") for number in NUMBERS)).encode()
+    world.put_bytes(parts(data[:400], data[400:]))
+    assert world.run().outcome == "PROMOTED"
+    before = world.shown()
+    # The part with "k" and the line feed is not there yet.
+    world.put_bytes(parts(data[:400], data[400:-2]))
+    tested = verbs.test_run(OLGA, world.feed.id).job_id
+    run_until_idle()
+    assert "LAST_RECORD_LEFT_OUT" in [notice["code"] for notice in Job.objects.get(pk=tested).result["notices"]]
+    run = world.run()
+    assert (run.outcome, codes(world, run)) == ("PROMOTED", ["LAST_RECORD_LEFT_OUT"])
+    assert (world.figures(run).file_end, world.shown()) == ("LEFT_OUT", before)
+    run = world.run()
+    assert (run.outcome, world.figures(run).file_end) == ("PROMOTED", "TAKEN")
+
+
+def test_an_empty_last_part_proves_the_end_of_a_compressed_file(world):
+    """Writers of block-wise gzip (BGZF) end their files like this."""
+    data = file_of(*NUMBERS, Price="9.99")
+    world.put_bytes(parts(data[:400], data[400:], b""))
     run = world.run()
     assert (run.outcome, world.figures(run).file_end) == ("PROMOTED", "PROVEN")
     assert world.shown()["S-109"][1] == 9.99

@@ -32,7 +32,7 @@ from harvester.feeds.run_context import log_fields
 from harvester.feeds.states import Compression, Transport
 from harvester.feeds.verbs.locked_feed import database_now
 from harvester.guards.host_keys import HostKey, HostKeyChanged, HostKeyUnknown
-from harvester.guards.inflate import InflateLimitExceeded, InflateLimits, inflate, is_gzip
+from harvester.guards.inflate import GzipEnd, InflateLimitExceeded, InflateLimits, inflate, is_gzip
 from harvester.guards.redaction import redact_text
 from harvester.guards.remote import TransferLimits
 from harvester.kernel.currencies import MINOR_UNITS
@@ -129,7 +129,8 @@ def _parsing(
     feed: Feed, data: bytes, *, first_rows: int | None = None, may_be_cut: bool = False, end: EndRule | None = None
 ) -> Parsing:
     pieces = (data[start : start + _BLOCK_BYTES] for start in range(0, len(data), _BLOCK_BYTES))
-    chunks = inflate(pieces, limits=_INFLATED, block_bytes=_BLOCK_BYTES, may_be_cut=may_be_cut)
+    gzip_end = GzipEnd()
+    chunks = inflate(pieces, limits=_INFLATED, block_bytes=_BLOCK_BYTES, may_be_cut=may_be_cut, end=gzip_end)
     return Parsing(
         chunks,
         network_named(feed.network),
@@ -140,6 +141,7 @@ def _parsing(
         may_be_cut=may_be_cut,
         open_end=end.open_end if end else OpenEnd.TAKE,
         suspicion=end.suspicion if end else "",
+        may_lack_parts=lambda: gzip_end.may_lack_parts,
         block_bytes=_BLOCK_BYTES,
     )
 

@@ -1,7 +1,8 @@
 """Whether a file may be cut in its last record, and what to do with that record.
 
 Without a line feed at its end, `1299.99` may have become `1.00` and the SKU `S-1009` may have become `S-100`, and the
-record still looks complete. Compressed files are exempt: their trailer proves the end.
+record still looks complete. Compressed files are exempt, because their trailer proves the end, unless they
+consist of several parts, each with a trailer: then the last record is left out for one run.
 """
 
 from dataclasses import dataclass
@@ -62,6 +63,8 @@ class EndRule:
 
     def end_of(self, report: ParseReport) -> FileEnd:
         """Return how a file ended that was read under this rule."""
+        if report.left_out is not None:
+            return FileEnd.LEFT_OUT
         return self.meaning if report.is_open_ended else FileEnd.NEWLINE
 
     def notices(self, report: ParseReport) -> list[Notice]:
@@ -78,7 +81,7 @@ class EndRule:
 
 
 _UNLIKE_EARLIER = "Earlier files of this feed ended with a line feed and this one does not, so it may be cut."
-_PROVEN = EndRule(open_end=OpenEnd.TAKE, meaning=FileEnd.PROVEN)
+_PROVEN = EndRule(open_end=OpenEnd.TAKE_IF_PROVEN, meaning=FileEnd.PROVEN)
 _TAKEN = EndRule(open_end=OpenEnd.TAKE, meaning=FileEnd.TAKEN)
 _LEFT_OUT = EndRule(open_end=OpenEnd.LEAVE_OUT, meaning=FileEnd.LEFT_OUT)
 
@@ -90,10 +93,10 @@ def end_rule(feed: Feed, facts: FileFacts, run: Run | None = None) -> EndRule:
         TruncatedFile: the manifest has another size, and no number of rows to check.
     """
     size = facts.expected.size
-    if facts.is_gzip or size == facts.size:
-        return _PROVEN
     if facts.sha256 == feed.last_content_hash and leaves_record_to_take(feed):
         return _TAKEN
+    if facts.is_gzip or size == facts.size:
+        return _PROVEN
     suspicion = _suspicion(feed, facts)
     whatever_end = size is not None and facts.expected.rows is None
     if feed.takes_file_as_is and run is not None and run.trigger != RunTrigger.SCHEDULED:

@@ -50,7 +50,7 @@ from harvester.feeds.reader.spool import Spool
 from harvester.feeds.run_context import FeedRunContext
 from harvester.feeds.run_endings import ENDINGS, Endings, lock_feed_and_source
 from harvester.feeds.store import artifact_store
-from harvester.guards.inflate import InflateLimits, inflate
+from harvester.guards.inflate import GzipEnd, InflateLimits, inflate
 from harvester.kernel.numerals import DecimalStyle
 from harvester.kernel.stock import UnknownStock
 from harvester.pipeline.baseline import Baseline, read_baseline
@@ -176,9 +176,11 @@ def _parsing(context: FeedRunContext, file: BinaryIO, end: EndRule) -> Parsing:
     with connection.cursor() as cursor:
         moment = read_baseline(cursor, feed.source_id).moment
     encoding = cast("Encoding | None", feed.encoding or None)
+    gzip_end = GzipEnd()
     return Parsing(
-        inflate(_chunks(file), limits=inflate_limits_of(feed)), context.network, parse_settings_of(feed, moment),
-        limits=limits_of(feed), encoding=encoding, open_end=end.open_end, suspicion=end.suspicion,
+        inflate(_chunks(file), limits=inflate_limits_of(feed), end=gzip_end), context.network,
+        parse_settings_of(feed, moment), limits=limits_of(feed), encoding=encoding, open_end=end.open_end,
+        suspicion=end.suspicion, may_lack_parts=lambda: gzip_end.may_lack_parts,
     )  # fmt: skip
 
 

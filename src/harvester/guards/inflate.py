@@ -72,16 +72,30 @@ class InflateLimits:
     ratio: int = 200
 
 
+@dataclass(kw_only=True)
+class GzipEnd:
+    """What the end of a gzip file proves; known when all of it was read.
+
+    Attributes:
+        may_lack_parts: it has several members, and nothing shows that the last of them is there: each is complete by
+            itself, so a file that was cut between two of them looks whole. Some writers end with an empty member.
+    """
+
+    may_lack_parts: bool = False
+
+
 def inflate(
     source: Iterable[bytes],
     *,
     limits: InflateLimits | None = None,
     block_bytes: int = 2 * 1024 * 1024,
     may_be_cut: bool = False,
+    end: GzipEnd | None = None,
 ) -> Iterator[bytes]:
     """Yield a file's content in blocks of one size (the last may be smaller), decompressed if it is gzip.
 
-    With `may_be_cut`, the beginning of a file is enough and is not verified: only for previews.
+    With `may_be_cut`, the beginning of a file is enough and is not verified: only for previews. `end` is filled in
+    before the last block.
 
     Raises:
         TruncatedGzip, BadGzip, InflateLimitExceeded: the yielded blocks must not be used.
@@ -97,6 +111,8 @@ def inflate(
                 del ready[:block_bytes]
                 yield block
     ready += inflater.finish(may_be_cut=may_be_cut)
+    if end:
+        end.may_lack_parts = inflater.may_lack_parts
     if ready:
         yield bytes(ready)
 
@@ -120,10 +136,16 @@ class _Inflater:
         self._bytes_in = 0
         self._bytes_out = 0
         self._members = 0
+        #: Bytes of content before the current member.
+        self._bytes_before = 0
         #: Bytes that are too few to decide: the first of the file, or after a member.
         self._pending = b""
         self._is_plain = False
         self._member: isal_zlib.Decompress | None = None
+
+    @property
+    def may_lack_parts(self) -> bool:
+        return self._members > 1 and self._bytes_out > self._bytes_before
 
     def feed(self, data: bytes, piece_bytes: int) -> Iterator[bytes]:
         self._bytes_in += len(data)
@@ -165,6 +187,7 @@ class _Inflater:
             if data[_HEADER_BYTES - 1] & _RESERVED_FLAGS:
                 raise self._bad("its header has unknown flags")
             self._members += 1
+            self._bytes_before = self._bytes_out
             if self._members > MOST_MEMBERS:
                 raise self._too_much(f"it has more than {MOST_MEMBERS} parts", _NO_SETTING)
             self._member = isal_zlib.decompressobj(wbits=_GZIP_FORMAT)

@@ -4,7 +4,7 @@ Memory does not grow with the file: one block and the beginning of one record ar
 ragged or undecodable are rejected here and counted, with their line numbers; none is padded or cut.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
@@ -78,6 +78,7 @@ class OpenEnd(Enum):
     """What to do with a last record that no line feed ends: it may be cut in the middle of a price or an identifier."""
 
     TAKE = "take"  # the file is known to be whole
+    TAKE_IF_PROVEN = "take if proven"  # like TAKE, or like LEAVE_OUT if the end of the gzip file proves nothing
     LEAVE_OUT = "leave out"  # the file may be cut: the record is counted and changes nothing
     REFUSE = "refuse"  # the file is probably cut
 
@@ -96,6 +97,7 @@ class Shape:
         may_turn_quoted: a later cell that begins with a quote may show that quotes enclose cells.
         open_end: what to do with a last record that no line feed ends.
         suspicion: why such a record is refused, as a sentence.
+        may_lack_parts: whether the end of the gzip file proves nothing; called at the end.
     """
 
     delimiter: bytes
@@ -107,6 +109,7 @@ class Shape:
     may_turn_quoted: bool = False
     open_end: OpenEnd = OpenEnd.TAKE
     suspicion: str = ""
+    may_lack_parts: Callable[[], bool] = lambda: False
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,13 +218,16 @@ class RecordCutter:
     def _judge_open_end(self, records: _Records) -> _Records:
         """Take, leave out or refuse the last record, which no line feed ends."""
         self.is_open_ended = True
-        if self._shape.open_end is OpenEnd.REFUSE:
+        open_end = self._shape.open_end
+        if open_end is OpenEnd.TAKE_IF_PROVEN:
+            open_end = OpenEnd.LEAVE_OUT if self._shape.may_lack_parts() else OpenEnd.TAKE
+        if open_end is OpenEnd.REFUSE:
             raise TruncatedFile(
                 f"No line feed ends the last row of the file, in line {self._line_of_last(records, b'')}. "
                 f"{self._shape.suspicion} Nothing was changed. If the file is still the same at the next scheduled "
                 "run, it is imported; `harvester feed run FEED --force` imports it now."
             )
-        if self._shape.open_end is OpenEnd.TAKE or not len(records.ends):
+        if open_end is OpenEnd.TAKE or not len(records.ends):
             return records
         # If the last record was rejected, the record before it is left out instead, for one run.
         start = int(records.ends[-2]) + 1 if len(records.ends) > 1 else 0

@@ -102,6 +102,7 @@ class Parsing:
         may_be_cut: bool | None = None,
         open_end: OpenEnd = OpenEnd.TAKE,
         suspicion: str = "",
+        may_lack_parts: Callable[[], bool] = lambda: False,
         threads: int | None = None,
         block_bytes: int = BLOCK_BYTES,
     ) -> None:
@@ -121,6 +122,7 @@ class Parsing:
             may_turn_quoted=self._opening.may_turn_quoted,
             open_end=open_end,
             suspicion=suspicion,
+            may_lack_parts=may_lack_parts,
         )
         self._cutter = RecordCutter(shape, most_rows=self._limits.rows, first_rows=first_rows)
         columns = ColumnReader(self._opening.dialect, self._opening.binding)
