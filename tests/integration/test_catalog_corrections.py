@@ -226,6 +226,16 @@ def test_by_default_a_correction_ends_with_the_next_different_price_and_leaves_o
     assert not offers.differences()
 
 
+def test_an_earlier_period_of_the_same_price_is_left_alone(feed):
+    """135.00 was right once; between then and the wrong 135.00 the price was another."""
+    product = catalog.product(feed)
+    for amount, ago in (("135.00", 10), ("12.00", 9), ("135.00", 8)):
+        price(feed, product, amount, ago)
+    correct("MULTIPLIER", scope="SOURCE", source_id=feed.pk, multiplier="0.1")
+    assert history(feed, product) == ["135.00", "12.00", "13.50"]
+    assert not offers.differences()
+
+
 @pytest.mark.parametrize(
     ("window", "read"),
     [

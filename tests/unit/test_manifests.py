@@ -26,6 +26,12 @@ def test_an_entry_is_found_however_its_path_is_written(location):
     assert (said.rows, said.size, said.problem) == (4, 100, "")
 
 
+def test_the_path_of_the_feed_may_be_written_otherwise_too():
+    document = b"<catalogs><catalog><location>/Shop/a.csv</location><numRecords>4</numRecords></catalog></catalogs>"
+    entries = network_named("impact").read_manifest(document)
+    assert [expected_of(entries, path).rows for path in ("Shop/a.csv", "//Shop/a.csv", "/x/../Shop/./a.csv")] == [4] * 3
+
+
 def test_the_same_letter_case_is_preferred():
     assert read(("/SHOP/a.csv", 9, 9), ("/Shop/a.csv", 4, 100)).rows == 4
 
