@@ -5,7 +5,7 @@ import json
 from decimal import Decimal
 
 import pytest
-from django.db import connection, transaction
+from django.db import connection, connections, transaction
 from tests.support import catalog
 
 from harvester.catalog.offers import differences
@@ -45,6 +45,10 @@ def source(database):
     made = catalog.source(kind="DIRECT", visibility="ELIGIBLE", last_promoted_at=None)
     for statement in (_PRODUCTS, _PRICES):
         catalog.fetch(statement, made.pk, PRODUCTS)
+    # As autovacuum does after so many new rows. Statistics of a table that was empty a moment ago say that any index is
+    # as good as any other.
+    with connections["owner"].cursor() as owner:
+        owner.execute("ANALYZE source_products, prices, offers, offer_words")
     return made
 
 
