@@ -12,9 +12,10 @@ from harvester.catalog.offers import differences
 from harvester.kernel.identity import Identity, IdentityType
 from harvester.kernel.money import Price
 from harvester.kernel.signature import Content
+from harvester.kernel.stock import Availability
 from harvester.pipeline import observations
 from harvester.pipeline.baseline import read_baseline
-from harvester.pipeline.observations import Availability, Observation, promote_observations
+from harvester.pipeline.observations import Observation, promote_observations
 
 PRODUCTS, BATCH = 20_000, 20
 _PRODUCTS = """

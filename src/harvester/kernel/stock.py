@@ -25,6 +25,14 @@ class Stock(StrEnum):
     UNKNOWN = "unknown"
 
 
+class Availability(StrEnum):
+    """Whether a product can be bought, as a page says it."""
+
+    IN_STOCK = "IN_STOCK"
+    OUT_OF_STOCK = "OUT_OF_STOCK"
+    BACKORDER = "BACKORDER"  # it can be ordered and comes later
+
+
 class UnknownStock(StrEnum):
     """What an unknown stock text means in a feed."""
 

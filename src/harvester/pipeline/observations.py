@@ -9,7 +9,6 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
-from enum import StrEnum
 from typing import Any, Final
 
 from harvester.catalog.before_images import CONTENT_COLUMNS
@@ -19,15 +18,8 @@ from harvester.catalog.states import Visibility
 from harvester.kernel.identity import NUMBERS, Identity
 from harvester.kernel.money import Price
 from harvester.kernel.signature import Content, content_hash, price_signature
+from harvester.kernel.stock import Availability
 from harvester.pipeline.baseline import Baseline
-
-
-class Availability(StrEnum):
-    """Whether a product can be bought."""
-
-    IN_STOCK = "IN_STOCK"
-    OUT_OF_STOCK = "OUT_OF_STOCK"
-    BACKORDER = "BACKORDER"  # it can be ordered and comes later
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,8 +9,8 @@ from typing import Any, Final
 from harvester.kernel.errors import TerminalError
 from harvester.kernel.money import Price, parse_price
 from harvester.kernel.rejects import Rejected
+from harvester.kernel.stock import Availability
 from harvester.kernel.text import trim
-from harvester.pipeline.observations import Availability
 
 #: Structured data is nested; deeper than this it is not meant for anybody.
 MOST_LEVELS: Final = 8

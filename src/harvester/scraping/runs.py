@@ -19,10 +19,11 @@ from harvester.kernel.identity import identity_of
 from harvester.kernel.link_rules import LinkRules
 from harvester.kernel.money import parse_price
 from harvester.kernel.signature import Content
+from harvester.kernel.stock import Availability
 from harvester.kernel.urls import identity_url, url_hash
 from harvester.ops import audit
 from harvester.pipeline.baseline import Baseline, read_baseline
-from harvester.pipeline.observations import Availability, Observation, promote_observations
+from harvester.pipeline.observations import Observation, promote_observations
 from harvester.runs.context import RunContext
 from harvester.runs.kinds import PartEnd, PartsKind
 from harvester.runs.models import Run, RunPart

@@ -1,17 +1,154 @@
-"""The outcomes of pages."""
+"""The states and outcomes of scraping."""
 
+from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
+
+
+class TargetStatus(StrEnum):
+    """Whether a page is read. A target is read only if it is enabled and ACTIVE; `enabled` is the switch of people.
+
+    ACTIVE ─┬─ pause ────────────────────> PAUSED ── resume ──────────────┐
+            ├─ five failures in a row ───> BROKEN ── weekly check reads ──┼─> ACTIVE
+            └─ waited a day in the queue > STALE ─── re-queued ───────────┘
+    """
+
+    ACTIVE = "ACTIVE"
+    PAUSED = "PAUSED"  # by a person
+    BROKEN = "BROKEN"  # failed five times in a row; tried again once a week
+    STALE = "STALE"  # waited in the queue for a day; a person re-queues it
+
+
+class DisabledReason(StrEnum):
+    """Why an adapter is off for a source."""
+
+    MANUAL = "MANUAL"
+    DRIFT_DETECTED = "DRIFT_DETECTED"
+    TOS_VIOLATION = "TOS_VIOLATION"
 
 
 class PageOutcome(StrEnum):
-    """The outcome of a page. Pages in quarantine keep what was found, for a person to look at."""
+    """How reading one page ended. `RULES` says what each of them does."""
 
     OFFER = "OFFER"
-    SUPERSEDED = "SUPERSEDED"  # a newer observation of the product was promoted before
-    NO_AGREEMENT = "NO_AGREEMENT"  # quarantine: the page says several prices, or none that is certain
+    # Nothing certain was found on the page.
+    SELECTOR_NOT_FOUND = "SELECTOR_NOT_FOUND"
+    PRICE_NOT_FOUND = "PRICE_NOT_FOUND"
+    TITLE_NOT_FOUND = "TITLE_NOT_FOUND"
+    PAGE_STRUCTURE_CHANGED = "PAGE_STRUCTURE_CHANGED"
+    EMPTY_PAGE = "EMPTY_PAGE"
+    UNKNOWN_AVAILABILITY = "UNKNOWN_AVAILABILITY"
+    # Something was found that a person should look at.
+    NO_AGREEMENT = "NO_AGREEMENT"  # no site file says where to look, and the evidence does not agree
+    MISSING_REQUIRED_FIELD = "MISSING_REQUIRED_FIELD"
+    INVALID_PRICE = "INVALID_PRICE"
+    ZERO_PRICE_EXTRACTED = "ZERO_PRICE_EXTRACTED"
+    AMBIGUOUS_PRICE = "AMBIGUOUS_PRICE"
+    CONTRADICTION = "CONTRADICTION"  # structured data and page disagree
+    VALIDATION_FAILED = "VALIDATION_FAILED"
+    NORMALIZATION_FAILED = "NORMALIZATION_FAILED"
+    SELECTOR_FAILURE = "SELECTOR_FAILURE"
+    ADAPTER_FAILED = "ADAPTER_FAILED"  # the adapter raised, took too long or too much memory
+    # The product, not the adapter.
+    OOS_NO_PRICE = "OOS_NO_PRICE"  # out of stock, and no price is shown
+    NOT_MODIFIED = "NOT_MODIFIED"
+    PRICE_MOVE = "PRICE_MOVE"  # the price moved far and waits for a second look
     GONE = "GONE"  # 404 or 410
-    NETWORK = "NETWORK"  # any other status
+    WRONG_PRODUCT = "WRONG_PRODUCT"
+    WRONG_DOMAIN = "WRONG_DOMAIN"
+    # The shop's server.
+    BLOCKED_PAGE = "BLOCKED_PAGE"  # a captcha or a refusal, 403 included
+    RATE_LIMITED = "RATE_LIMITED"  # 429
+    NETWORK = "NETWORK"  # timeout, connection, 5xx after retries, too large
+    BLOCKED_BY_ROBOTS_TXT = "BLOCKED_BY_ROBOTS_TXT"
+    ROBOTS_UNAVAILABLE = "ROBOTS_UNAVAILABLE"
+    # Never asked, or not used.
+    DUPLICATE_WITHIN_RUN = "DUPLICATE_WITHIN_RUN"
+    INVALID_URL = "INVALID_URL"
+    # What became of an offer when its batch was judged.
+    DRIFT_DETECTED = "DRIFT_DETECTED"  # most of its batch failed
+    SAME_VALUE = "SAME_VALUE"  # several products of its batch had one price or title
+    BULK_MOVE = "BULK_MOVE"  # too many prices of its batch moved far
+    SUPERSEDED = "SUPERSEDED"  # a newer observation of the product was promoted before
 
+
+@dataclass(frozen=True, kw_only=True)
+class Rule:
+    """What an outcome does.
+
+    Attributes:
+        is_drift: it counts as a failure of the adapter.
+        in_batch: it counts in the batch that the drift gate judges.
+        failures: of the target in a row: "count", "reset", or nothing.
+        breaker: of the source: "closes", "fails", or nothing.
+        is_kept: a person finds it in quarantine.
+    """
+
+    is_drift: bool = False
+    in_batch: bool = False
+    failures: str = ""
+    breaker: str = ""
+    is_kept: bool = False
+
+
+_FAILED: Final = Rule(is_drift=True, in_batch=True, failures="count")
+_DOUBTFUL: Final = Rule(is_drift=True, in_batch=True, failures="count", is_kept=True)
+_NOTHING: Final = Rule()
+
+RULES: Final[dict[PageOutcome, Rule]] = {
+    PageOutcome.OFFER: Rule(in_batch=True, failures="reset", breaker="closes"),
+    **dict.fromkeys(
+        (
+            PageOutcome.SELECTOR_NOT_FOUND,
+            PageOutcome.PRICE_NOT_FOUND,
+            PageOutcome.TITLE_NOT_FOUND,
+            PageOutcome.PAGE_STRUCTURE_CHANGED,
+            PageOutcome.EMPTY_PAGE,
+            PageOutcome.UNKNOWN_AVAILABILITY,
+            PageOutcome.ADAPTER_FAILED,
+        ),
+        _FAILED,
+    ),
+    **dict.fromkeys(
+        (
+            PageOutcome.MISSING_REQUIRED_FIELD,
+            PageOutcome.INVALID_PRICE,
+            PageOutcome.ZERO_PRICE_EXTRACTED,
+            PageOutcome.AMBIGUOUS_PRICE,
+            PageOutcome.CONTRADICTION,
+            PageOutcome.VALIDATION_FAILED,
+            PageOutcome.NORMALIZATION_FAILED,
+            PageOutcome.SELECTOR_FAILURE,
+        ),
+        _DOUBTFUL,
+    ),
+    PageOutcome.NO_AGREEMENT: Rule(breaker="closes", is_kept=True),
+    PageOutcome.OOS_NO_PRICE: Rule(failures="reset", breaker="closes"),
+    PageOutcome.NOT_MODIFIED: Rule(in_batch=True, failures="reset", breaker="closes"),
+    PageOutcome.PRICE_MOVE: Rule(in_batch=True, breaker="closes"),
+    PageOutcome.GONE: Rule(failures="count", breaker="closes"),
+    PageOutcome.WRONG_PRODUCT: Rule(failures="count", is_kept=True),
+    PageOutcome.WRONG_DOMAIN: Rule(failures="count", is_kept=True),
+    PageOutcome.BLOCKED_PAGE: Rule(breaker="fails"),
+    PageOutcome.NETWORK: Rule(breaker="fails"),
+    **dict.fromkeys(
+        (
+            PageOutcome.RATE_LIMITED,
+            PageOutcome.BLOCKED_BY_ROBOTS_TXT,
+            PageOutcome.ROBOTS_UNAVAILABLE,
+            PageOutcome.DUPLICATE_WITHIN_RUN,
+            PageOutcome.INVALID_URL,
+        ),
+        _NOTHING,
+    ),
+    # The page itself was read well; its batch was not believed, or a newer page was there first.
+    PageOutcome.DRIFT_DETECTED: Rule(in_batch=True, failures="reset", breaker="closes", is_kept=True),
+    PageOutcome.SAME_VALUE: Rule(in_batch=True, failures="reset", breaker="closes", is_kept=True),
+    PageOutcome.BULK_MOVE: Rule(in_batch=True, failures="reset", breaker="closes", is_kept=True),
+    PageOutcome.SUPERSEDED: Rule(in_batch=True, failures="reset", breaker="closes"),
+}
 
 #: Outcomes of pages that wait for a person.
-QUARANTINED = (PageOutcome.NO_AGREEMENT,)
+QUARANTINED: Final = tuple(outcome for outcome, rule in RULES.items() if rule.is_kept)
+#: The target fails so often in a row until it is BROKEN.
+MOST_FAILURES: Final = 5

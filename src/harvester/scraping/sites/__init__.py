@@ -1,0 +1,1 @@
+"""The sites that are registered, one file each."""
