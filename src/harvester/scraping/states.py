@@ -65,7 +65,7 @@ class PageOutcome(StrEnum):
     # Never asked, or not used.
     DUPLICATE_WITHIN_RUN = "DUPLICATE_WITHIN_RUN"
     INVALID_URL = "INVALID_URL"
-    # What became of an offer when its batch was judged.
+    # How the offer of a page ended when its batch was judged.
     DRIFT_DETECTED = "DRIFT_DETECTED"  # most of its batch failed
     SAME_VALUE = "SAME_VALUE"  # several products of its batch had one price or title
     BULK_MOVE = "BULK_MOVE"  # too many prices of its batch moved far
