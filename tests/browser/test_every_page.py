@@ -25,7 +25,6 @@ from harvester.ops.alerts import raise_alert
 from harvester.ops.models import AuditEvent, User
 from harvester.runs.gates import judge
 from harvester.runs.models import Run, RunPart
-from harvester.scraping.models import ScrapeTarget
 
 pytestmark = pytest.mark.browser
 
@@ -92,9 +91,11 @@ def page_run() -> Run:
     long = "W" * 150
     source = make_source(long)
     run = scraped(source)
-    target = ScrapeTarget.objects.create(source=source, url=f"https://shop.example/{long}", created_by="test")
+    target = catalog.target(source, f"https://shop.example/{long}")
     detail = {"error": long}
-    RunPart.objects.create(run=run, target_id=target.pk, outcome="NO_AGREEMENT", detail=detail, ended_at=Now())
+    RunPart.objects.create(
+        run=run, begun_at=run.started_at, target_id=target.pk, outcome="NO_AGREEMENT", detail=detail, ended_at=Now()
+    )
     return run
 
 

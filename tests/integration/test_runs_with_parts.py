@@ -12,7 +12,7 @@ from tests.support.portal import person
 from harvester.ops.models import Role
 from harvester.runs import queries
 from harvester.runs.models import Run, RunPart
-from harvester.scraping.models import ScrapeRun, ScrapeTarget
+from harvester.scraping.models import ScrapeRun
 
 pytestmark = pytest.mark.usefixtures("database")
 SCRIPT = "<script>alert(1)</script>"
@@ -25,6 +25,7 @@ def run():
     made = Run.objects.create(
         kind="SCRAPE", subject_id=source.pk, source_id=source.pk, trigger="MANUAL", status="RUNNING"
     )
+    made.refresh_from_db()
     ScrapeRun.objects.create(run=made, source=source)
     outcomes = {
         "hammer": ("OFFER", {"title": "Hammer", "price": "19.99", "brand": None}),
@@ -32,10 +33,16 @@ def run():
         "nail": (None, {}),
     }
     for job_id, (name, (outcome, detail)) in enumerate(outcomes.items()):
-        target = ScrapeTarget.objects.create(source=source, url=f"https://shop.example/{name}", created_by="test")
+        target = catalog.target(source, f"https://shop.example/{name}")
         ended = Now() if outcome else None
         RunPart.objects.create(
-            run=made, target_id=target.pk, job_id=job_id, outcome=outcome, detail=detail, ended_at=ended
+            run=made,
+            begun_at=made.started_at,
+            target_id=target.pk,
+            job_id=job_id,
+            outcome=outcome,
+            detail=detail,
+            ended_at=ended,
         )
     made.refresh_from_db()
     return made

@@ -12,6 +12,7 @@ from django.db import connection
 from harvester.catalog.models import Retailer, Source
 from harvester.kernel.ids import uuid7
 from harvester.runs.models import Run
+from harvester.scraping.models import ScrapeTarget
 
 _numbers = itertools.count(1)
 CONTENT_HASH = 1
@@ -45,8 +46,19 @@ def retailer(name: str = "", domain: str | None = None) -> Retailer:
 
 def source(owner: Retailer | None = None, kind: str = "AFFILIATE_FEED", **values: Any) -> Source:
     """A source that was promoted just now, unless the values say otherwise."""
-    values = {"name": f"source {next(_numbers)}", "last_promoted_at": now(), **values}
+    values = {
+        "name": f"source {next(_numbers)}", "last_promoted_at": now(), "visibility": "ELIGIBLE", **values
+    }  # fmt: skip
     return Source.objects.create(retailer=owner or retailer(), kind=kind, **values)
+
+
+def target(of: Source, url: str, **values: Any) -> ScrapeTarget:
+    """A page of a source, which gets the adapter that serves any shop if it has none."""
+    if of.adapter_id is None:
+        of.adapter_id = "structured"
+        of.save(update_fields=["adapter_id"])
+    given = {"canonical_url": url, "created_by": "test", **values}
+    return ScrapeTarget.objects.create(source=of, adapter_id=of.adapter_id, url=url, **given)
 
 
 def run(of: Source, outcome: str | None = "PROMOTED", kind: str = "AFFILIATE_FEED", **values: Any) -> Run:

@@ -120,7 +120,7 @@ class ActorRuns(JobRunKind, HoldingKind):
     def is_wanted(self, subject: Connection, trigger: RunTrigger) -> bool:  # noqa: ARG002 - only people ask
         return subject.enabled
 
-    def begin(self, run: Run, subject: Connection) -> None:
+    def begin(self, run: Run, subject: Connection, **more: Any) -> None:  # noqa: ARG002 - for kinds with parts
         ActorRun.objects.create(run=run, connection=subject)
 
     def attempt(self, context: RunContext) -> None:

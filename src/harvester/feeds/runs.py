@@ -124,7 +124,7 @@ class FeedRuns(JobRunKind, HoldingKind):
         # mutant: request-open
         return trigger is RunTrigger.SCHEDULED or subject.manual_run_requested_at is not None
 
-    def begin(self, run: Run, subject: Feed) -> None:
+    def begin(self, run: Run, subject: Feed, **more: Any) -> None:  # noqa: ARG002 - for kinds with parts
         subject.save(update_fields=expect_a_file(subject))
         FeedRun.objects.create(run=run, feed=subject)
 

@@ -21,10 +21,10 @@ CLEAN_UP = "ops.clean_up"
 BATCH = 1_000
 #: Partitions are created this many months ahead, so that the scheduler may be down for weeks.
 MONTHS_AHEAD = 3
-# All our partitioned tables are partitioned by month.
+# All our partitioned tables are partitioned by month, except parts of runs, whose days harvester.runs makes.
 _MAKE_MONTHS = """
 SELECT make_partitions(c.oid::regclass, %s) FROM pg_class c
-WHERE c.relkind = 'p' AND c.relnamespace = 'public'::regnamespace
+WHERE c.relkind = 'p' AND c.relnamespace = 'public'::regnamespace AND c.relname <> 'run_parts'
 """
 #: Dropping a month needs a moment without writers, which may take some attempts.
 RETRY = RetryPolicy(base=60.0, factor=3.0, attempts=5)

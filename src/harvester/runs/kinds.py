@@ -96,8 +96,8 @@ class RunKind(ABC):
         """Return the source whose prices its runs may change."""
 
     @abstractmethod
-    def begin(self, run: Run, subject: Any) -> None:
-        """Create the row with the figures of a new run."""
+    def begin(self, run: Run, subject: Any, **more: Any) -> None:
+        """Create the row with the figures of a new run; `more` is what the capability's own verb added."""
 
     @abstractmethod
     def write_figures(self, run: Run, figures: Mapping[str, Any]) -> None:

@@ -53,16 +53,24 @@ class Run(models.Model):
 
 
 class RunPart(models.Model):
-    """One part of a run that is made of parts, such as a page; each has a job of its own."""
+    """One part of a run that is made of parts, such as a page; each has a job of its own.
+
+    The table is partitioned by the day on which the run began; give `begun_at` where a part is looked up.
+    """
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    begun_at = models.DateTimeField()
     run = models.ForeignKey(Run, on_delete=models.DO_NOTHING, related_name="parts")
     target_id = models.UUIDField()
-    job_id = models.BigIntegerField(null=True, unique=True)
+    job_id = models.BigIntegerField(null=True)
     outcome = models.TextField(null=True)
     detail = models.JSONField(default=dict)
+    found = models.JSONField(null=True)
+    page = models.TextField(null=True)
+    version = models.TextField(null=True)
     observed_at = models.DateTimeField(null=True)
     ended_at = models.DateTimeField(null=True)
+    judged_at = models.DateTimeField(null=True)
 
     class Meta:
         managed = False

@@ -5,6 +5,7 @@ them together.
 """
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any, Final
 from uuid import UUID
 
@@ -20,7 +21,7 @@ from harvester.engine.states import JobState
 from harvester.kernel.errors import HarvesterError, InvalidInput, TerminalError
 from harvester.runs.context import RunContext
 from harvester.runs.endings import code_of, message_of, settle_failed, succeed
-from harvester.runs.errors import Abandoned, SubjectBusy
+from harvester.runs.errors import Abandoned
 from harvester.runs.kinds import PartEnd, PartsKind, all_kinds, kind_named
 from harvester.runs.models import Run, RunPart
 from harvester.runs.states import RunStatus, RunTrigger
@@ -40,27 +41,59 @@ ORDER BY r.no, p.id
 """
 
 
-def begin(kind: PartsKind, subject: Any, trigger: RunTrigger, targets: Iterable[UUID]) -> Run:
+@dataclass(frozen=True, kw_only=True)
+class NewPart:
+    """A part to begin.
+
+    Attributes:
+        target_id: what it reads.
+        lane: parts with the same lane wait for each other.
+        priority: higher goes first.
+        dedupe_key: no second open job has the same; two requests for one target are one.
+    """
+
+    target_id: UUID
+    lane: str | None = None
+    priority: int = 0
+    dedupe_key: str | None = None
+
+
+def begin(kind: PartsKind, subject: Any, trigger: RunTrigger, new: Iterable[NewPart], **more: Any) -> Run:
     """Begin a run over some targets and enqueue a job for each. The transaction is the caller's.
 
+    Args:
+        kind: the kind of run.
+        subject: what it is a run of.
+        trigger: why it begins.
+        new: its parts; a target is read once however often it is named.
+        more: for the kind's own `begin`.
+
     Raises:
-        SubjectBusy: a run of the subject is in progress.
         InvalidInput: there is no target.
+        DuplicateJob: a dedupe key is taken; nothing began.
     """
     with connection.cursor() as cursor:
         subject, _ = kind.lock(cursor, subject)
-    if kind.is_running(subject):
-        message = f"A run of this {kind.subject} is in progress. Nothing was changed; try again when it has ended."
-        raise SubjectBusy(kind.subject, message)
+    wanted = {part.target_id: part for part in new}
+    if not wanted:
+        raise InvalidInput(f"There is nothing to read for {subject}.")
     run = Run.objects.create(
         kind=kind.name, subject_id=subject.pk, source_id=kind.source_id(subject), trigger=trigger.value,
         status=RunStatus.RUNNING,
     )  # fmt: skip
-    kind.begin(run, subject)
-    parts = [RunPart(run=run, target_id=target) for target in dict.fromkeys(targets)]
-    if not parts:
-        raise InvalidInput(f"There is nothing to read for {subject}.")
-    job_ids = enqueue_many(NewJob(kind=kind.part_job_kind, args={"part_id": str(part.id)}) for part in parts)
+    run.refresh_from_db(fields=["started_at"])
+    kind.begin(run, subject, **more)
+    parts = [RunPart(run=run, begun_at=run.started_at, target_id=target_id) for target_id in wanted]
+    job_ids = enqueue_many(
+        NewJob(
+            kind=kind.part_job_kind,
+            args={"part_id": str(part.id), "begun_at": run.started_at.isoformat()},
+            lane=wanted[part.target_id].lane,
+            priority=wanted[part.target_id].priority,
+            dedupe_key=wanted[part.target_id].dedupe_key,
+        )
+        for part in parts
+    )
     for part, job_id in zip(parts, job_ids, strict=True):
         part.job_id = job_id
     RunPart.objects.bulk_create(parts)
@@ -69,9 +102,9 @@ def begin(kind: PartsKind, subject: Any, trigger: RunTrigger, targets: Iterable[
     return run
 
 
-def execute_part(job: RunningJob, part_id: str) -> dict[str, Any] | None:
+def execute_part(job: RunningJob, part_id: str, begun_at: str) -> dict[str, Any] | None:
     """Do one part of a run. The transaction that ends the part also ends its job."""
-    part = RunPart.objects.select_related("run").filter(pk=part_id).first()
+    part = RunPart.objects.select_related("run").filter(pk=part_id, begun_at=begun_at).first()
     if part is None or part.outcome is not None:
         return {"outcome": part.outcome if part else None, "note": "there was nothing to do"}
     kind = parts_kind(part.run)

@@ -45,3 +45,4 @@ class RunTrigger(StrEnum):
     MANUAL = "MANUAL"
     MANUAL_PENDING = "MANUAL_PENDING"  # requested while another run was in progress
     RETRY = "RETRY"  # somebody retried the job of a run that had ended
+    RECHECK = "RECHECK"  # a second look at something doubtful that an earlier run found

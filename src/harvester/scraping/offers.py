@@ -1,6 +1,9 @@
 """The values that travel between the steps of reading a page: the offer, the evidence for it, and the reading."""
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from decimal import Decimal
+from typing import Any
 
 from harvester.kernel.money import Price
 from harvester.kernel.stock import Availability
@@ -70,6 +73,24 @@ class ScrapedOffer:
             return None
         per_round = (self.price.amount / self.round_count).quantize(self.price.amount)
         return Price(amount=per_round, currency=self.price.currency) if per_round > 0 else None
+
+
+def offer_to_json(offer: ScrapedOffer) -> dict[str, Any]:
+    """Return an offer as it is stored with a part; prices as text such as "19.99 USD"."""
+    values = {each.name: getattr(offer, each.name) for each in fields(offer)}
+    return {
+        name: str(value) if isinstance(value, Price) else value for name, value in values.items() if value is not None
+    }
+
+
+def offer_from_json(stored: Mapping[str, Any]) -> ScrapedOffer:
+    """Return an offer that was stored."""
+    values = dict(stored)
+    for name in ("price", "original", "shipping"):
+        if name in values:
+            amount, currency = values[name].split(" ")
+            values[name] = Price(amount=Decimal(amount), currency=currency)
+    return ScrapedOffer(**{**values, "availability": Availability(values["availability"])})
 
 
 def units(price: Price) -> int:

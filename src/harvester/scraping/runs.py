@@ -96,8 +96,8 @@ class ScrapeRuns(PartsKind):
     def part_names(self, target_ids: Collection[UUID]) -> dict[UUID, str]:
         return dict(ScrapeTarget.objects.filter(pk__in=target_ids).values_list("pk", "url"))
 
-    def begin(self, run: Run, subject: Source) -> None:
-        ScrapeRun.objects.create(run=run, source=subject)
+    def begin(self, run: Run, subject: Source, **more: Any) -> None:
+        ScrapeRun.objects.create(run=run, source=subject, **more)
 
     def write_figures(self, run: Run, figures: Mapping[str, Any]) -> None:
         ScrapeRun.objects.filter(pk=run.pk).update(**figures)

@@ -22,9 +22,15 @@ def add_target(actor: Actor, source_id: UUID, url: str, *, product_id: int | Non
     if not is_web_url(url):
         raise InvalidInput("it must look like https://shop.example/product.", field="url")
     source = sources.locked(source_id)
+    if source.adapter_id is None:
+        source.adapter_id = "structured"
+        source.save(update_fields=["adapter_id"])
     try:
         with transaction.atomic():
-            made = ScrapeTarget.objects.create(source=source, url=url, product_id=product_id, created_by=actor.name)
+            made = ScrapeTarget.objects.create(
+                source=source, adapter_id=source.adapter_id, url=url, canonical_url=url, product_id=product_id,
+                created_by=actor.name,
+            )  # fmt: skip
     except IntegrityError:
         raise Conflict(f"{source} has this page already. Nothing was changed.", field="url") from None
     audit.record(actor, "SCRAPE_TARGET_ADDED", "scrape_target", made.pk, detail={"source": str(source.pk), "url": url})
@@ -38,6 +44,7 @@ def run_now(actor: Actor, source_id: UUID) -> Run:
     if source is None:
         raise NotFound(f"There is no source {source_id}; `harvester source list` shows them all.")
     targets = ScrapeTarget.objects.filter(source=source).order_by("id").values_list("pk", flat=True)
-    run = parts.begin(SCRAPE_RUNS, source, RunTrigger.MANUAL, targets)
+    new = [parts.NewPart(target_id=target, dedupe_key=f"scrape:{target}") for target in targets]
+    run = parts.begin(SCRAPE_RUNS, source, RunTrigger.MANUAL, new)
     audit.record(actor, "SCRAPE_RUN_REQUESTED", "run", run.id, detail={"source": str(source.pk)})
     return run
