@@ -161,7 +161,8 @@ def test_only_the_application_may_call_functions_with_the_rights_of_the_owner(da
         "CROSS JOIN aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) a "
         "WHERE p.prosecdef AND p.pronamespace = 'public'::regnamespace AND a.grantee <> p.proowner ORDER BY 1"
     )
-    names = ("analyse_staging", "clear_staging", "drop_old_job_events", "make_partitions")
+    names = ("analyse_staging", "clear_staging", "drop_old_job_events", "drop_old_part_days", "make_part_days")
+    names += ("make_partitions",)
     assert callers == [(name, "harvester_app") for name in names]
 
 

@@ -76,6 +76,7 @@ class World:
             retailer=retailer,
             name=f"{self.name} by Impact",
             kind="AFFILIATE_FEED",
+            visibility="ELIGIBLE",
             expiry_hours=48,
             is_display_primary=True,
         )

@@ -1,4 +1,4 @@
-"""The shape of a database: everything that migrations make, without the order of columns, owners and months."""
+"""The shape of a database: everything that migrations make, without the order of columns, owners, months and days."""
 
 from typing import Any
 
@@ -50,13 +50,13 @@ _QUERIES = {
         WHERE c.relnamespace = 'public'::regnamespace AND g.grantee = 'harvester_app'::regrole
     """,
 }
-_IS_MONTH = "_[0-9]{6}"
+_IS_MONTH_OR_DAY = "_[0-9]{6}([0-9]{2})?"
 
 
 def shape(cursor: Any) -> set[tuple[str, ...]]:
-    """Return one tuple of texts for each thing, so that two shapes can be compared. Months of tables are left out."""
+    """Return one tuple of texts for each thing, so that two shapes can be compared. Months and days of tables are left out."""
     found = set()
     for kind, query in _QUERIES.items():
-        cursor.execute(f"SELECT * FROM ({query}) q WHERE (q.*)::text !~ '^\\([a-z_]*{_IS_MONTH}[,_]'")
+        cursor.execute(f"SELECT * FROM ({query}) q WHERE (q.*)::text !~ '^\\([a-z_]*{_IS_MONTH_OR_DAY}[,_]'")
         found |= {(kind, *(str(value) for value in row)) for row in cursor.fetchall()}
     return found

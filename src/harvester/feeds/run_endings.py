@@ -164,8 +164,8 @@ REJUDGED: Final = Endings(promoted=_rejudged_promoted, held=_rejudged_held)
 def settle_feed(feed: Feed, run: Run, *, failures: int, run_follows: bool = False) -> None:
     """Update the feed at the end of any run.
 
-    A request from before the run was fulfilled by it; a newer one gets another run, if the feed is still enabled. A
-    forced request is not fulfilled by a scheduled run. The force ends with its request, even if the run failed.
+    A request from before the run was fulfilled by it; a newer one gets another run. A forced request is not fulfilled
+    by a scheduled run. The force ends with its request, even if the run failed.
     """
     feed.consecutive_failures = failures
     feed.last_run_at = run.finished_at
@@ -175,7 +175,8 @@ def settle_feed(feed: Feed, run: Run, *, failures: int, run_follows: bool = Fals
     if not pending:
         feed.manual_run_requested_at = None  # mutant: request-cleared
         feed.takes_file_as_is = False
-    enqueuing = pending and not run_follows and feed.status == FeedStatus.ENABLED  # mutant: follow-up
+    # A feed that was paused or disabled meanwhile has no request any more.
+    enqueuing = pending and not run_follows
     log.debug("MANUAL_RUN_PENDING_CHECK", **log_fields(feed), pending=pending, enqueuing_follow_up=enqueuing)
     if enqueuing:
         made = enqueue(RUN, {"feed_id": str(feed.id), "trigger": RunTrigger.MANUAL_PENDING.value})

@@ -123,7 +123,7 @@ def _switch(actor: Actor, feed_id: UUID, before: FeedStatus, after: FeedStatus, 
     feed.next_run_at = next_run(feed) if after is FeedStatus.ENABLED else None
     if after is not FeedStatus.ENABLED:
         # The requested run will not begin, and must not begin after a later resume either.
-        feed.manual_run_requested_at, feed.takes_file_as_is = None, False
+        feed.manual_run_requested_at, feed.takes_file_as_is = None, False  # mutant: pause-withdraws-request
     changed = ["status"]
     if before is FeedStatus.DISABLED:
         feed.consecutive_failures = 0  # mutant: enable-clears-count
