@@ -54,7 +54,7 @@ _IS_MONTH_OR_DAY = "_[0-9]{6}([0-9]{2})?"
 
 
 def shape(cursor: Any) -> set[tuple[str, ...]]:
-    """Return one tuple of texts for each thing, so that two shapes can be compared. Months and days of tables are left out."""
+    """Return a tuple of texts for each thing, so that two shapes can be compared. Months and days are left out."""
     found = set()
     for kind, query in _QUERIES.items():
         cursor.execute(f"SELECT * FROM ({query}) q WHERE (q.*)::text !~ '^\\([a-z_]*{_IS_MONTH_OR_DAY}[,_]'")
