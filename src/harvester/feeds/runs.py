@@ -142,7 +142,8 @@ class FeedRuns(JobRunKind, HoldingKind):
 
     def note_error(self, context: FeedRunContext, error: Exception, wait: float | None) -> None:
         if wait is not None:
-            context.log_retry("DOWNLOAD_RETRY" if context.stage == "download" else "RUN_RETRY", error, wait)
+            event = "DOWNLOAD_RETRY" if context.stage == "download" else "RUN_RETRY"
+            context.log_retry(event, error, wait)  # mutant: attempt-failed
             return
         if context.stage == "download":
             attempts = context.job.attempt
