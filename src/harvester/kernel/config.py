@@ -183,17 +183,48 @@ class Config:
     keep_runs_days: int = setting(
         "HARVESTER_KEEP_RUNS_DAYS", "days that feed runs and their files are kept", 30, low=1, high=3650
     )  # mutant: keep-runs
+    keep_pages_gb: float = setting(
+        "HARVESTER_KEEP_PAGES_GB",
+        "gigabytes of shop pages that are kept, compressed; above that the oldest unimportant ones are deleted",
+        20.0,
+        low=0.001,
+        high=100_000,
+    )
     slack_webhook_url: str = setting(
         "HARVESTER_SLACK_WEBHOOK_URL",
         "incoming webhook of the Slack channel that alerts go to, https only; unset: alerts are only logged",
         "",
         secret=True,
     )
+    scrape_pending_per_source: int = setting(
+        "HARVESTER_SCRAPE_PENDING_PER_SOURCE",
+        "pages of one source that may wait to be read; more are rejected until some were read",
+        1_000,
+        low=1,
+        high=1_000_000,
+    )
+    scrape_pending: int = setting(
+        "HARVESTER_SCRAPE_PENDING",
+        "pages of all sources together that may wait to be read",
+        10_000,
+        low=1,
+        high=10_000_000,
+    )
     egress_allow: tuple[str, ...] = setting(
         "HARVESTER_EGRESS_ALLOW",
         "private or other special networks that Harvester may connect to, such as 10.1.0.0/16,fd00:1::/32; "
         "unset: public addresses only",
         (),
+    )
+    scrape_contact_url: str = setting(
+        "HARVESTER_SCRAPE_CONTACT_URL",
+        "page that shows shops who reads their pages, https; sent with each request; unset: no pages are read",
+        "",
+    )
+    scrape_contact_mail: str = setting(
+        "HARVESTER_SCRAPE_CONTACT_MAIL",
+        "mail address for shops; sent with each request; unset: no pages are read",
+        "",
     )
     allow_plain_ftp: bool = setting(
         "AFFILIATE_FEED_ALLOW_PLAIN_FTP",
@@ -292,11 +323,19 @@ def _check(config: Config) -> None:
         parse_network(text)
     if config.slack_webhook_url and not re.fullmatch(r"https://[^\s/@]+/\S+", config.slack_webhook_url):
         raise ConfigError("HARVESTER_SLACK_WEBHOOK_URL must look like https://HOST/PATH, as Slack shows it.")
+    _check_contact(config)
     if config.stuck_seconds <= config.heartbeat_seconds * 2:
         raise ConfigError(
             "HARVESTER_STUCK_SECONDS must be more than twice HARVESTER_HEARTBEAT_SECONDS, "
             "or running jobs would look stuck."
         )
+
+
+def _check_contact(config: Config) -> None:
+    if config.scrape_contact_url and not re.fullmatch(r"https?://[!-~]+\.[!-~]+", config.scrape_contact_url):
+        raise ConfigError("HARVESTER_SCRAPE_CONTACT_URL must look like https://HOST/PATH.")
+    if config.scrape_contact_mail and not re.fullmatch(r"[!-~]+@[!-~]+\.[!-~]+", config.scrape_contact_mail):
+        raise ConfigError("HARVESTER_SCRAPE_CONTACT_MAIL must look like NAME@HOST.")
 
 
 def _check_redis_url(url: str) -> None:

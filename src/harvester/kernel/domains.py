@@ -1,7 +1,11 @@
 """The domain that identifies a shop."""
 
+from functools import cache, lru_cache
+
+from publicsuffixlist import PublicSuffixList
+
 from harvester.kernel.errors import InvalidInput
-from harvester.kernel.rejects import Rejected
+from harvester.kernel.rejects import Fault, Rejected
 from harvester.kernel.special_networks import address_of
 from harvester.kernel.urls import split_url
 
@@ -28,3 +32,28 @@ def enclosing(host: str) -> list[str]:
         return [host]
     labels = host.split(".")
     return [".".join(labels[place:]) for place in range(len(labels) - 1)]
+
+
+@lru_cache(maxsize=10_000)
+def registrable_domain(host: str) -> str:
+    """Return the domain that somebody registered, in ASCII and lower case: all of its hosts share one pace.
+
+    Users of shared domains such as `github.io` are different registrants. A host below an unknown suffix, an IP address
+    and a single label are their own domain.
+
+    Raises:
+        Rejected: it is not a host.
+    """
+    in_brackets = f"[{host}]" if ":" in host and not host.startswith("[") else host
+    url = split_url(f"http://{in_brackets}")
+    if url.path or url.query is not None or url.fragment is not None:
+        raise Rejected(Fault.URL_HOST)
+    name = url.host
+    if address_of(name) is not None:
+        return name
+    return _suffixes().privatesuffix(name) or name
+
+
+@cache
+def _suffixes() -> PublicSuffixList:
+    return PublicSuffixList(accept_unknown=False)

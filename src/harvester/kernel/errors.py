@@ -31,9 +31,18 @@ class HarvesterError(Exception):
 
 
 class TransientError(HarvesterError):
-    """Something outside failed; a retry may succeed."""
+    """Something outside failed; a retry may succeed.
+
+    Attributes:
+        retry_after: the least seconds before a retry, if the other side named them; at most a day counts.
+    """
 
     code = "TRANSIENT"
+    retry_after: float | None = None
+
+    def __init__(self, reason: str = "", *, field: str | None = None, retry_after: float | None = None) -> None:
+        super().__init__(reason, field=field)
+        self.retry_after = retry_after
 
 
 class TerminalError(HarvesterError):

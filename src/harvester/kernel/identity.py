@@ -62,6 +62,21 @@ def identity_of(
     return Identity(type=IdentityType.URL_HASH, value=url_hash(identity_url(url, rules)))
 
 
+#: What a shown identity begins with, and how much of its value is shown: a hash is recognized by its beginning.
+_PREFIXES: Mapping[IdentityType, tuple[str, int]] = MappingProxyType({
+    IdentityType.NETWORK_ITEM_ID: ("ITEM", LONGEST_IDENTIFIER),
+    IdentityType.PRODUCT_ID: ("PID", LONGEST_IDENTIFIER),
+    IdentityType.SKU: ("SKU", LONGEST_IDENTIFIER),
+    IdentityType.URL_HASH: ("URL", 16),
+})  # fmt: skip
+
+
+def shown_identity(number: int, value: str) -> str:
+    """Return a stored identity as people and exports see it, such as `SKU:FED-9MM-50` or `URL:a1b2c3d4e5f67890`."""
+    prefix, length = _PREFIXES[PRIORITY[number - 1]]
+    return f"{prefix}:{value[:length]}"
+
+
 def clean_identifier(text: str | None) -> str:
     """Return an identifier without blanks at its ends, its case kept; empty if it is a placeholder such as `n/a`.
 

@@ -141,6 +141,42 @@ def link_identity(text: str | None, rules: LinkRules = NO_NETWORK) -> str:
     return _identity(text, rules, rules.is_click)
 
 
+def canonical_page_url(text: str | None) -> str:
+    """Return the address under which a product page is one target, however it was written. It is never fetched.
+
+    https, host in lower case without `www.`, no tracking parameters, no empty ones, no fragment, parameters sorted by
+    name, no slash at the end. Parameters that choose a product, such as `?sku=`, stay.
+
+    Raises:
+        Rejected: it is not a web address.
+    """
+    url = split_url(text)
+    host = url.host
+    while host.startswith("www.") and "." in host.removeprefix("www."):
+        host = host.removeprefix("www.")
+    port = "" if url.port in (None, DEFAULT_PORTS["https"]) else f":{url.port}"
+    path = _normalize(url.path).rstrip("/") or "/"
+    kept = [
+        _normalize(pair.replace("+", " "))
+        for pair in url.pairs
+        # Some shops name a product by a bare text with a number, such as `?12345`.
+        if (pair.partition("=")[2] or ("=" not in pair and re.search("[0-9]", pair)))
+        and not NO_NETWORK.is_tracking(_name(pair))
+    ]
+    # Sorting is stable, so values of one name keep their order, which can matter.
+    kept.sort(key=lambda pair: pair.partition("=")[0])
+    query = "?" + "&".join(kept) if kept else ""
+    page = f"https://{host}{port}{path}{query}"
+    if len(page) > LONGEST_URL:
+        raise Rejected(Fault.URL_TOO_LONG)
+    return page
+
+
+def url_key(canonical: str) -> str:
+    """Return 16 hexadecimal digits that stand for a canonical page address in an identity."""
+    return url_hash(canonical)[:16]
+
+
 def _identity(text: str | None, rules: LinkRules, is_dropped: Callable[[str], bool]) -> str:
     url = split_url(unwrap_tracked(text, rules))  # mutant: unwrap-tracked
     port = "" if url.port is None else f":{url.port}"
