@@ -1,4 +1,4 @@
-"""The only HTTP client. Nothing else may import a client library.
+"""The only HTTP client, with page_client.py, which reuses connections. Nothing else may import a client library.
 
 No proxy, no cookie, nothing from the environment, no redirect unless requested; every hop is checked like the first.
 The body is limited both as sent and decompressed. Whatever the status, the answer is returned: only the caller knows
@@ -14,6 +14,7 @@ TerminalError
     └── InvalidUrl          not http or https with a host, or with a password in it
 """
 
+import select
 import socket
 import ssl
 import time
@@ -127,9 +128,9 @@ def request(
         redirects: how many to follow, five at most.
         tls: which certificates to trust, if not those of the public authorities.
     """
-    first = target = _checked(url)
+    first = target = checked_url(url)
     callers = {name.lower(): value for name, value in (headers or {}).items()}
-    exchange = _Exchange(policy, limits or HttpLimits(), tls or _public_authorities())
+    exchange = _Exchange(policy, limits or HttpLimits(), tls or public_authorities())
     for left in range(min(redirects, MOST_REDIRECTS), -1, -1):
         # Any header of the caller may contain credentials, so none of them is sent to another origin.
         is_same = (first.scheme, first.host, first.port) == (target.scheme, target.host, target.port)
@@ -138,7 +139,7 @@ def request(
         if onward is None or not redirects or method not in SAFE_METHODS:
             return answer
         if left:
-            target = _checked(onward, target)
+            target = checked_url(onward, target)
     raise TooManyRedirects(f"{first.host} keeps redirecting; {redirects} redirects were followed.")
 
 
@@ -155,27 +156,32 @@ class _Exchange:
         patience = {"connect": self._limits.connect, "read": self._limits.read, "write": self._limits.read}
         options: dict[str, Any] = {"headers": headers, "content": content or None, "extensions": {"timeout": patience}}
         with (
-            _translated_errors(url.host, self._deadline),
+            translated_errors(url.host, self._deadline),
             httpcore.ConnectionPool(ssl_context=self._tls, network_backend=self._network) as pool,
             pool.stream(method, target, **options) as answer,
         ):
             read = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in answer.headers}
-            encoding = read.get("content-encoding", "identity")
-            if encoding.lower() not in ("identity", "gzip", "x-gzip"):
-                raise BadHttpAnswer(f"The answer is encoded as {encoding[:50]!r}, which was not requested.")
-            blocks = self._counted(answer.iter_stream())
-            if encoding.lower() != "identity":
-                blocks = inflate(blocks, limits=InflateLimits(output_bytes=self._limits.inflated_bytes))
-            body = b"".join(blocks)
+            body = read_body(answer.iter_stream(), read.get("content-encoding", ""), self._limits)
         return HttpAnswer(url=str(url), status=answer.status, headers=read, body=body)
 
-    def _counted(self, blocks: Iterable[bytes]) -> Iterator[bytes]:
-        size = 0
-        for block in blocks:
-            size += len(block)
-            if size > self._limits.body_bytes:
-                raise ResponseTooLarge(f"The answer has more than {self._limits.body_bytes} bytes and was rejected.")
-            yield block
+
+def read_body(blocks: Iterable[bytes], encoding: str, limits: HttpLimits) -> bytes:
+    """Return a body, decompressed. Both sizes are limited while it is read."""
+    if encoding.lower() not in ("", "identity", "gzip", "x-gzip"):
+        raise BadHttpAnswer(f"The answer is encoded as {encoding[:50]!r}, which was not requested.")
+    counted = _counted(blocks, limits.body_bytes)
+    if encoding.lower() in ("", "identity"):
+        return b"".join(counted)
+    return b"".join(inflate(counted, limits=InflateLimits(output_bytes=limits.inflated_bytes)))
+
+
+def _counted(blocks: Iterable[bytes], most: int) -> Iterator[bytes]:
+    size = 0
+    for block in blocks:
+        size += len(block)
+        if size > most:
+            raise ResponseTooLarge(f"The answer has more than {most} bytes and was rejected.")
+        yield block
 
 
 class Deadline:
@@ -184,6 +190,10 @@ class Deadline:
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
         self._end = time.monotonic() + seconds
+
+    def extend(self, seconds: float) -> None:
+        """Leave out time that was not part of the exchange."""
+        self._end += seconds
 
     def share(self, seconds: float | None = None) -> float:
         """Return the seconds that the next step may take."""
@@ -194,7 +204,7 @@ class Deadline:
 
 
 @contextmanager
-def _translated_errors(host: str, deadline: Deadline) -> Iterator[None]:
+def translated_errors(host: str, deadline: Deadline) -> Iterator[None]:
     """Raise the library's errors as Harvester's own."""
     try:
         yield
@@ -221,13 +231,21 @@ class GuardedNetwork(httpcore.NetworkBackend):
         timeout: float | None = None,
         local_address: str | None = None,  # noqa: ARG002 - the library's own signature
         socket_options: Iterable[Any] | None = None,  # noqa: ARG002 - the library's own signature
-    ) -> httpcore.NetworkStream:
-        return _Stream(self._policy.connect(host, port, self._deadline.share(timeout)), self._deadline)
+    ) -> "GuardedStream":
+        return GuardedStream(self._policy.connect(host, port, self._deadline.share(timeout)), self._deadline)
 
 
-class _Stream(httpcore.NetworkStream):
+class GuardedStream(httpcore.NetworkStream):
+    """A connection whose steps all end by a deadline; the next exchange over it sets its own."""
+
     def __init__(self, connection: socket.socket, deadline: Deadline) -> None:
-        self._connection, self._deadline = connection, deadline
+        self._connection, self.deadline = connection, deadline
+
+    def is_readable(self) -> bool:
+        """Whether something has arrived, or the other side has closed it."""
+        waiting = select.poll()
+        waiting.register(self._connection, select.POLLIN)
+        return bool(waiting.poll(0))
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
         with self._patient(timeout, httpcore.ReadTimeout, httpcore.ReadError):
@@ -245,11 +263,11 @@ class _Stream(httpcore.NetworkStream):
 
     def start_tls(
         self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
-    ) -> httpcore.NetworkStream:
+    ) -> "GuardedStream":
         try:
             with self._patient(timeout, httpcore.ConnectTimeout, httpcore.ConnectError):
                 sealed = ssl_context.wrap_socket(self._connection, server_hostname=server_hostname)
-                return _Stream(sealed, self._deadline)
+                return GuardedStream(sealed, self.deadline)
         except BaseException:
             self.close()
             raise
@@ -257,7 +275,7 @@ class _Stream(httpcore.NetworkStream):
     @contextmanager
     def _patient(self, seconds: float | None, timed_out: type[Exception], failed: type[Exception]) -> Iterator[None]:
         """Raise the library's own errors, so that it still reads what the server sent before the connection broke."""
-        self._connection.settimeout(self._deadline.share(seconds))
+        self._connection.settimeout(self.deadline.share(seconds))
         try:
             yield
         except TimeoutError:
@@ -269,7 +287,7 @@ class _Stream(httpcore.NetworkStream):
             raise failed(error.strerror or type(error).__name__) from None
 
 
-def _checked(url: str, base: httpx.URL | None = None) -> httpx.URL:
+def checked_url(url: str, base: httpx.URL | None = None) -> httpx.URL:
     try:
         target = base.join(url) if base else httpx.URL(url)
     except (httpx.InvalidURL, ValueError):
@@ -282,5 +300,5 @@ def _checked(url: str, base: httpx.URL | None = None) -> httpx.URL:
 
 
 @cache
-def _public_authorities() -> ssl.SSLContext:
+def public_authorities() -> ssl.SSLContext:
     return httpx.create_ssl_context(trust_env=False)
