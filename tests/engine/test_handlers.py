@@ -197,7 +197,7 @@ def test_errors_and_tracebacks_are_stored_without_secrets(database):
 
 @pytest.mark.parametrize("longest", [LONGEST_MESSAGE, LONGEST_TRACEBACK])
 def test_no_cut_through_a_long_error_uncovers_a_secret(longest):
-    attempt = SimpleNamespace(id=1, lease=uuid4(), attempt=1, max_attempts=1)
+    attempt = SimpleNamespace(id=1, lease=uuid4(), attempt=1, max_attempts=1, lane=None, rest_until=None)
     for padding in range(longest - 200, longest + 1):
         try:
             leaky(attempt, padding)

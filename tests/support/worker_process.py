@@ -9,8 +9,9 @@ import django
 django.setup()
 
 from harvester.engine.worker import Worker, WorkerOptions  # noqa: E402
-from tests.support import fault_kinds, kinds  # noqa: E402, F401 - registers the kinds
+from tests.support import fault_kinds, kinds, pace_kinds  # noqa: E402, F401 - registers the kinds
 from tests.support.chaos import kinds as chaos_kinds  # noqa: E402, F401 - registers more of them
+from tests.support.page_server import resolve_locally  # noqa: E402
 from tests.support.signals import say  # noqa: E402
 from tests.support.workers import QUICK  # noqa: E402
 
@@ -36,6 +37,8 @@ def work(arguments: list[str]) -> None:
         descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         os.dup2(descriptor, sys.stdout.fileno())
         os.dup2(descriptor, sys.stderr.fileno())
+    if os.environ.get("TEST_LOCAL_NAMES"):
+        resolve_locally()
     worker = Worker(options(arguments))
 
     def stop(*_: object) -> None:

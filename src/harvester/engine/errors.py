@@ -20,6 +20,12 @@ from harvester.kernel.errors import Conflict, HarvesterError, InvalidInput, Term
 LONGEST_DELAY_SECONDS = 10 * 366 * 24 * 60 * 60
 
 
+def check_delay(seconds: float, what: str) -> None:
+    """Raise if this is not a usable number of seconds."""
+    if not isinstance(seconds, int | float) or not 0 <= seconds <= LONGEST_DELAY_SECONDS:
+        raise InvalidInput(f"{what} for {seconds!r} s; it must be from 0 to {LONGEST_DELAY_SECONDS}.")
+
+
 class JobTimeout(TransientError):
     """The job ran longer than its kind allows."""
 
@@ -55,15 +61,19 @@ class JobSignal(HarvesterError):
 
 
 class Snooze(JobSignal):
-    """The job waits again and the attempt is not counted."""
+    """The job waits again and the attempt is not counted.
+
+    With `rest_lane`, its whole lane rests for that time, and the job keeps its place: it is the first one after the
+    rest. That is for reasons that all jobs of the lane share, such as the pace of a site.
+    """
 
     code = "SNOOZED"
 
-    def __init__(self, seconds: float, reason: str = "") -> None:
-        if not isinstance(seconds, int | float) or not 0 <= seconds <= LONGEST_DELAY_SECONDS:
-            raise InvalidInput(f"A job cannot snooze for {seconds!r} s; it must be from 0 to {LONGEST_DELAY_SECONDS}.")
+    def __init__(self, seconds: float, reason: str = "", *, rest_lane: bool = False) -> None:
+        check_delay(seconds, "A job cannot snooze")
         super().__init__(reason)
         self.seconds = seconds
+        self.rest_lane = rest_lane
 
 
 class JobCancelled(JobSignal):

@@ -12,7 +12,7 @@ from django.db import connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from harvester.engine import sql
-from harvester.engine.errors import JobCancelled, LeaseLost
+from harvester.engine.errors import JobCancelled, LeaseLost, check_delay
 from harvester.engine.json_values import to_json
 from harvester.engine.outcomes import AttemptKey, settle_in, succeeded
 from harvester.guards.redaction import redact
@@ -57,6 +57,8 @@ class RunningJob:
     #: Set when the worker took the slot away (timeout, stop); nothing is recorded any more.
     abandoned: bool = False
     deadline: float | None = None
+    #: Its lane rests until then, by the monotonic clock, once the attempt has ended.
+    rest_until: float | None = None
     _lost: bool = False
     _cancel: bool = False
     _progress: dict[str, Any] | None = None
@@ -74,6 +76,16 @@ class RunningJob:
     def progress(self, done: float, total: float | None = None, note: str = "") -> None:
         """Report progress, which is visible within about a second. Never blocks, never fails."""
         self._progress = {"done": done, "total": total, "note": note[:LONGEST_PROGRESS]}
+
+    def rest_lane(self, seconds: float) -> None:
+        """Let the next job of this job's lane wait for so long from now, however this attempt ends.
+
+        Costs no statement: the rest is written with the end of the attempt. If the worker is killed it is lost, and so
+        it must not be the only guard. In a lane with a concurrency above 1, others may start before; see
+        `lanes.rest`.
+        """
+        check_delay(seconds, "A lane cannot rest")
+        self.rest_until = max(self.rest_until or 0.0, time.monotonic() + seconds)
 
     @contextmanager
     def transaction(self) -> Iterator[BaseDatabaseWrapper]:

@@ -2,6 +2,7 @@
 
 import json
 import random
+import time
 import traceback as traceback_module
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ from harvester.engine.json_values import to_json
 from harvester.engine.states import JobState
 from harvester.guards.redaction import redact
 from harvester.kernel.errors import TerminalError, TransientError
-from harvester.kernel.retry import RetryPolicy
+from harvester.kernel.retry import LONGEST_WAIT_SECONDS, RetryPolicy
 
 log = structlog.get_logger(__name__)
 
@@ -48,6 +49,7 @@ class Ending:
         state: the new state of the job.
         delay: seconds until it may run again, if it does.
         refund: 1 to give the attempt back.
+        rest_until: until when the job's lane rests, by the monotonic clock.
         result: the handler's result as JSON.
         progress: the last progress that the handler reported, as JSON; it may not be written yet.
         error_type: stable code or class name of the error.
@@ -62,6 +64,7 @@ class Ending:
     state: JobState
     delay: float | None = None
     refund: int = 0
+    rest_until: float | None = None
     result: str | None = None
     progress: str | None = None
     error_type: str | None = None
@@ -79,9 +82,11 @@ class Attempt(Protocol):
     """The part of a running job that is needed to end it."""
 
     id: int
+    lane: str | None
     lease: UUID
     attempt: int
     max_attempts: int
+    rest_until: float | None
 
     def take_progress(self) -> str | None: ...
 
@@ -99,6 +104,7 @@ def succeeded(job: Attempt, result: Any) -> Ending:
         job_id=job.id,
         lease=job.lease,
         state=JobState.SUCCEEDED,
+        rest_until=job.rest_until,
         result=_result(job, result),
         progress=job.take_progress(),
     )
@@ -106,8 +112,15 @@ def succeeded(job: Attempt, result: Any) -> Ending:
 
 def handed_back(job: Attempt) -> Ending:
     """Return the ending of a job whose worker stops first; another one runs it again, without counting the attempt."""
-    detail = "handed back by a stopping worker"
-    return Ending(job_id=job.id, lease=job.lease, state=JobState.PENDING, delay=0, refund=1, detail=detail)
+    return Ending(
+        job_id=job.id,
+        lease=job.lease,
+        state=JobState.PENDING,
+        delay=0,
+        refund=1,
+        rest_until=job.rest_until,
+        detail="handed back by a stopping worker",
+    )
 
 
 def unwritable(ending: Ending, problem: BaseException) -> Ending:
@@ -116,6 +129,7 @@ def unwritable(ending: Ending, problem: BaseException) -> Ending:
         job_id=ending.job_id,
         lease=ending.lease,
         state=JobState.FAILED,
+        rest_until=ending.rest_until,
         error_type="ENDING_NOT_STORED",
         error=f"The job ended as {ending.state}, but its details could not be stored: {_message(problem)}",
         unknown=True,
@@ -127,22 +141,34 @@ def ended_by(job: Attempt, error: BaseException, retry: RetryPolicy) -> Ending |
     if isinstance(error, LeaseLost):
         return None
     if isinstance(error, JobCancelled):
-        return Ending(job_id=job.id, lease=job.lease, state=JobState.CANCELLED, detail="stopped as asked")
-    if isinstance(error, Snooze):
-        detail = _clean(f"snoozed: {error}")[:LONGEST_MESSAGE]
         return Ending(
             job_id=job.id,
             lease=job.lease,
-            state=JobState.PENDING,
-            delay=error.seconds,
-            refund=1,
-            detail=detail,
+            state=JobState.CANCELLED,
+            rest_until=job.rest_until,
+            detail="stopped as asked",
         )
+    if isinstance(error, Snooze):
+        return _snoozed(job, error)
     try:
         return _failed(job, error, retry)
     except BaseException as problem:  # noqa: BLE001 - an attempt without an ending would keep its slot forever
-        unknown = Ending(job_id=job.id, lease=job.lease, state=JobState.FAILED)
+        unknown = Ending(job_id=job.id, lease=job.lease, state=JobState.FAILED, rest_until=job.rest_until)
         return unwritable(unknown, problem)
+
+
+def _snoozed(job: Attempt, snooze: Snooze) -> Ending:
+    """Return the ending of a job that waits again; if its lane rests, it keeps its time and so its place."""
+    rests = snooze.rest_lane and job.lane is not None
+    return Ending(
+        job_id=job.id,
+        lease=job.lease,
+        state=JobState.PENDING,
+        delay=None if rests else snooze.seconds,
+        refund=1,
+        rest_until=max(job.rest_until or 0.0, time.monotonic() + snooze.seconds) if rests else job.rest_until,
+        detail=_clean(f"snoozed: {snooze}")[:LONGEST_MESSAGE],
+    )
 
 
 def _failed(job: Attempt, error: BaseException, retry: RetryPolicy) -> Ending:
@@ -152,7 +178,8 @@ def _failed(job: Attempt, error: BaseException, retry: RetryPolicy) -> Ending:
         job_id=job.id,
         lease=job.lease,
         state=JobState.RETRYABLE if again else JobState.FAILED,
-        delay=retry.wait(job.attempt, random.random()) if again else None,  # noqa: S311 - jitter, not a secret
+        delay=_retry_delay(job, error, retry) if again else None,
+        rest_until=job.rest_until,
         progress=job.take_progress(),
         error_type=_code(error),
         error=message,
@@ -160,6 +187,12 @@ def _failed(job: Attempt, error: BaseException, retry: RetryPolicy) -> Ending:
         detail=message,
         unknown=not isinstance(error, (TerminalError, TransientError, *DATABASE_LOST)),
     )
+
+
+def _retry_delay(job: Attempt, error: BaseException, retry: RetryPolicy) -> float:
+    delay = retry.wait(job.attempt, random.random())  # noqa: S311 - jitter, not a secret
+    named = error.retry_after if isinstance(error, TransientError) else None
+    return delay if named is None else max(delay, min(named, LONGEST_WAIT_SECONDS))
 
 
 def _code(error: BaseException) -> str:
@@ -228,6 +261,8 @@ def _row(ending: Ending) -> dict[str, Any]:
     row = {"id": ending.job_id, "lease": str(ending.lease), "state": ending.state, "refund": ending.refund}
     if ending.result is not None:
         row["result"] = ending.result
+    if ending.rest_until is not None:
+        row["rest"] = max(ending.rest_until - time.monotonic(), 0.0)
     if ending.progress is not None:
         row["progress"] = ending.progress
     if ending.state is not JobState.SUCCEEDED:

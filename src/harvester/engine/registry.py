@@ -30,6 +30,7 @@ class Kind:
         timeout: seconds an attempt may take; None for no limit.
         own_alerts: the code of this kind raises alerts when its jobs fail, so the engine does not.
         urgent: its jobs go before all others, and every worker reserves a slot for them.
+        keep_days: days after which its succeeded jobs are deleted; None: as long as those of all kinds.
     """
 
     name: str
@@ -39,6 +40,7 @@ class Kind:
     timeout: float | None = None
     own_alerts: bool = False
     urgent: bool = False
+    keep_days: int | None = None
 
     @property
     def priority(self) -> int:
@@ -113,6 +115,7 @@ def job_kind(
     timeout: float | None = None,
     own_alerts: bool = False,
     urgent: bool = False,
+    keep_days: int | None = None,
 ) -> Callable[[Handler], Handler]:
     """Register the decorated function as the handler of a kind of job."""
 
@@ -130,6 +133,7 @@ def job_kind(
             timeout=timeout,
             own_alerts=own_alerts,
             urgent=urgent,
+            keep_days=keep_days,
         )
         return handler
 

@@ -95,9 +95,11 @@ ORDER BY p.priority DESC, p.queue
 # lane is inserted only by the claimer that gets its advisory lock, because an insert would wait for another insert of
 # the same key. (Lanes share 256 of these locks: the server's table of locks is small.)
 # A known lane is written even if it seems to be awake: it may have been put to sleep since this snapshot.
+# A lane that rests never wakes earlier, so the statements that look for due lanes need not know about rests. Wakeups
+# that only set a rest wake nothing: their time is infinity.
 LANES_WAKE = f"""
 WITH news AS MATERIALIZED (
-    SELECT id, queue, lane, wake_at, concurrency FROM job_lane_wakeups
+    SELECT id, queue, lane, wake_at, concurrency, not_before, ends_rest FROM job_lane_wakeups
     WHERE id > %(after)s
       AND (cardinality(%(queues)s::text[]) = 0 OR queue = ANY (%(queues)s::text[]))
     ORDER BY id LIMIT 10000 FOR UPDATE SKIP LOCKED
@@ -105,19 +107,23 @@ WITH news AS MATERIALIZED (
     SELECT queue, lane, min(wake_at) AS wake_at,
            (array_agg(concurrency ORDER BY id DESC) FILTER (WHERE concurrency IS NOT NULL))[1] AS concurrency,
            (SELECT priority FROM jobs j WHERE j.queue = n.queue AND j.lane = n.lane AND {READY}
-            ORDER BY priority DESC LIMIT 1) AS priority
+            ORDER BY priority DESC LIMIT 1) AS priority,
+           max(not_before) AS not_before, bool_or(ends_rest) AS ends_rest
     FROM news n GROUP BY queue, lane
 ), known AS MATERIALIZED (
-    SELECT l.queue, l.lane, w.wake_at, w.concurrency, w.priority
+    SELECT l.queue, l.lane, w.wake_at, w.concurrency, w.priority,
+           CASE WHEN w.ends_rest THEN w.not_before ELSE greatest(l.not_before, w.not_before) END AS not_before
     FROM wanted w JOIN job_lanes l ON l.queue = w.queue AND l.lane = w.lane
     FOR UPDATE OF l SKIP LOCKED
 ), moved AS (
-    UPDATE job_lanes l SET wake_at = least(l.wake_at, k.wake_at), priority = greatest(l.priority, k.priority),
-        concurrency = coalesce(k.concurrency, l.concurrency)
+    UPDATE job_lanes l SET wake_at = greatest(least(l.wake_at, k.wake_at), k.not_before),
+        priority = greatest(l.priority, k.priority), concurrency = coalesce(k.concurrency, l.concurrency),
+        not_before = k.not_before
     FROM known k WHERE l.queue = k.queue AND l.lane = k.lane
 ), listed AS (
-    INSERT INTO job_lanes (queue, lane, wake_at, priority, concurrency)
-    SELECT queue, lane, wake_at, coalesce(priority, {_NO_PRIORITY}), coalesce(concurrency, 1) FROM (
+    INSERT INTO job_lanes (queue, lane, wake_at, priority, concurrency, not_before)
+    SELECT queue, lane, greatest(wake_at, not_before), coalesce(priority, {_NO_PRIORITY}), coalesce(concurrency, 1),
+           not_before FROM (
         SELECT * FROM wanted w
         WHERE NOT EXISTS (SELECT FROM job_lanes l WHERE l.queue = w.queue AND l.lane = w.lane)
         OFFSET 0) AS fresh
@@ -152,15 +158,15 @@ ORDER BY wake_at LIMIT 1
 """
 
 # Sets when to look at the locked lanes again, and with which priority: never while full (an ending wakes them), else
-# when their first waiting job is due.
+# when their first waiting job is due, and not while they rest.
 LANES_SLEEP = f"""
 WITH held AS MATERIALIZED (
-    SELECT l.queue, l.lane, l.concurrency <= (
+    SELECT l.queue, l.lane, l.not_before, l.concurrency <= (
         SELECT count(*) FROM jobs j WHERE j.queue = l.queue AND j.lane = l.lane AND j.state = 'running') AS is_full
     FROM unnest(%(lane_queues)s::text[], %(lanes)s::text[]) AS u(queue, lane)
     JOIN job_lanes l ON l.queue = u.queue AND l.lane = u.lane
 ), next AS MATERIALIZED (
-    SELECT h.queue, h.lane, coalesce(first.run_at, 'infinity') AS wake_at,
+    SELECT h.queue, h.lane, greatest(coalesce(first.run_at, 'infinity'), h.not_before) AS wake_at,
            coalesce(top.priority, {_NO_PRIORITY}) AS priority
     FROM held h
     LEFT JOIN LATERAL (
@@ -193,7 +199,7 @@ CROSS JOIN LATERAL (
     WHERE j.queue || chr(10) || j.lane = w.queue || chr(10) || w.lane AND j.lane IS NOT NULL AND {READY}
     ORDER BY run_at LIMIT 1) n
 LEFT JOIN job_lanes l ON l.queue = w.queue AND l.lane = w.lane
-WHERE coalesce(l.wake_at, 'infinity') > n.run_at
+WHERE coalesce(l.wake_at, 'infinity') > greatest(n.run_at, l.not_before)
   AND (SELECT count(*) FROM jobs j WHERE j.queue = w.queue AND j.lane = w.lane AND j.state = 'running')
       < coalesce(l.concurrency, 1)
   AND NOT EXISTS (SELECT FROM job_lane_wakeups u WHERE u.queue = w.queue AND u.lane = w.lane)
@@ -266,7 +272,7 @@ SELECT id, lease FROM jobs WHERE state = 'running' AND lease = ANY (%(leases)s::
 """
 
 # The jobs that a claim would take, for `worker --dry-run`; locks nothing. A lane gives no more than its concurrency
-# allows, whose last change may still be among the wakeups.
+# allows, and nothing while it rests; the last changes of both may still be among the wakeups.
 PREVIEW = f"""
 WITH due AS (
     SELECT id, kind, queue, lane, priority, run_at, attempt, max_attempts,
@@ -281,6 +287,11 @@ WHERE lane IS NULL OR place <= coalesce(
      WHERE w.queue = d.queue AND w.lane = d.lane AND w.concurrency IS NOT NULL ORDER BY w.id DESC LIMIT 1),
     (SELECT concurrency FROM job_lanes l WHERE l.queue = d.queue AND l.lane = d.lane), 1)
     - (SELECT count(*) FROM jobs r WHERE r.queue = d.queue AND r.lane = d.lane AND r.state = 'running')
+  AND coalesce((
+    SELECT greatest(max(w.not_before), CASE WHEN NOT coalesce(bool_or(w.ends_rest), false) THEN (
+        SELECT not_before FROM job_lanes l WHERE l.queue = d.queue AND l.lane = d.lane) END)
+    FROM job_lane_wakeups w WHERE w.queue = d.queue AND w.lane = d.lane), statement_timestamp())
+    <= statement_timestamp()
 ORDER BY priority DESC, run_at, id LIMIT %(most)s
 """
 
@@ -320,12 +331,13 @@ WRITER_NAME = "harvester job {lease}"
 # The job was asked to stop, and would otherwise have continued.
 _STOPPED = "(e.state IN ('pending', 'retryable') AND j.cancel_requested_at IS NOT NULL)"
 
-# Ends attempts in batches. A request to cancel overrides another attempt. Lanes with free capacity are woken.
+# Ends attempts in batches. A request to cancel overrides another attempt. Lanes with free capacity are woken, after the
+# rest that an attempt asked for.
 _SETTLE = """
 WITH ending AS (
     SELECT * FROM jsonb_to_recordset(%(endings)s::jsonb)
-    AS e(id bigint, lease uuid, state text, delay float8, refund smallint, result text, progress text, error_type text,
-         error text, traceback text, detail text)
+    AS e(id bigint, lease uuid, state text, delay float8, refund smallint, rest float8, result text, progress text,
+         error_type text, error text, traceback text, detail text)
 ), held AS (
     SELECT j.id FROM jobs j JOIN ending e ON e.id = j.id AND e.lease = j.lease
     ORDER BY j.id FOR {strength} OF j
@@ -342,13 +354,14 @@ WITH ending AS (
         error = CASE WHEN e.state = 'succeeded' THEN NULL ELSE coalesce(e.error, j.error) END,
         traceback = CASE WHEN e.state = 'succeeded' THEN NULL ELSE coalesce(e.traceback, j.traceback) END
     FROM ending e WHERE j.id = e.id AND j.lease = e.lease AND j.id IN (SELECT id FROM held)
-    RETURNING j.id, e.lease, j.queue, j.lane, j.state, j.attempt, j.worker, e.detail
+    RETURNING j.id, e.lease, j.queue, j.lane, j.state, j.attempt, j.worker, e.detail, e.rest
 ), logged AS (
     INSERT INTO job_events (job_id, state, attempt, worker, detail)
     SELECT id, state, attempt, worker, detail FROM done
 ), woken AS (
-    INSERT INTO job_lane_wakeups (queue, lane, wake_at)
-    SELECT DISTINCT queue, lane, statement_timestamp() FROM done WHERE lane IS NOT NULL
+    INSERT INTO job_lane_wakeups (queue, lane, wake_at, not_before)
+    SELECT queue, lane, statement_timestamp(), clock_timestamp() + max(rest) * interval '1 second'
+    FROM done WHERE lane IS NOT NULL GROUP BY queue, lane
 )
 SELECT id, lease, state FROM done
 """
@@ -458,6 +471,27 @@ WITH target AS (
 SELECT asked.before, asked.state, notified.workers FROM asked, notified
 """
 
+# The same for many, without waiting for one that somebody else is changing; returns how many.
+CANCEL_MANY = """
+WITH target AS (
+    SELECT id, state AS before FROM jobs WHERE id = ANY (%(ids)s::bigint[])
+      AND state IN ('pending', 'running', 'retryable')
+    ORDER BY id FOR NO KEY UPDATE SKIP LOCKED
+), asked AS (
+    UPDATE jobs j SET cancel_requested_at = coalesce(cancel_requested_at, clock_timestamp()),
+        state = CASE WHEN t.before = 'running' THEN j.state ELSE 'cancelled' END,
+        finished_at = CASE WHEN t.before = 'running' THEN NULL ELSE clock_timestamp() END
+    FROM target t WHERE j.id = t.id
+    RETURNING j.id, j.state, j.attempt
+), logged AS (
+    INSERT INTO job_events (job_id, state, attempt, detail)
+    SELECT id, state, attempt, 'cancel requested' FROM asked
+), notified AS (
+    SELECT count(pg_notify('harvester_cancels', id::text)) AS workers FROM asked WHERE state = 'running'
+)
+SELECT (SELECT count(*) FROM asked), notified.workers FROM notified
+"""
+
 # A person retries an ended or waiting job: now, with all its attempts.
 RETRY = f"""
 WITH target AS (
@@ -484,6 +518,7 @@ DELETE FROM jobs WHERE id IN (
     SELECT id FROM jobs
     WHERE finished_at < clock_timestamp() - %(days)s * interval '1 day'
       AND state = ANY (%(states)s::text[]) AND state IN ('succeeded', 'failed', 'cancelled')
+      AND (%(kinds)s::text[] IS NULL OR kind = ANY (%(kinds)s::text[]))
     ORDER BY finished_at LIMIT %(most)s FOR UPDATE SKIP LOCKED)
 """
 
@@ -496,7 +531,7 @@ WHERE kind = %(kind)s AND result IS NOT NULL AND finished_at < clock_timestamp()
 CLEAN_UP_LANES = """
 DELETE FROM job_lanes WHERE (queue, lane) IN (
     SELECT l.queue, l.lane FROM job_lanes l
-    WHERE l.wake_at = 'infinity' AND l.concurrency = 1
+    WHERE l.wake_at = 'infinity' AND l.concurrency = 1 AND coalesce(l.not_before <= statement_timestamp(), true)
       AND NOT EXISTS (SELECT FROM jobs j WHERE j.queue = l.queue AND j.lane = l.lane
                       AND j.state IN ('pending', 'running', 'retryable'))
     FOR UPDATE SKIP LOCKED)
@@ -510,6 +545,16 @@ WITH asked AS (
     VALUES (%(queue)s, %(lane)s, statement_timestamp(), %(concurrency)s) RETURNING queue
 )
 SELECT pg_notify('harvester_jobs', '0 ' || queue) FROM asked
+"""
+
+# Inserted as a wakeup for the same reason. A lane whose rest is shortened has to be looked at, because it may be due.
+REST_LANE = """
+WITH asked AS (
+    INSERT INTO job_lane_wakeups (queue, lane, wake_at, not_before, ends_rest)
+    VALUES (%(queue)s, %(lane)s, CASE WHEN %(shorten)s THEN statement_timestamp() ELSE 'infinity' END,
+            clock_timestamp() + %(seconds)s * interval '1 second', %(shorten)s) RETURNING queue
+)
+SELECT pg_notify('harvester_jobs', '0 ' || queue) FROM asked WHERE %(shorten)s
 """
 
 # Registers a periodic job, and changes its next time only if its cron line changed.
