@@ -43,6 +43,7 @@ def run():
             outcome=outcome,
             detail=detail,
             ended_at=ended,
+            found={"title": "Hammer", "price": "19.99 USD"} if outcome == "OFFER" else None,
         )
     made.refresh_from_db()
     return made
@@ -66,14 +67,14 @@ def test_the_page_of_a_run_shows_its_parts(run, client):
     shown = " ".join(re.sub(r"<[^>]+>", " ", page).split())
     for words in (
         "Pages 3 All", "1 No agreement", "1 Offer", "1 Pending",
-        "https://shop.example/hammer Offer price: 19.99, title: Hammer", "https://shop.example/nail Pending",
+        "/hammer Offer 19.99 USD", "/saw No agreement", "/nail Pending",
     ):  # fmt: skip
         assert words in shown
     assert SCRIPT not in page
     narrowed = client.get(f"/runs/{run.no}/?part=NO_AGREEMENT").content.decode()
-    assert "https://shop.example/saw" in narrowed
-    assert "https://shop.example/hammer" not in narrowed
-    assert "https://shop.example/hammer" in client.get(f"/runs/{run.no}/?part={SCRIPT}").content.decode()
+    assert "/saw" in narrowed
+    assert "/hammer" not in narrowed
+    assert "/hammer" in client.get(f"/runs/{run.no}/?part={SCRIPT}").content.decode()
 
 
 def test_commands_and_the_api_show_the_parts_of_a_run(run):

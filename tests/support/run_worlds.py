@@ -12,7 +12,7 @@ from harvester.feeds.runs import FEED_RUNS
 from harvester.runs.kinds import RunKind
 from harvester.scraping import verbs as scraping
 from harvester.scraping.runs import SCRAPE_RUNS
-from tests.support import catalog
+from tests.support import scrape_world
 from tests.support.actor_server import ActorServer, posts
 from tests.support.feed_world import OLGA, World
 from tests.support.shop_server import ShopServer, page
@@ -57,9 +57,7 @@ class PageRunWorld:
 
     def __init__(self, server: ShopServer) -> None:
         self.server = server
-        self.subject = catalog.source(
-            kind="DIRECT", visibility="ELIGIBLE", is_display_primary=True, expiry_hours=72, last_promoted_at=None
-        )
+        self.subject = scrape_world.source(url=server.url, visibility="ELIGIBLE", is_display_primary=True)
         for number in (1, 2):
             scraping.add_target(OLGA, self.subject.pk, f"{server.url}/p/{number}")
         self.put_good()

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from harvester.engine import sql
 from harvester.engine.job import RunningJob
-from harvester.engine.registry import job_kind, periodic
+from harvester.engine.registry import all_kinds, job_kind, periodic
 from harvester.guards import limits
 from harvester.kernel.retry import RetryPolicy
 from harvester.ops import idempotency
@@ -44,6 +44,9 @@ def clean_up(job: RunningJob) -> dict[str, int]:
     ages = {"succeeded": config.keep_succeeded_days, "cancelled": config.keep_succeeded_days}
     ages["failed"] = config.keep_failed_days
     deleted = {f"{state}_jobs": _delete_jobs(job, state, days) for state, days in ages.items()}
+    for days in {kind.keep_days for kind in all_kinds().values() if kind.keep_days is not None}:
+        kinds = [kind.name for kind in all_kinds().values() if kind.keep_days == days]
+        deleted["succeeded_jobs"] += _delete_jobs(job, "succeeded", days, kinds)
     # Few enough for one transaction each. An open alert is kept however old it is.
     with job.transaction():
         ended_before = timezone.now() - timedelta(days=config.keep_alerts_days)
@@ -62,13 +65,13 @@ def clean_up(job: RunningJob) -> dict[str, int]:
     return {**deleted, "dropped_months": dropped}
 
 
-def _delete_jobs(job: RunningJob, state: str, days: int) -> int:
+def _delete_jobs(job: RunningJob, state: str, days: int, kinds: list[str] | None = None) -> int:
     """Delete in batches, each its own transaction, so that nothing waits for a long one."""
     total: int = 0
     while True:
         job.check()
         with job.transaction(), connection.cursor() as cursor:
-            cursor.execute(sql.CLEAN_UP, {"days": days, "states": [state], "most": BATCH})
+            cursor.execute(sql.CLEAN_UP, {"days": days, "states": [state], "most": BATCH, "kinds": kinds})
             deleted = int(cursor.rowcount)
         total += deleted
         job.progress(total, note=f"{state} jobs deleted")

@@ -10,6 +10,9 @@ class Scope(StrEnum):
     FEEDS_READ = "feeds:read"
     FEEDS_OPERATE = "feeds:operate"
     FEEDS_ADMIN = "feeds:admin"
+    SCRAPE_READ = "scrape:read"
+    SCRAPE_OPERATE = "scrape:operate"
+    SCRAPE_ADMIN = "scrape:admin"
     JOBS_READ = "jobs:read"
     JOBS_OPERATE = "jobs:operate"
 
@@ -23,6 +26,9 @@ MEANINGS = {
     Scope.FEEDS_READ: "read feeds and their runs, without secrets",
     Scope.FEEDS_OPERATE: "run, test, pause and resume feeds; approve and reject held runs",
     Scope.FEEDS_ADMIN: "retire feeds",
+    Scope.SCRAPE_READ: "read sources that are scraped, their pages, imports and quarantine",
+    Scope.SCRAPE_OPERATE: "add, import, pause, try and enqueue pages; decide about quarantine",
+    Scope.SCRAPE_ADMIN: "delete pages, change many at once, force; switch sources, adapters and visibility",
     Scope.JOBS_READ: "read progress and results of jobs",
     Scope.JOBS_OPERATE: "retry and cancel jobs",
 }

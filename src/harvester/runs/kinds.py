@@ -171,12 +171,18 @@ class PartEnd:
 
     Attributes:
         outcome: one of the words of the kind.
-        detail: what was found, or why nothing was.
+        detail: why it ended like that, for people.
+        found: what was read, such as an offer; it waits in the part until it is judged.
+        page: hash of the kept response.
+        version: of the code that read it.
         observed_at: when, by the database's clock; none if nothing was observed.
     """
 
     outcome: str
     detail: dict[str, Any] = field(default_factory=dict)
+    found: dict[str, Any] | None = None
+    page: str | None = None
+    version: str | None = None
     observed_at: datetime | None = None
 
 
@@ -195,13 +201,29 @@ class PartsKind(RunKind):
         """Target -> its name."""
         return {}
 
+    def more_for_retry(self, actor: Actor) -> dict[str, Any]:  # noqa: ARG002 - not every kind needs more
+        """What `begin` gets in addition when somebody retries a part of an ended run."""
+        return {}
+
     @abstractmethod
     def do_part(self, job: RunningJob, subject: Any, part: RunPart) -> PartEnd:
         """Do a part, outside any transaction. An exception ends the attempt."""
 
+    def part_ended(self, context: Any, cursor: Any, state: Any, part: RunPart) -> None:
+        """Note the end of a part in the transaction that ends it.
+
+        A part whose `judged_at` stays empty waits. An outcome that is changed here is changed on `part` too.
+        """
+
+    def judge_batch(self, context: Any, cursor: Any, state: Any) -> None:
+        """Judge what waits of the subject if it is enough; called after each part."""
+
+    def judge_rest(self, cursor: Any, subject: Any, state: Any) -> None:
+        """Judge what waits, however little it is, because no part of the subject has ended for a while."""
+
     @abstractmethod
-    def end(self, context: Any, cursor: Any, state: Any, parts: Sequence[RunPart]) -> RunOutcome:
-        """Judge and promote what the parts have found; return the outcome of the run."""
+    def end(self, context: Any, cursor: Any, state: Any) -> RunOutcome:
+        """Judge the rest and return the outcome of the run, whose parts have all ended."""
 
 
 class HoldingKind(RunKind):

@@ -147,8 +147,10 @@ class DescribedPart:
 
     @property
     def found(self) -> str:
-        """What was found, or why nothing was, in one line."""
-        return ", ".join(f"{name.replace('_', ' ')}: {value}" for name, value in self.part.detail.items() if value)
+        """What was found, or why nothing was, in one line; lists of evidence are for the part's own page."""
+        facts = {**(self.part.found or {}), **self.part.detail}
+        shown = {name: value for name, value in facts.items() if value and not isinstance(value, dict | list)}
+        return ", ".join(f"{name.replace('_', ' ')}: {value}" for name, value in shown.items())
 
 
 def part_counts(run: Run) -> dict[str, int]:
