@@ -197,19 +197,43 @@ def test_a_corrected_offer_is_seen_with_its_corrected_price():
 
 def test_scraped_prices_count_only_where_the_source_allows_them():
     source = catalog.source(kind="DIRECT", expiry_hours=None)
-    product = catalog.product(source)
-    catalog.price(source, product, "10", observed_at=catalog.now() - hours(2))
-    catalog.price(source, product, "11", run_type="SCRAPE")
-    offers.recompute(source.pk, [product])
-    scraped_only = catalog.product(source)
+    product, scraped_only = catalog.product(source), catalog.product(source)
+    catalog.page_products(source, product, scraped_only, leads_for=1)
+    catalog.price(source, product, "11", observed_at=catalog.now() - hours(2), run_type="SCRAPE")
+    catalog.price(source, product, "10")
     catalog.price(source, scraped_only, "12", run_type="SCRAPE")
-    offers.recompute(source.pk, [scraped_only])
+    offers.recompute(source.pk, [product, scraped_only])
     query = "SELECT amount::float FROM visible_offers ORDER BY product_id"
-    assert fetch(query) == [(11.0,), (12.0,)]
+    assert fetch(query) == [(11.0,), (12.0,)], "the page leads, although the feed is newer"
     sources.update(TEST, source.pk, visibility="INELIGIBLE")
     assert fetch(query) == [(10.0,)]
     sources.update(TEST, source.pk, visibility="ELIGIBLE")
     assert fetch(query) == [(11.0,), (12.0,)]
+    assert not offers.differences()
+
+
+def test_a_page_that_does_not_lead_is_shown_only_where_no_feed_has_the_product():
+    source = catalog.source(kind="DIRECT", expiry_hours=None)
+    product, scraped_only = catalog.product(source), catalog.product(source)
+    catalog.page_products(source, product, scraped_only)
+    catalog.price(source, product, "10", observed_at=catalog.now() - hours(2))
+    catalog.price(source, product, "11", run_type="SCRAPE")
+    catalog.price(source, scraped_only, "12", run_type="SCRAPE")
+    offers.recompute(source.pk, [product, scraped_only])
+    query = "SELECT amount::float, by_pages FROM offers ORDER BY product_id"
+    assert fetch(query) == [(10.0, False), (12.0, True)]
+    assert not offers.differences()
+
+
+def test_a_lead_that_ended_meanwhile_does_not_come_back_with_the_visibility():
+    source = catalog.source(kind="DIRECT", visibility="INELIGIBLE")
+    product = catalog.product(source)
+    catalog.page_products(source, product, leads_for=-1)
+    catalog.price(source, product, "11", run_type="SCRAPE", observed_at=catalog.now() - hours(50))
+    catalog.price(source, product, "10")
+    offers.recompute(source.pk, [product])
+    sources.update(TEST, source.pk, visibility="ELIGIBLE")
+    assert fetch("SELECT amount::float FROM offers") == [(10.0,)]
     assert not offers.differences()
 
 

@@ -462,8 +462,10 @@ def test_another_time_is_downloaded_and_the_hash_decides(world):
 
 def test_the_same_time_with_another_size_is_read(world):
     world.put(*TEN)
+    # Long before the run: a file that was written just then is read again anyway.
+    moment = world.file.stat().st_mtime - 3600
+    os.utime(world.file, (moment, moment))
     world.run()
-    moment = world.file.stat().st_mtime
     world.put(*TEN, 200)
     os.utime(world.file, (moment, moment))
     assert world.run().outcome == "PROMOTED"
@@ -1033,11 +1035,13 @@ def test_the_same_prices_again_are_known_again(world):
 
 def test_a_price_is_compared_with_the_newest_of_its_own_kind(world):
     """Somebody's robot saw another price meanwhile; the feed says what it always said."""
+    Source.objects.filter(pk=world.source.pk).update(visibility="ELIGIBLE")
     world.put(*TEN)
     world.run()
     [(product,)] = rows("SELECT id FROM source_products WHERE identity_value = 'S-100'")
     signature = uuid7()
     catalog.price(world.source, product, "5.00", run_type="SCRAPE", run_no=10**6, signature=signature)
+    catalog.page_products(world.source, product, leads_for=48)
     offers.recompute(world.source.pk, [product])
     rows("UPDATE offers SET last_signature = %s WHERE product_id = %s RETURNING 1", signature, product)
     assert world.shown()["S-100"][1] == 5.00

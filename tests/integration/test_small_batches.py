@@ -8,6 +8,7 @@ import pytest
 from django.db import connection, connections, transaction
 from tests.support import catalog
 
+from harvester.catalog import offers, page_products
 from harvester.catalog.offers import differences
 from harvester.kernel.identity import Identity, IdentityType
 from harvester.kernel.money import Price
@@ -27,6 +28,16 @@ _PRICES = """
 INSERT INTO prices (source_id, source_product_id, observed_at, run_no, signature, run_type, amount, currency, in_stock,
     created_at)
 SELECT %s, i, now() - interval '2 days', 1, md5(i::text)::uuid, 'SCRAPE', 10, 'USD', true, now()
+FROM generate_series(1, %s) i
+"""
+_PAGE_PRODUCTS = """
+INSERT INTO page_products (source_id, product_id, seen_at)
+SELECT %s, i, now() - interval '2 days' FROM generate_series(1, %s) i
+"""
+_OFFERS = """
+INSERT INTO offers (source_id, product_id, currency, amount, in_stock, observed_at, run_no, last_run_type, seen_until,
+    by_pages)
+SELECT %s, i, 'USD', 10, true, now() - interval '2 days', 1, 'SCRAPE', now() - interval '2 days', true
 FROM generate_series(1, %s) i
 """
 
@@ -81,16 +92,44 @@ class Explaining:
         return getattr(self._cursor, name)
 
 
-def test_no_statement_of_a_small_batch_reads_more_than_its_products(source, monkeypatch):
-    monkeypatch.setattr(observations, "recompute", lambda *_, **__: None)
+@pytest.fixture
+def explained(monkeypatch):
+    """Explains what it is given, and what recomputes the offers; the transaction is open."""
     with transaction.atomic(), connection.cursor() as cursor:
-        baseline = read_baseline(cursor, source.pk, lock=True)
-        given = [observation(number, baseline.moment) for number in range(1, BATCH + 1)]
-        explained = Explaining(cursor)
-        written = promote_observations(explained, baseline, given, run_no=2, run_type="SCRAPE")
+        made = Explaining(cursor)
+
+        def recompute(source_id, products, *, comparison):
+            made.execute(offers._RECOMPUTE, {"source": source_id, "products": products, "comparison": comparison})
+
+        for module in (observations, offers):
+            monkeypatch.setattr(module, "recompute", recompute)
+        yield made
+
+
+def test_no_statement_of_a_small_batch_reads_more_than_its_products(source, explained):
+    baseline = read_baseline(explained, source.pk, lock=True)
+    given = [observation(number, baseline.moment) for number in range(1, BATCH + 1)]
+    written = promote_observations(explained, baseline, given, run_no=2, run_type="SCRAPE")
     assert (written.prices, written.new, written.superseded) == (BATCH, 0, [])
-    assert {"source_products", "offers", "offer_words"} <= explained.read.keys(), "the plans were looked at"
-    assert {table: rows for table, rows in explained.read.items() if rows > 2 * BATCH} == {}
+    assert {"source_products", "offers", "offer_words", "page_products"} <= explained.read.keys(), (
+        "plans were looked at"
+    )
+    assert too_many(explained) == {}
+
+
+@pytest.mark.parametrize("say_so", [page_products.confirm_observed, page_products.end_presence])
+def test_what_pages_say_about_presence_reads_only_their_products(source, explained, say_so):
+    with connections["owner"].cursor() as owner:
+        for statement in (_PAGE_PRODUCTS, _OFFERS):
+            owner.execute(statement, [source.pk, PRODUCTS])
+        owner.execute("ANALYZE offers, page_products")
+    say_so(explained, source.pk, range(1, BATCH + 1), catalog.now())
+    assert {"offers", "page_products"} <= explained.read.keys(), "the plans were looked at"
+    assert too_many(explained) == {}
+
+
+def too_many(explained):
+    return {table: rows for table, rows in explained.read.items() if rows > 2 * BATCH}
 
 
 def test_the_offers_of_a_small_batch_are_right(source):

@@ -104,6 +104,14 @@ def price(of: Source, product_id: int, amount: str, *, run_no: int = 0, **values
     insert("prices", source_id=of.pk, source_product_id=product_id, run_no=run_no, amount=Decimal(amount), **values)
 
 
+def page_products(of: Source, *products: int, leads_for: float | None = None) -> None:
+    """Pages of these products were read just now; they lead for so many hours, or not at all."""
+    moment = now()
+    until = None if leads_for is None else moment + hours(leads_for)
+    for number in products:
+        insert("page_products", source_id=of.pk, product_id=number, seen_at=moment, leads_until=until)
+
+
 def offer(of: Source, amount: str = "10.00", *, run_no: int = 0, **presence: Any) -> int:
     """A product with one price and its offer, as promotion leaves them; presence is seen_until and absence_accepted."""
     from harvester.catalog import offers

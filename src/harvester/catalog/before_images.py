@@ -97,14 +97,17 @@ UPDATE offer_words w SET words = words_of(p.title, p.brand, p.category)
 FROM replaced_contents r JOIN source_products p ON p.source_id = %(source)s AND p.id = r.product_id
 WHERE r.source_id = %(source)s AND r.run_no = %(run)s AND w.source_id = %(source)s AND w.product_id = r.product_id
 """
-# A product that was hidden before and has an offer now was seen no longer than its presence from then says.
+# A product that was hidden before and has an offer now was seen no longer than its presence from then says. One that
+# only pages show now has the presence that they give it.
 _SWAP_OFFERS: Final = """
 WITH restored AS (
-    UPDATE offers o SET absence_accepted = r.absence_accepted, seen_until = CASE
+    UPDATE offers o SET absence_accepted = r.absence_accepted, by_pages = false, ended_at = NULL, seen_until = CASE
         WHEN r.was_hidden AND r.last_promoted_run_no IS DISTINCT FROM s.last_promoted_run_no
         THEN coalesce(r.seen_until, r.last_promoted_at) ELSE r.seen_until END
     FROM replaced_presence r JOIN sources s ON s.id = r.source_id
     WHERE r.source_id = %(source)s AND r.run_no = %(run)s AND o.source_id = %(source)s AND o.product_id = r.product_id
+      AND NOT EXISTS (SELECT FROM page_presence g WHERE g.source_id = o.source_id AND g.product_id = o.product_id
+                      AND g.is_page_only)
 )
 UPDATE replaced_presence r SET seen_until = o.seen_until, absence_accepted = o.absence_accepted, was_hidden = false,
     last_promoted_run_no = NULL, last_promoted_at = NULL

@@ -1,7 +1,8 @@
 """Offers with the names and contents of their products, as consumers get them."""
 
+import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
@@ -10,8 +11,10 @@ from uuid import UUID
 from django.db import connection
 
 from harvester.catalog.named_rows import fetch
+from harvester.kernel.currencies import MINOR_UNITS
 from harvester.kernel.errors import InvalidInput, NotFound
 from harvester.kernel.gtin import GTIN_LENGTHS, normalize_gtin
+from harvester.kernel.identity import shown_identity
 from harvester.kernel.tracking_url import build_tracking_url
 
 #: For statements with `OFFER_JOINS` and offers as `o`.
@@ -19,7 +22,10 @@ OFFER_COLUMNS = """
     o.source_id, o.product_id, o.retailer_id, s.name AS source, r.name AS retailer,
     l.product_id AS canonical_id, p.title, p.brand, p.category, p.url, p.image_url,
     o.currency, trim_scale(o.amount) AS amount, trim_scale(o.original_amount) AS original_amount, o.in_stock,
-    o.observed_at, o.seen_until, o.is_shown, p.sku, p.item_id, p.gtin, p.mpn, p.tracked_url, s.tracking_template,
+    CASE WHEN o.in_stock THEN 'IN_STOCK' WHEN o.on_backorder THEN 'BACKORDER' ELSE 'OUT_OF_STOCK' END AS availability,
+    p.identity_type, p.identity_value, o.observed_at,
+    CASE WHEN NOT o.by_pages THEN o.seen_until END AS seen_until, o.is_shown, p.sku, p.item_id, p.gtin, p.mpn,
+    p.tracked_url, s.tracking_template,
     coalesce(s.affiliate_account_id, s.name) AS network_source
 """
 OFFER_JOINS = """
@@ -28,10 +34,14 @@ JOIN sources s ON s.id = o.source_id
 JOIN retailers r ON r.id = o.retailer_id
 LEFT JOIN product_links l ON l.source_id = o.source_id AND l.source_product_id = o.product_id
 """
-# Also offers that consumers do not see, so that people can find out why.
+# Also offers that consumers do not see, so that people can find out why. What a page says about a product counts where
+# its price does, and not of a product that a feed describes.
 _ONE = f"""
 SELECT {OFFER_COLUMNS}, EXISTS (
-    SELECT FROM active_offers a WHERE a.source_id = o.source_id AND a.product_id = o.product_id) AS is_active
+    SELECT FROM active_offers a WHERE a.source_id = o.source_id AND a.product_id = o.product_id) AS is_active, (
+    SELECT a.attributes::text FROM product_attributes a
+    WHERE a.source_id = o.source_id AND a.product_id = o.product_id AND o.by_pages AND s.visibility = 'ELIGIBLE'
+) AS attributes
 FROM (SELECT f.*, w.retailer_id, w.is_shown FROM offers f JOIN source_windows w ON w.source_id = f.source_id) o
 {OFFER_JOINS}
 WHERE o.source_id = %(source)s AND o.product_id = %(product)s
@@ -56,6 +66,8 @@ ORDER BY o.currency, o.amount, o.product_id LIMIT {{most}}
 """  # noqa: S608 - constants only
 _NUMBERS = {"gtin": "p.gtin = ANY (%(gtin)s)", "sku": "p.sku = %(sku)s", "item_id": "p.item_id = %(item_id)s"}
 MOST_OF_A_PRODUCT = 500
+#: Of the cost of a round: it is compared in tenths of a cent.
+COST_DECIMALS = 3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,14 +91,17 @@ class Offer:
         amount: the corrected price.
         original_amount: the corrected price before a discount.
         in_stock: whether it is in stock.
+        availability: IN_STOCK, OUT_OF_STOCK, or BACKORDER: it can be ordered and comes later.
+        identity: what the source recognizes it by, such as `SKU:FED-9MM-50`.
         observed_at: when this price was first seen or last confirmed.
-        seen_until: since when the product is missing; None while the last run has it.
+        seen_until: since when the product is missing; None while the last run has it, or only pages show it.
         is_shown: whether consumers see its source.
         is_active: whether it has not expired.
         sku: the shop's number.
         item_id: the network's number.
         gtin: global trade item number (EAN, UPC, ISBN).
         mpn: the manufacturer's number.
+        attributes: what else its page says, such as caliber; read with one offer only, None if there are none.
         rank: relevance, in a search that sorts by it.
     """
 
@@ -106,6 +121,8 @@ class Offer:
     amount: Decimal
     original_amount: Decimal | None
     in_stock: bool
+    availability: str
+    identity: str
     observed_at: datetime
     seen_until: datetime | None
     is_shown: bool
@@ -114,10 +131,11 @@ class Offer:
     gtin: str | None
     mpn: str | None
     is_active: bool = True
+    attributes: dict[str, Any] | None = None
     rank: float | None = None
 
 
-_DEFAULTS = {"is_active": True, "rank": None}
+_DEFAULTS = {"is_active": True, "attributes": None, "rank": None}
 
 
 def offer(source_id: UUID, product_id: int) -> Offer:
@@ -125,7 +143,19 @@ def offer(source_id: UUID, product_id: int) -> Offer:
     found = fetch_offers(_ONE, {"source": source_id, "product": product_id})
     if not found:
         raise NotFound(f"The source {source_id} has no offer {product_id}; search for offers to find their numbers.")
-    return found[0]
+    [one] = found
+    return replace(one, attributes=read_attributes(one.attributes, one.amount, one.currency) or None)
+
+
+def read_attributes(stored: Any, amount: Decimal | None, currency: str | None) -> dict[str, Any]:
+    """Return stored attributes, with the cost of a round of the price that is shown instead of that of the page."""
+    attributes: dict[str, Any] = json.loads(stored) if stored else {}
+    attributes.pop("cost_per_round", None)
+    rounds = attributes.get("round_count")
+    if amount is not None and currency is not None and isinstance(rounds, int) and rounds > 0:
+        cost = (amount / rounds).quantize(Decimal(1).scaleb(-max(MINOR_UNITS[currency], COST_DECIMALS)))
+        attributes["cost_per_round"] = f"{cost:f} {currency}"
+    return attributes
 
 
 def visible_offer(source_id: UUID, product_id: int) -> Offer:
@@ -177,6 +207,7 @@ def fetch_offers(statement: str, values: Mapping[str, Any]) -> list[Offer]:
     offers = []
     for row in fetch(statement, values):
         row["tracking_url"] = tracking_url(row)
+        row["identity"] = shown_identity(row.pop("identity_type"), row.pop("identity_value"))
         for field in ("tracked_url", "tracking_template", "network_source"):
             row.pop(field)
         # The constructor of a frozen class takes ten times as long, and a page has a hundred offers.

@@ -14,7 +14,8 @@ MOST_POINTS = 10_000
 
 _HISTORY = """
 SELECT observed_at, currency, trim_scale(amount), trim_scale(original_amount), in_stock, promotion, run_no, run_type,
-       trim_scale(raw_amount)
+       trim_scale(raw_amount),
+       CASE WHEN in_stock THEN 'IN_STOCK' WHEN on_backorder THEN 'BACKORDER' ELSE 'OUT_OF_STOCK' END
 FROM readable_prices
 WHERE source_id = %(source)s AND product_id = %(product)s
   AND observed_at >= coalesce(%(since)s::timestamptz, '-infinity')
@@ -36,6 +37,7 @@ class PricePoint:
         run_no: the run that observed it.
         run_type: the kind of that run.
         raw_amount: the price before corrections.
+        availability: IN_STOCK, OUT_OF_STOCK or BACKORDER.
     """
 
     observed_at: datetime
@@ -47,6 +49,7 @@ class PricePoint:
     run_no: int
     run_type: str
     raw_amount: Decimal
+    availability: str
 
 
 def price_history(

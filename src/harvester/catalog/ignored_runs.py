@@ -2,7 +2,8 @@
 
 Of the newest promoted run, everything returns to its state before it: prices, presence, content, and what the gates
 compare with; its file is refused. Of an older one only the prices are hidden. What either had changed is remembered,
-so that a later run that brings most of it back is held.
+so that a later run that brings most of it back is held. Of a run over pages, the prices are hidden, and its pages do
+not lead over a feed any more.
 
 The caller holds the feed's lock, so no run and no decision is under way; the source's row is locked here.
 """
@@ -13,7 +14,7 @@ from uuid import UUID
 from django.db import connection, transaction
 from django.db.models.functions import Now
 
-from harvester.catalog import before_images, fields, offers
+from harvester.catalog import before_images, fields, offers, page_products
 from harvester.catalog.models import Source
 from harvester.catalog.resolver import ask_for_links
 from harvester.catalog.sources import locked
@@ -23,21 +24,26 @@ from harvester.ops import audit
 from harvester.runs.models import Run
 from harvester.runs.states import PROMOTED
 
+#: The kind of runs over pages, as its prices have it.
+PAGES = "SCRAPE"
 _PRODUCTS = "SELECT DISTINCT source_product_id FROM prices WHERE source_id = %(source)s AND run_no = %(run)s"
-# Of this run's products one that no later run priced, where a later run was promoted: its newest observation is not
-# known, and this run's price might be older than that.
+# Of this run's products one that no later run of its kind priced, where one was promoted: its newest observation is
+# not known, and this run's price might be older than that. A run over pages says nothing about other products.
 _UNKNOWN_SINCE = """
 SELECT p.source_product_id FROM prices p
 WHERE p.source_id = %(source)s AND p.run_no = %(run)s
-  AND EXISTS (SELECT FROM runs r WHERE r.source_id = %(source)s AND r.no > %(run)s AND r.ignored_at IS NULL
-              AND r.outcome IN ('PROMOTED', 'APPROVED'))
-  AND NOT EXISTS (SELECT FROM prices l WHERE l.source_id = p.source_id
+  AND CASE WHEN p.run_type = 'SCRAPE'
+      THEN EXISTS (SELECT FROM page_products g WHERE g.source_id = p.source_id AND g.product_id = p.source_product_id
+                   AND g.seen_at > p.observed_at)
+      ELSE EXISTS (SELECT FROM runs r WHERE r.source_id = %(source)s AND r.no > %(run)s AND r.ignored_at IS NULL
+                   AND r.kind = p.run_type AND r.outcome IN ('PROMOTED', 'APPROVED')) END
+  AND NOT EXISTS (SELECT FROM prices l WHERE l.source_id = p.source_id AND l.run_type = p.run_type
                   AND l.source_product_id = p.source_product_id AND l.run_no > %(run)s
                   AND NOT EXISTS (SELECT FROM runs r WHERE r.no = l.run_no AND r.ignored_at IS NOT NULL))
 LIMIT 1
-"""
+"""  # mutant: unknown-since
 # What the run had changed: amounts and currencies, and the prices of products that were new. Prices that it only
-# confirmed, or that differ in stock alone, are not among them.
+# confirmed, or that differ in stock alone, are not among them; nor are those of pages, which no gate compares.
 _REMEMBER_CHANGED = """
 INSERT INTO ignored_prices (source_id, run_no, product_id, amount, currency)
 SELECT p.source_id, p.run_no, p.source_product_id, p.amount, p.currency
@@ -48,7 +54,8 @@ FROM prices p LEFT JOIN LATERAL (
       AND NOT EXISTS (SELECT FROM runs r WHERE r.no = l.run_no AND r.ignored_at IS NOT NULL)
     ORDER BY l.observed_at DESC, l.run_no DESC LIMIT 1
 ) b ON true
-WHERE p.source_id = %(source)s AND p.run_no = %(run)s AND (b.amount, b.currency) IS DISTINCT FROM (p.amount, p.currency)
+WHERE p.source_id = %(source)s AND p.run_no = %(run)s AND p.run_type <> 'SCRAPE'
+  AND (b.amount, b.currency) IS DISTINCT FROM (p.amount, p.currency)
 """
 _FORGET_CHANGED = "DELETE FROM ignored_prices WHERE source_id = %(source)s AND run_no = %(run)s"
 # Before the run these products were not there at all.
@@ -83,6 +90,8 @@ def ignore_run(actor: Actor, run_id: UUID, reason: str) -> int:
                 ignored_at=Now(), ignored_by=actor.id, ignored_reason=why, refuses_file=is_newest
             )
             restored = before_images.swap(cursor, source_id, run.no)
+            if run.kind == PAGES:
+                page_products.drop_leads(cursor, source_id, products)
             offers.recompute(source_id, products, comparison=offers.Comparison.FORGOTTEN)  # mutant: ignore-forgets
             if restored:
                 cursor.execute(_FORGET_NEW, values)
@@ -106,6 +115,8 @@ def undo_ignore(actor: Actor, run_id: UUID) -> int:
         with connection.cursor() as cursor:
             cursor.execute(_FORGET_CHANGED, {"source": source_id, "run": run.no})
             restored = before_images.swap(cursor, source_id, run.no)
+            if run.kind == PAGES:
+                page_products.restore_leads(cursor, source_id, products)
         offers.recompute(source_id, products)
         if restored:
             ask_for_links(source_id, run.no)
@@ -128,8 +139,8 @@ def _refuse_older_prices(run: Run) -> None:
     if found:
         raise Conflict(
             f"A newer run was promoted that has no price for product {found[0]} of run {run.no}; its price would be "
-            "shown over a newer observation. Run the feed again, so that every product has a newer price. Nothing was "
-            "changed."
+            "shown over a newer observation. Run the feed, or read the page, again, so that every product has a newer "
+            "price. Nothing was changed."
         )
 
 

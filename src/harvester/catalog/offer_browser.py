@@ -85,6 +85,7 @@ class Line:
         amount: the corrected price.
         original_amount: the price before a discount.
         in_stock: whether it is in stock.
+        availability: IN_STOCK, OUT_OF_STOCK or BACKORDER; None without an offer.
         observed_at: when the price was observed.
         standing: whether consumers see it, and why.
     """
@@ -99,6 +100,7 @@ class Line:
     amount: Decimal | None
     original_amount: Decimal | None
     in_stock: bool | None
+    availability: str | None
     observed_at: Any
     standing: Standing
 
@@ -124,7 +126,9 @@ class Listing:
 
 _LINES = """
 SELECT p.source_id, p.id AS product_id, s.name AS source, p.title, p.brand, p.category, o.currency,
-       trim_scale(o.amount) AS amount, trim_scale(o.original_amount) AS original_amount, o.in_stock, o.observed_at
+       trim_scale(o.amount) AS amount, trim_scale(o.original_amount) AS original_amount, o.in_stock,
+       CASE WHEN o.in_stock THEN 'IN_STOCK' WHEN o.on_backorder THEN 'BACKORDER'
+            WHEN NOT o.in_stock THEN 'OUT_OF_STOCK' END AS availability, o.observed_at
 FROM unnest(%(sources)s::uuid[], %(products)s::bigint[]) AS x (source_id, id)
 JOIN source_products p ON p.source_id = x.source_id AND p.id = x.id
 JOIN sources s ON s.id = p.source_id

@@ -6,13 +6,13 @@ from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
-from harvester.catalog.consumer_offers import tracking_url
+from harvester.catalog.consumer_offers import read_attributes, tracking_url
 from harvester.catalog.models import PriceCorrection
 from harvester.catalog.named_rows import fetch
 from harvester.catalog.offer_browser import Line, lines
 from harvester.catalog.visibility_reasons import CONCERNS
 from harvester.kernel.errors import NotFound
-from harvester.kernel.identity import PRIORITY
+from harvester.kernel.identity import PRIORITY, shown_identity
 
 #: The newest runs only: each may have an array of half a million numbers.
 MOST_RUNS = 20
@@ -22,11 +22,14 @@ MOST_CORRECTIONS = 20
 _PRODUCT = """
 SELECT p.*, s.name AS source, s.retailer_id, r.name AS retailer, s.tracking_template,
        coalesce(s.affiliate_account_id, s.name) AS network_source, l.product_id AS linked_to, l.status AS link_status,
-       l.match_type, l.evidence::text AS evidence, k.title AS linked_title, k.brand AS linked_brand
+       l.match_type, l.evidence::text AS evidence, a.attributes::text AS attributes, o.amount, o.currency,
+       k.title AS linked_title, k.brand AS linked_brand
 FROM source_products p
 JOIN sources s ON s.id = p.source_id
 JOIN retailers r ON r.id = s.retailer_id
 LEFT JOIN product_links l ON l.source_id = p.source_id AND l.source_product_id = p.id
+LEFT JOIN offers o ON o.source_id = p.source_id AND o.product_id = p.id
+LEFT JOIN product_attributes a ON a.source_id = p.source_id AND a.product_id = p.id
 LEFT JOIN products k ON k.id = l.product_id
 WHERE p.source_id = %(source)s AND p.id = %(product)s
 """
@@ -39,6 +42,8 @@ class Product:
     Attributes:
         facts: its other contents, and when and by which run it was created and changed.
         identity_type: the kind of number that identifies it.
+        identity: the same with its value, such as `SKU:FED-9MM-50`.
+        attributes: what no column has and its page says.
         tracking_url: the link for a customer's click.
         linked_to: the canonical product; None until it is linked.
     """
@@ -50,6 +55,8 @@ class Product:
     retailer: str
     title: str
     identity_type: str
+    identity: str
+    attributes: dict[str, Any]
     tracking_url: str
     linked_to: UUID | None
     linked_title: str | None
@@ -79,6 +86,8 @@ def product(source_id: UUID, product_id: int) -> Product:
         **{name: row[name] for name in _NAMED},
         product_id=row["id"],
         identity_type=PRIORITY[row["identity_type"] - 1].value,
+        identity=shown_identity(row["identity_type"], row["identity_value"]),
+        attributes=read_attributes(row["attributes"], row["amount"], row["currency"]),
         tracking_url=tracking_url(row),
         facts={name: row[name] for name in _FACTS},
     )
@@ -111,10 +120,12 @@ SELECT r.no AS run_no, r.started_at, r.outcome, r.ignored_at IS NOT NULL AS is_i
                AND p.run_no = r.no) AS priced,
        EXISTS (SELECT FROM run_absences a WHERE a.source_id = %(source)s AND a.run_no = r.no
                AND %(product)s = ANY (a.product_ids)) AS absent,
-       r.finished_at > o.seen_until AS is_after
+       r.finished_at > o.seen_until AND NOT o.by_pages AS is_after
 FROM runs r
 LEFT JOIN offers o ON o.source_id = %(source)s AND o.product_id = %(product)s
 WHERE r.source_id = %(source)s AND r.outcome IN ('PROMOTED', 'APPROVED') AND r.no >= %(first)s
+  AND (r.kind <> 'SCRAPE' OR EXISTS (
+      SELECT FROM prices p WHERE p.source_id = %(source)s AND p.source_product_id = %(product)s AND p.run_no = r.no))
 ORDER BY r.started_at DESC, r.no DESC LIMIT {MOST_RUNS}
 """  # noqa: S608 - constants only
 

@@ -30,9 +30,11 @@ RETRY = RetryPolicy(base=5.0, factor=3.0, attempts=5)
 
 _TOUCHED = """
 SELECT id, gtin, brand, title FROM source_products
-WHERE source_id = %(source)s AND id > %(after)s AND (created_run_no = %(run)s OR updated_run_no = %(run)s)
+WHERE source_id = %(source)s AND id > %(after)s AND {which}
 ORDER BY id LIMIT %(most)s
 """
+_BY_RUN = _TOUCHED.format(which="(created_run_no = %(run)s OR updated_run_no = %(run)s)")
+_THESE = _TOUCHED.format(which="id = ANY (%(products)s)")
 # In the order of their keys, so that two resolvers that create the same products cannot deadlock.
 _MAKE = """
 INSERT INTO products (id, {column}, title, brand)
@@ -81,23 +83,34 @@ def register() -> None:
     job_kind(RESOLVE, queue="catalog", retry=RETRY)(resolve)
 
 
-def ask_for_links(source_id: UUID, run_no: int) -> None:
+def ask_for_links(source_id: UUID, run_no: int, product_ids: Sequence[int] | None = None) -> None:
     """Enqueue the job that links the products that a run created or changed.
 
-    The jobs of a source run one after another: otherwise one that read an old title might write its link last.
+    With `product_ids` it looks at these only: finding those of a run takes as long as the source is large. The jobs of
+    a source run one after another: otherwise one that read an old title might write its link last.
     """
-    enqueue(RESOLVE, {"source_id": str(source_id), "run_no": run_no}, lane=f"links:{source_id}")
+    args: dict[str, Any] = {"source_id": str(source_id), "run_no": run_no}
+    if product_ids is not None:
+        args["product_ids"] = list(product_ids)
+    enqueue(RESOLVE, args, lane=f"links:{source_id}")
 
 
-def resolve(job: RunningJob, source_id: str, run_no: int) -> dict[str, int]:
-    """Link the products that a run created or changed."""
+def resolve(job: RunningJob, source_id: str, run_no: int, product_ids: Sequence[int] | None = None) -> dict[str, int]:
+    """Link the products that a run created or changed, or these of them."""
     trusted = Source.objects.filter(pk=source_id).values_list("upc_trusted", flat=True).first()
     counts = {"products": 0, "gtin": 0, "fingerprint": 0, "needs_review": 0}
     after = 0
     while True:
         job.check()
         with connection.cursor() as cursor:
-            cursor.execute(_TOUCHED, {"source": source_id, "after": after, "run": run_no, "most": BATCH})
+            values: dict[str, Any] = {
+                "source": source_id,
+                "after": after,
+                "run": run_no,
+                "most": BATCH,
+                "products": product_ids,
+            }
+            cursor.execute(_BY_RUN if product_ids is None else _THESE, values)
             rows = cursor.fetchall()
         if not rows:
             break

@@ -5,14 +5,13 @@ from typing import Any
 from uuid import UUID
 
 import structlog
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, connection, transaction
 from django.db.models import BooleanField, QuerySet
 from django.db.models.expressions import RawSQL
 
-from harvester.catalog import fields, offers
+from harvester.catalog import fields, offers, page_products
 from harvester.catalog.changes import change
 from harvester.catalog.models import Retailer, Source
-from harvester.catalog.named_rows import fetch
 from harvester.catalog.states import SourceKind, Visibility
 from harvester.kernel.actor import Actor
 from harvester.kernel.errors import Conflict, InvalidInput, NotFound
@@ -24,7 +23,8 @@ log = structlog.get_logger(__name__)
 
 #: The same limits as in the table's CHECK.
 EXPIRY_HOURS = fields.whole(1, 168)
-_SCRAPED_PRODUCTS = "SELECT DISTINCT source_product_id FROM prices WHERE source_id = %(source)s AND run_type = 'SCRAPE'"
+#: Hours after which offers expire that only pages show: three days of a page that cannot be read.
+PAGE_EXPIRY_HOURS = 72
 
 
 def _template(field: str, value: Any) -> str:
@@ -75,8 +75,9 @@ def update(actor: Actor, source_id: UUID, **changes: Any) -> Source:
             _check_hold_hours(source, values.get("max_hold_hours", source.max_hold_hours))
             before = change(actor, source, values, "SOURCE_UPDATED")
             if "visibility" in before:
-                scraped = fetch(_SCRAPED_PRODUCTS, {"source": source.pk})
-                products = [row["source_product_id"] for row in scraped]
+                with connection.cursor() as cursor:
+                    page_products.end_leads(cursor, source.pk)
+                    products = page_products.products_of_pages(cursor, source.pk)
                 offers.recompute(source.pk, products, comparison=offers.Comparison.NEWEST)
     except IntegrityError:
         raise _name_taken(values["name"]) from None
@@ -100,6 +101,15 @@ def set_expiry_hours(actor: Actor, source_id: UUID, hours: int) -> Source:
             changed_by=actor.id,
         )
     return source
+
+
+def set_page_expiry(actor: Actor, source: Source) -> None:
+    """Give a source whose pages will be read an expiry, if it has neither one nor a feed. The source is locked.
+
+    Otherwise the last price of a page that cannot be read any more would be shown for ever.
+    """
+    if source.expiry_hours is None and not Source.objects.filter(pk=source.pk, feed__isnull=False).exists():
+        change(actor, source, {"expiry_hours": PAGE_EXPIRY_HOURS}, "EXPIRY_HOURS_CHANGED")
 
 
 def find(reference: str) -> Source:

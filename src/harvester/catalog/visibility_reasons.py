@@ -20,6 +20,7 @@ class State(StrEnum):
     VISIBLE = "VISIBLE"
     SOURCE_NOT_SHOWN = "SOURCE_NOT_SHOWN"  # consumers see another source of its retailer, or none
     EXPIRED = "EXPIRED"  # not seen for longer than its source allows
+    ENDED = "ENDED"  # only pages show it, and its page is gone or sold out without a price
     HIDDEN_BY_CORRECTION = "HIDDEN_BY_CORRECTION"  # no readable price is left
     RUN_IGNORED = "RUN_IGNORED"  # the run that priced it is ignored
     SCRAPED_ONLY = "SCRAPED_ONLY"  # scraped prices of its source do not count
@@ -52,9 +53,10 @@ class Standing:
     Attributes:
         whys: the reasons why consumers do not see it, or one that says that they see it.
         has_offer: whether it has a readable price.
-        last_seen_at: when a promoted run last contained the product; None without an offer.
+        last_seen_at: when a promoted run last contained the product, or its page was last read; None without an offer.
         is_missing: whether the last promoted run did not contain it.
         expires_at: when it disappears or disappeared; None if never.
+        by_pages: whether only pages show it.
     """
 
     whys: tuple[Why, ...]
@@ -62,6 +64,7 @@ class Standing:
     last_seen_at: dt.datetime | None
     is_missing: bool
     expires_at: dt.datetime | None
+    by_pages: bool = False
 
     @property
     def state(self) -> State:
@@ -88,7 +91,8 @@ SELECT p.source_id, p.id, o.product_id IS NOT NULL AS has_offer, w.is_shown, s.n
        EXISTS (SELECT FROM active_offers a WHERE a.source_id = p.source_id AND a.product_id = p.id) AS is_active,
        EXISTS (SELECT FROM visible_offers v WHERE v.source_id = p.source_id AND v.product_id = p.id) AS is_visible,
        k.name AS display_primary, coalesce(o.seen_until, s.last_promoted_at) AS last_seen_at,
-       o.seen_until IS NOT NULL AS is_missing, s.expiry_hours,
+       coalesce(o.seen_until IS NOT NULL AND NOT o.by_pages, false) AS is_missing,
+       coalesce(o.by_pages, false) AS by_pages, o.ended_at, s.expiry_hours,
        expires_at(coalesce(o.seen_until, s.last_promoted_at), s.expiry_hours, s.frozen, s.held_since,
                   s.max_hold_hours) AS expires_at
 FROM unnest(%(sources)s::uuid[], %(products)s::bigint[]) AS x (source_id, id)
@@ -153,8 +157,12 @@ def _standing(row: dict[str, Any]) -> Standing:
         words = f"{row['source']} is not the display primary of {row['retailer']}"
         words += f"; {row['display_primary']} is." if row["display_primary"] else ". Make it primary."
         whys.append(Why(state=State.SOURCE_NOT_SHOWN, words=words))
-    if not row["is_active"]:
+    if row["ended_at"] is not None:
+        words = "Its page is gone, or shows it as sold out without a price. The next page with a price brings it back."
+        whys.append(Why(state=State.ENDED, words=words, since=row["ended_at"]))
+    elif not row["is_active"]:
         seen = "No run with it was promoted" if row["last_seen_at"] is None else "No promoted run has contained it"
+        seen = "No page has shown it" if row["by_pages"] else seen
         words = f"{seen} for longer than the {row['expiry_hours']} h after which offers of {row['source']} expire."
         whys.append(Why(state=State.EXPIRED, words=words, since=row["expires_at"]))
     return Standing(
@@ -163,6 +171,7 @@ def _standing(row: dict[str, Any]) -> Standing:
         last_seen_at=row["last_seen_at"],
         is_missing=row["is_missing"],
         expires_at=row["expires_at"],
+        by_pages=row["by_pages"],
     )
 
 

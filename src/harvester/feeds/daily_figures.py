@@ -10,7 +10,7 @@ from typing import Any
 
 from django.db import connection
 
-from harvester.catalog.exposure import SHOWS_OFFERS, VISIBLE_COUNT
+from harvester.catalog.exposure import VISIBLE_COUNT
 from harvester.engine.job import RunningJob
 from harvester.feeds.latest_runs import HISTORY_DAYS
 
@@ -73,7 +73,7 @@ WHERE e.ends > %(first)s GROUP BY 1
 _VISIBLE_NOW = f"""
 SELECT coalesce(sum({VISIBLE_COUNT}), 0)::bigint
 FROM sources s JOIN source_windows w ON w.source_id = s.id
-WHERE {SHOWS_OFFERS}
+WHERE w.is_shown
 """  # noqa: S608 - constants only
 _KEPT = "SELECT day, promoted, skipped, held, failed, prices, rejects, visible FROM feed_days WHERE day >= %(first)s"
 _KEEP = """

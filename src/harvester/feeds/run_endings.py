@@ -8,6 +8,7 @@ import structlog
 from django.db import connection, transaction
 from django.db.models.functions import Now
 
+from harvester.catalog import offers, page_products
 from harvester.catalog.models import Source
 from harvester.catalog.resolver import ask_for_links
 from harvester.catalog.search_index import ask_for_words
@@ -101,6 +102,9 @@ def end_skipped(context: FeedRunContext, reason: SkipReason) -> None:
         settle_feed(feed, context.run, failures=0)  # mutant: skip-settles
         if feed.unchanged_means_seen and _last_ingested_is_shown(feed, baseline):  # mutant: unchanged-means-seen
             Source.objects.filter(pk=feed.source_id).update(last_promoted_at=baseline.moment)
+            # The feed still says what it said: where a page led over it for long enough, it counts again.
+            ended = page_products.end_leads(cursor, feed.source_id, baseline.moment)
+            offers.recompute(feed.source_id, ended, comparison=offers.Comparison.NEWEST)
         complete(context, RunOutcome.SKIPPED, summary=summary_of(context.run))
 
 

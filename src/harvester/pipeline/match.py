@@ -53,7 +53,7 @@ WITH matched AS MATERIALIZED (
         o.last_run_type <> %(run_type)s OR o.last_signature IS DISTINCT FROM r.signature
             OR o.last_priced_at <= {due_of_product} AS is_price,
         o.last_amount, o.last_currency, o.last_signature,
-        o.product_id IS NOT NULL AND NOT o.absence_accepted AND (%(since)s::timestamptz IS NULL
+        o.product_id IS NOT NULL AND NOT o.absence_accepted AND NOT o.by_pages AND (%(since)s::timestamptz IS NULL
             OR coalesce(o.seen_until, %(promoted_at)s) >= %(since)s) AS is_active
     FROM {rows} r
     LEFT JOIN source_products p ON p.source_id = %(source)s
@@ -79,10 +79,11 @@ SELECT count(*), count(*) FILTER (WHERE identity_type = 4), count(*) FILTER (WHE
 FROM matched
 """.replace("{is_tenfold}", _IS_TENFOLD.format(row="matched", last="matched"))  # mutant: match-rows
 
-# The offers before the run: the active ones, and those that would be missing if the run had not seen them.
+# The offers before the run: the active ones, and those that would be missing if the run had not seen them. What only
+# pages show is neither.
 _BEFORE = """
 SELECT count(*) FILTER (WHERE is_active), count(*) FILTER (WHERE is_active OR seen_until IS NULL)
-FROM (SELECT seen_until, NOT absence_accepted AND (%(since)s::timestamptz IS NULL
+FROM (SELECT seen_until, NOT absence_accepted AND NOT by_pages AND (%(since)s::timestamptz IS NULL
           OR coalesce(seen_until, %(promoted_at)s) >= %(since)s) AS is_active
       FROM offers WHERE source_id = %(source)s) o
 """
@@ -114,7 +115,7 @@ SELECT -o.product_id, o.product_id, false, false, false, false, true, true, fals
 FROM offers o
 JOIN source_products p ON p.source_id = %(source)s AND p.id = o.product_id
 LEFT JOIN {rows} r ON r.identity_type = p.identity_type AND r.identity_value = p.identity_value
-WHERE o.source_id = %(source)s AND r.line IS NULL
+WHERE o.source_id = %(source)s AND r.line IS NULL AND NOT o.by_pages
   AND (o.seen_until IS NULL OR NOT o.absence_accepted AND (%(since)s::timestamptz IS NULL
        OR o.seen_until >= %(since)s))
   AND (p.identity_type, p.identity_value) IS DISTINCT FROM (%(seen_type)s::smallint, %(seen_value)s::text)
@@ -122,7 +123,7 @@ WHERE o.source_id = %(source)s AND r.line IS NULL
 # A product whose record may be cut: it counts as seen, unless another row of the file is about it.
 _SEEN_ONLY = """
 SELECT count(*), count(*) FILTER (WHERE is_active), count(*) FILTER (WHERE is_active OR seen_until IS NULL)
-FROM (SELECT o.seen_until, NOT o.absence_accepted AND (%(since)s::timestamptz IS NULL
+FROM (SELECT o.seen_until, NOT o.absence_accepted AND NOT o.by_pages AND (%(since)s::timestamptz IS NULL
           OR coalesce(o.seen_until, %(promoted_at)s) >= %(since)s) AS is_active
       FROM source_products p JOIN offers o ON o.source_id = p.source_id AND o.product_id = p.id
       WHERE p.source_id = %(source)s AND p.identity_type = %(seen_type)s AND p.identity_value = %(seen_value)s

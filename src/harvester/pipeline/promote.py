@@ -11,7 +11,7 @@ from typing import Any
 
 from django.db import IntegrityError, transaction
 
-from harvester.catalog import before_images
+from harvester.catalog import before_images, page_products
 from harvester.catalog.before_images import CONTENT_COLUMNS
 from harvester.catalog.offers import Comparison, recompute
 from harvester.catalog.search_index import add_words, come_later, lock_words
@@ -91,7 +91,12 @@ _CONTENT_SET = ", ".join(f"{name} = k.{name}" for name in CONTENT_COLUMNS)
 
 # The source's clock makes up for the time of the hold at once, so the missing products are shifted by the same time:
 # otherwise they would expire at this moment.
-_SHIFT = "UPDATE offers SET seen_until = seen_until + %(lost)s WHERE source_id = %(source)s AND seen_until IS NOT NULL"
+# Pages go on while a run is held, so the products that only they show may have been seen since.
+_SHIFT = """
+UPDATE offers SET seen_until = CASE WHEN by_pages THEN greatest(least(seen_until + %(lost)s, %(moment)s), seen_until)
+                               ELSE seen_until + %(lost)s END
+WHERE source_id = %(source)s AND seen_until IS NOT NULL
+"""
 _SHIFT_HIDDEN = """
 UPDATE hidden_offers SET seen_until = seen_until + %(lost)s, last_promoted_at = last_promoted_at + %(lost)s
 WHERE source_id = %(source)s
@@ -138,7 +143,8 @@ ON CONFLICT (source_id, product_id) DO UPDATE SET
     in_stock = excluded.in_stock, observed_at = excluded.observed_at, run_no = excluded.run_no,
     last_run_type = excluded.last_run_type, last_signature = excluded.last_signature,
     last_amount = excluded.last_amount, last_currency = excluded.last_currency,
-    last_priced_at = excluded.last_priced_at, seen_until = NULL, absence_accepted = false
+    last_priced_at = excluded.last_priced_at, on_backorder = false, by_pages = false, ended_at = NULL,
+    seen_until = NULL, absence_accepted = false
 """
 _NEWLY_OFFERED = "SELECT c.product_id FROM {changes} c WHERE c.is_price AND NOT c.has_offer"
 _CHANGED_WORDS = """
@@ -153,6 +159,7 @@ UPDATE offers o SET
     amount = CASE WHEN c.is_price THEN c.amount ELSE o.amount END,
     original_amount = CASE WHEN c.is_price THEN c.original_amount ELSE o.original_amount END,
     in_stock = CASE WHEN c.is_price THEN c.in_stock ELSE o.in_stock END,
+    on_backorder = o.on_backorder AND NOT c.is_price,
     observed_at = CASE WHEN c.is_price THEN %(observed)s ELSE o.observed_at END,
     run_no = CASE WHEN c.is_price THEN %(run)s ELSE o.run_no END,
     last_run_type = CASE WHEN c.is_price THEN %(run_type)s ELSE o.last_run_type END,
@@ -160,7 +167,7 @@ UPDATE offers o SET
     last_amount = CASE WHEN c.is_price THEN c.amount ELSE o.last_amount END,
     last_currency = CASE WHEN c.is_price THEN c.currency ELSE o.last_currency END,
     last_priced_at = CASE WHEN c.is_price THEN %(moment)s ELSE o.last_priced_at END,
-    seen_until = NULL, absence_accepted = false
+    by_pages = false, ended_at = NULL, seen_until = NULL, absence_accepted = false
 FROM {changes} c
 WHERE o.source_id = %(source)s AND o.product_id = c.product_id AND c.has_offer AND (c.is_price OR c.is_back)
 """  # mutant: known-offers
@@ -171,7 +178,7 @@ FROM {changes} c WHERE o.source_id = %(source)s AND o.product_id = c.product_id 
 """  # mutant: missing-offers
 # An offer that did not exist at the match may exist again, with the presence that it had before the run.
 _SEEN_AGAIN = """
-UPDATE offers o SET seen_until = NULL, absence_accepted = false
+UPDATE offers o SET by_pages = false, ended_at = NULL, seen_until = NULL, absence_accepted = false
 FROM {changes} c
 WHERE o.source_id = %(source)s AND o.product_id = c.product_id AND o.seen_until IS NOT NULL AND NOT c.is_missing
 """
@@ -193,7 +200,7 @@ GROUP BY part
 
 # Offers that expired between the last promotion and this one.
 _EXPIRED = """
-SELECT count(*) FROM offers WHERE source_id = %(source)s AND seen_until IS NOT NULL
+SELECT count(*) FROM offers WHERE source_id = %(source)s AND seen_until IS NOT NULL AND NOT by_pages
   AND seen_until < %(moment)s - %(expiry)s * interval '1 hour'
   AND seen_until >= %(promoted_at)s - %(expiry)s * interval '1 hour'
 """
@@ -217,6 +224,16 @@ SELECT c.product_id FROM {changes} c WHERE c.is_price AND EXISTS (
     SELECT FROM prices l WHERE l.source_id = %(source)s AND l.source_product_id = c.product_id
       AND l.observed_at > %(observed)s AND l.run_type <> %(run_type)s)
 """
+# Where a page leads, the price of the feed that was just written is history. Nearly no source has such products.
+_HAS_PAGES = """
+SELECT EXISTS (SELECT FROM page_products g JOIN sources s ON s.id = g.source_id
+               WHERE g.source_id = %(source)s AND s.visibility = 'ELIGIBLE')
+"""
+_LED = """
+SELECT c.product_id FROM {changes} c
+JOIN page_products g ON g.source_id = %(source)s AND g.product_id = c.product_id
+WHERE c.is_price AND g.leads_until IS NOT NULL
+"""  # mutant: led-products
 _TOUCHED = "SELECT c.product_id FROM {changes} c WHERE NOT c.is_missing"
 # A correction for observed prices concerns its own products, and ends with the next different price of each; its rows
 # stay until it is revoked. Recomputing an offer is slow, so it is done only where the price just written is the one
@@ -274,6 +291,7 @@ def promote(cursor: Any, difference: Difference, baseline: Baseline, promotion: 
     run(_ABSENCES)
     expired = _expired(cursor, values) if baseline.last_promoted_at and baseline.expiry_hours else 0
     _apply_corrections(cursor, difference, values)  # mutant: corrections-applied
+    _follow_pages(cursor, difference, values)
     if promotion.fetched_at:
         run(_OLDER_THAN_OTHERS)
         older = [row[0] for row in cursor.fetchall()]
@@ -325,6 +343,19 @@ def _values(baseline: Baseline, promotion: Promotion) -> dict[str, Any]:
 def _expired(cursor: Any, values: dict[str, Any]) -> int:
     cursor.execute(_EXPIRED, values)
     return int(cursor.fetchone()[0])
+
+
+def _follow_pages(cursor: Any, difference: Difference, values: dict[str, Any]) -> None:
+    """Show the prices of pages that lead, and those of the feed again where a lead is over."""
+    ended = page_products.end_leads(cursor, values["source"], values["moment"])
+    cursor.execute(_HAS_PAGES, values)
+    if not cursor.fetchone()[0]:
+        return
+    cursor.execute(_LED.format(changes=difference.changes), values)
+    if touched := [*ended, *(row[0] for row in cursor.fetchall())]:
+        cursor.execute("SET LOCAL enable_nestloop = on")
+        recompute(values["source"], touched, comparison=Comparison.NEWEST)
+        prepare_session(cursor)
 
 
 def _apply_corrections(cursor: Any, difference: Difference, values: dict[str, Any]) -> None:

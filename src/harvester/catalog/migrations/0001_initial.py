@@ -1,4 +1,4 @@
-"""The catalog's tables, views and functions, written as SQL."""
+"""The catalog's tables, written as SQL. Its views and functions are applied by the newest migration that changed them."""
 
 from pathlib import Path
 
@@ -6,7 +6,6 @@ from django.db import migrations, models
 from django.db.models import DO_NOTHING
 
 HERE = Path(__file__)
-SQL = HERE.parents[1] / "sql"
 
 
 class Migration(migrations.Migration):
@@ -85,5 +84,4 @@ class Migration(migrations.Migration):
             options={"db_table": "price_corrections", "managed": False},
         ),
         migrations.RunSQL(HERE.with_suffix(".sql").read_text()),
-        migrations.RunSQL((SQL / "views_and_functions.sql").read_text()),
     ]

@@ -56,14 +56,16 @@ FROM sources s;
 COMMENT ON VIEW source_windows IS 'The clock of each source, and whether consumers see its offers.';
 
 -- An offer is active while its product was last seen no longer ago, by the clock of its source, than the source's
--- expiry. `seen_until` is null while the last promoted run saw the product.
+-- expiry. `seen_until` is null while the last promoted run saw the product; of a product that only pages show, it is when
+-- its page last did, and `ended_at` ends the offer at once.
 -- mutant: active-offers
 CREATE OR REPLACE VIEW active_offers AS
 SELECT o.*, w.retailer_id, w.is_shown
 FROM offers o JOIN source_windows w ON w.source_id = o.source_id
-WHERE w.expiry_hours IS NULL OR coalesce(o.seen_until, w.last_promoted_at) >= w.active_since;
+WHERE (w.expiry_hours IS NULL OR coalesce(o.seen_until, w.last_promoted_at) >= w.active_since)
+  AND o.ended_at IS NULL;
 
-COMMENT ON VIEW active_offers IS 'Offers that have not expired, of every source.';
+COMMENT ON VIEW active_offers IS 'Offers that have neither expired nor ended, of every source.';
 
 CREATE OR REPLACE VIEW visible_offers AS SELECT * FROM active_offers WHERE is_shown;
 
@@ -138,12 +140,19 @@ RETURNS numeric[] LANGUAGE sql STABLE PARALLEL SAFE AS $$
             AND correction_applies(c, s.retailer_id, source, product, run, observed, price_kind, raw_amount, raw_currency)) f
 $$;
 
--- Prices of ignored runs and ignored prices do not count, scraped ones only where the source allows them.
+-- Prices of ignored runs and ignored prices do not count, scraped ones only where the source allows them. Where a page
+-- leads, its prices are preferred to those of a feed; everywhere else those of the feed are. The lead is a fact of
+-- page_products, so that what an offer shows does not change without a write.
 -- mutant: readable-prices
 CREATE OR REPLACE VIEW readable_prices AS
 SELECT p.source_id, p.source_product_id AS product_id, p.currency,
        f.reading[1] AS amount, f.reading[2] AS original_amount,
-       p.promotion, p.in_stock, p.observed_at, p.run_no, p.run_type, p.amount AS raw_amount
+       p.promotion, p.in_stock, p.observed_at, p.run_no, p.run_type, p.amount AS raw_amount,
+       p.on_backorder IS TRUE AS on_backorder,
+       (p.run_type = 'SCRAPE') = EXISTS (
+           SELECT FROM page_products g
+           WHERE g.source_id = p.source_id AND g.product_id = p.source_product_id AND g.leads_until IS NOT NULL
+       ) AS is_preferred
 FROM prices p
 JOIN sources s ON s.id = p.source_id
 -- Most sources have no correction, and to look for one price by price costs thirty times as much as all the rest.
@@ -159,12 +168,24 @@ WHERE f.reading IS NOT NULL
 
 COMMENT ON VIEW readable_prices IS 'Every price that counts, after corrections.';
 
--- What offers must equal, computed from scratch: of each product the newest price that may be read. Slow.
+-- What offers must equal, computed from scratch: of each product the newest price that may be read, of the preferred kind
+-- if there is one. Slow.
 CREATE OR REPLACE VIEW current_prices AS
 SELECT DISTINCT ON (source_id, product_id) *
-FROM readable_prices ORDER BY source_id, product_id, observed_at DESC, run_no DESC;
+FROM readable_prices ORDER BY source_id, product_id, is_preferred DESC, observed_at DESC, run_no DESC;
 
-COMMENT ON VIEW current_prices IS 'What offers must equal, computed from scratch: the newest readable price of each product. Slow.';
+COMMENT ON VIEW current_prices IS 'What offers must equal, computed from scratch: the newest readable price of each product, of the kind of run that leads. Slow.';
+
+-- What pages say about products, and whether only they say it: a product with a price of a feed has the presence that the
+-- feed gives it.
+CREATE OR REPLACE VIEW page_presence AS
+SELECT g.*, NOT EXISTS (
+    SELECT FROM prices p
+    WHERE p.source_id = g.source_id AND p.source_product_id = g.product_id AND p.run_type <> 'SCRAPE'
+      AND NOT EXISTS (SELECT FROM runs r WHERE r.no = p.run_no AND r.ignored_at IS NOT NULL)) AS is_page_only
+FROM page_products g;
+
+COMMENT ON VIEW page_presence IS 'What pages say about products, and whether no feed has a price of theirs.';
 
 -- What an offer is found by: words of its title and brand, and its category and brand as words that no text has.
 CREATE OR REPLACE FUNCTION words_of(title text, brand text, category text)
