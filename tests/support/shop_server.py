@@ -9,11 +9,16 @@ HOST = "127.0.0.1"
 
 
 def page(title="Hammer", price="19.99", *, currency="USD", stock="InStock", sku="H-1", **more) -> str:
-    """A product page with structured data."""
+    """A product page whose structured data and text agree."""
     offer = {"@type": "Offer", "price": price, "priceCurrency": currency, "availability": f"https://schema.org/{stock}"}
     product = {"@context": "https://schema.org", "@type": "Product", "name": title, "sku": sku, "offers": offer, **more}
     script = f'<script type="application/ld+json">{json.dumps(product)}</script>'
-    return f"<html><head><title>{title}</title>{script}</head><body><h1>{title}</h1></body></html>"
+    words = {"InStock": "In stock", "OutOfStock": "Out of stock", "PreOrder": "Pre-order"}.get(stock, stock)
+    button = (
+        "" if stock == "OutOfStock" else f"<button>{'Pre-order' if stock == 'PreOrder' else 'Add to cart'}</button>"
+    )
+    shown = f'<h1>{title}</h1><p class="price">{price} {currency}</p><p>{words}</p><form>{button}</form>'
+    return f"<html><head><title>{title}</title>{script}</head><body>{shown}</body></html>"
 
 
 class ShopServer:

@@ -10,7 +10,8 @@ class ScrapingConfig(AppConfig):
 
     def ready(self) -> None:
         from harvester.runs.kinds import register
-        from harvester.scraping import jobs
+        from harvester.scraping import jobs, metrics
 
         register("SCRAPE", "harvester.scraping.runs:SCRAPE_RUNS")
         jobs.register()
+        metrics.register()

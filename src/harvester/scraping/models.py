@@ -110,6 +110,8 @@ class AdapterState(models.Model):
     last_batch_failure_rate = models.DecimalField(max_digits=5, decimal_places=4, null=True)
     backoff_until = models.DateTimeField(null=True)
     backoff_seconds = models.IntegerField(default=0)
+    uncounted = models.IntegerField(default=0)
+    recent = models.JSONField(default=list)
     created_at = models.DateTimeField(db_default=Now())
     updated_at = models.DateTimeField(db_default=Now())
 
@@ -144,6 +146,24 @@ class ScrapeBatch(models.Model):
 
     def __str__(self) -> str:
         return f"batch {self.pk} of {self.adapter_id}"
+
+
+class ScrapeTotal(models.Model):
+    """A count that only grows."""
+
+    pk = models.CompositePrimaryKey("source_id", "adapter_id", "figure", "word")
+    source = models.ForeignKey(Source, on_delete=models.PROTECT, related_name="scrape_totals")
+    adapter_id = models.TextField()
+    figure = models.TextField()
+    word = models.TextField()
+    total = models.BigIntegerField()
+
+    class Meta:
+        managed = False
+        db_table = "scrape_totals"
+
+    def __str__(self) -> str:
+        return f"{self.figure} {self.word}"
 
 
 class QuarantineEntry(models.Model):
@@ -181,8 +201,8 @@ class KeptPage(models.Model):
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     hash = models.TextField()
-    source = models.ForeignKey(Source, on_delete=models.PROTECT, related_name="kept_pages")
-    target = models.ForeignKey(ScrapeTarget, on_delete=models.CASCADE, related_name="kept_pages")
+    source = models.ForeignKey(Source, on_delete=models.PROTECT, null=True, related_name="kept_pages")
+    target = models.ForeignKey(ScrapeTarget, on_delete=models.CASCADE, null=True, related_name="kept_pages")
     run_no = models.BigIntegerField(null=True)
     url = models.TextField()
     status = models.SmallIntegerField()
@@ -193,13 +213,15 @@ class KeptPage(models.Model):
     importance = models.SmallIntegerField(default=0)
     keep_until = models.DateTimeField()
     found = models.JSONField(null=True)
+    outcome = models.TextField(null=True)
+    version = models.TextField(null=True)
 
     class Meta:
         managed = False
         db_table = "kept_pages"
 
     def __str__(self) -> str:
-        return f"page of {self.target}"
+        return self.url
 
 
 class ScrapeOverride(models.Model):
@@ -235,6 +257,7 @@ class ScrapeImport(models.Model):
     refused = models.JSONField(default=list)
     choices = models.JSONField(default=dict)
     results = models.JSONField(default=dict)
+    job_id = models.BigIntegerField(null=True)
     created_by = models.TextField()
     created_at = models.DateTimeField(db_default=Now())
     finished_at = models.DateTimeField(null=True)
@@ -258,6 +281,7 @@ class RobotsFile(models.Model):
     fetched_at = models.DateTimeField()
     expires_at = models.DateTimeField()
     failures = models.SmallIntegerField(default=0)
+    tries = models.SmallIntegerField(default=0)
 
     class Meta:
         managed = False
@@ -265,3 +289,28 @@ class RobotsFile(models.Model):
 
     def __str__(self) -> str:
         return self.origin
+
+
+class FetchRequest(models.Model):
+    """A single fetch that belongs to no run."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    purpose = models.TextField()
+    url = models.TextField()
+    source = models.ForeignKey(Source, on_delete=models.PROTECT, null=True, related_name="+")
+    requested_by = models.TextField()
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+    job_id = models.BigIntegerField(null=True)
+    state = models.JSONField(default=dict)
+    page = models.TextField(null=True)
+    observed_at = models.DateTimeField(null=True)
+    outcome = models.TextField(null=True)
+    result = models.JSONField(null=True)
+    finished_at = models.DateTimeField(null=True)
+
+    class Meta:
+        managed = False
+        db_table = "fetch_requests"
+
+    def __str__(self) -> str:
+        return self.url

@@ -2,7 +2,10 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from typing import Final, Literal
+
+#: The name of runs over pages.
+RUN_KIND: Final = "SCRAPE"
 
 
 class TargetStatus(StrEnum):
@@ -86,8 +89,8 @@ class Rule:
 
     is_drift: bool = False
     in_batch: bool = False
-    failures: str = ""
-    breaker: str = ""
+    failures: Literal["", "count", "reset"] = ""
+    breaker: Literal["", "closes", "fails"] = ""
     is_kept: bool = False
 
 
@@ -148,7 +151,56 @@ RULES: Final[dict[PageOutcome, Rule]] = {
     PageOutcome.SUPERSEDED: Rule(in_batch=True, failures="reset", breaker="closes"),
 }
 
+#: Each outcome in plain words, for people who look at a page; its part says more.
+MEANINGS: Final[dict[PageOutcome, str]] = {
+    PageOutcome.OFFER: "Read.",
+    PageOutcome.SELECTOR_NOT_FOUND: "A place that the site file names is not on the page.",
+    PageOutcome.PRICE_NOT_FOUND: "The page shows no price.",
+    PageOutcome.TITLE_NOT_FOUND: "The page shows no title.",
+    PageOutcome.PAGE_STRUCTURE_CHANGED: "The page is built differently than before.",
+    PageOutcome.EMPTY_PAGE: "The page is empty.",
+    PageOutcome.UNKNOWN_AVAILABILITY: "The page does not say clearly whether the product can be bought.",
+    PageOutcome.NO_AGREEMENT: "What the page says about its price or stock does not agree; it needs a site file.",
+    PageOutcome.MISSING_REQUIRED_FIELD: "A required field is missing.",
+    PageOutcome.INVALID_PRICE: "The price cannot be used.",
+    PageOutcome.ZERO_PRICE_EXTRACTED: "The price is zero.",
+    PageOutcome.AMBIGUOUS_PRICE: "Several prices are possible.",
+    PageOutcome.CONTRADICTION: "Structured data and page disagree.",
+    PageOutcome.VALIDATION_FAILED: "What was read is not valid.",
+    PageOutcome.NORMALIZATION_FAILED: "What was read could not be brought into its usual form.",
+    PageOutcome.SELECTOR_FAILURE: "A place that the site file names could not be read.",
+    PageOutcome.ADAPTER_FAILED: "The adapter failed on this page.",
+    PageOutcome.OOS_NO_PRICE: "Sold out, and the page shows no price.",
+    PageOutcome.NOT_MODIFIED: "Not changed since it was last read.",
+    PageOutcome.PRICE_MOVE: "The price moved far; it is written when a second look finds the same.",
+    PageOutcome.GONE: "The page is gone.",
+    PageOutcome.WRONG_PRODUCT: "The page shows another product than before.",
+    PageOutcome.WRONG_DOMAIN: "The page leads to another shop.",
+    PageOutcome.BLOCKED_PAGE: "The shop refused to show the page.",
+    PageOutcome.RATE_LIMITED: "The shop asked for fewer requests.",
+    PageOutcome.NETWORK: "The page could not be fetched.",
+    PageOutcome.BLOCKED_BY_ROBOTS_TXT: "The shop's robots.txt does not allow the page.",
+    PageOutcome.ROBOTS_UNAVAILABLE: "The shop's robots.txt could not be fetched, so nothing was.",
+    PageOutcome.DUPLICATE_WITHIN_RUN: "Another page of the shop is the page of this product; nothing was written.",
+    PageOutcome.INVALID_URL: "The address cannot be used.",
+    PageOutcome.DRIFT_DETECTED: "Read, but most pages around it could not be.",
+    PageOutcome.SAME_VALUE: "Read, but several products had the same price or title.",
+    PageOutcome.BULK_MOVE: "Read, but too many prices moved far at once.",
+    PageOutcome.SUPERSEDED: "Read, but a newer page of the product was there first.",
+}
 #: Outcomes of pages that wait for a person.
 QUARANTINED: Final = tuple(outcome for outcome, rule in RULES.items() if rule.is_kept)
 #: The target fails so often in a row until it is BROKEN.
 MOST_FAILURES: Final = 5
+#: Pages of which an offer was read, whatever happened to it afterwards.
+READ: Final = (
+    *(PageOutcome.OFFER, PageOutcome.PRICE_MOVE, PageOutcome.WRONG_PRODUCT, PageOutcome.SUPERSEDED),
+    *(PageOutcome.DRIFT_DETECTED, PageOutcome.SAME_VALUE, PageOutcome.BULK_MOVE),
+)
+#: Offers that are left out, as expected or because something is not certain; nobody has to look at them.
+DROPPED: Final = (PageOutcome.OOS_NO_PRICE, PageOutcome.UNKNOWN_AVAILABILITY)
+
+
+def rule_of(outcome: str) -> Rule:
+    """Return what an outcome does; the outcomes of parts that failed or were cancelled do nothing."""
+    return RULES[PageOutcome(outcome)] if outcome in PageOutcome.__members__ else _NOTHING

@@ -1,0 +1,67 @@
+"""Pages of one source that name one product: one of them leads, and the others write nothing.
+
+Shops give one SKU to several sizes, or the same word to all products. If each of their pages wrote, the product would
+get the price of whichever page was read last.
+"""
+
+import json
+from collections.abc import Sequence
+from typing import Any, Final
+from uuid import UUID
+
+from harvester.kernel.identity import NUMBERS
+from harvester.scraping.promotion import Reading, identity_in
+
+#: A page whose attempts failed for so long leads no longer; the next one of its product takes over.
+LEAD_HOURS: Final = 48
+
+# Each reading with the page that leads its product. A product is found by the page that wrote it, or by its identity.
+_LEADING = """
+SELECT r.place, coalesce(r.product_id, p.id), l.id, l.url
+FROM jsonb_to_recordset(%(rows)s::jsonb)
+    AS r (place integer, product_id bigint, identity_type smallint, identity_value text)
+LEFT JOIN LATERAL (
+    SELECT k.id FROM source_products k
+    WHERE k.source_id = %(source)s AND k.identity_type = r.identity_type AND k.identity_value = r.identity_value LIMIT 1
+) p ON true
+LEFT JOIN LATERAL (
+    SELECT t.id, t.url FROM scrape_targets t
+    WHERE t.source_id = %(source)s AND t.pinned_product_id = coalesce(r.product_id, p.id)
+      AND coalesce(t.product_id, t.pinned_product_id) = t.pinned_product_id
+      AND t.enabled AND t.status = 'ACTIVE' AND t.last_success_at > t.last_scraped_at - %(hours)s * interval '1 hour'
+    ORDER BY t.created_at, t.id LIMIT 1
+) l ON true
+"""
+
+
+def duplicates_of(cursor: Any, source_id: UUID, readings: Sequence[Reading]) -> dict[int, str]:
+    """Return the places of readings that may not be written, each with the reason."""
+    rows = []
+    for place, reading in enumerate(readings):
+        identity = identity_in(reading.target, reading.offer)
+        known = reading.target.product_id or reading.target.pinned_product_id
+        rows.append(
+            {
+                "place": place,
+                "product_id": known,
+                "identity_type": NUMBERS[identity.type],
+                "identity_value": identity.value,
+            }
+        )
+    cursor.execute(_LEADING, {"rows": json.dumps(rows), "source": source_id, "hours": LEAD_HOURS})
+    leads: dict[Any, tuple[UUID, str]] = {}
+    products: dict[int, Any] = {}
+    for place, product, target_id, url in cursor.fetchall():
+        row = rows[place]
+        products[place] = product or (row["identity_type"], row["identity_value"])
+        if target_id is not None:
+            leads[products[place]] = target_id, url
+    # Of pages that are read for the first time, the one that was added first leads.
+    for place in sorted(products, key=lambda each: (readings[each].target.created_at, readings[each].target.pk)):
+        leads.setdefault(products[place], (readings[place].target.pk, readings[place].target.url))
+    return {
+        place: f"{leads[product][1]} is the page of this product already. Delete one of them if they show the same; if "
+        "they show different products, the shop gives them one number: link each to its product or use a site file."
+        for place, product in sorted(products.items())
+        if leads[product][0] != readings[place].target.pk
+    }
