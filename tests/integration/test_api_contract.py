@@ -6,16 +6,21 @@ from uuid import UUID
 import pytest
 import schemathesis
 from django.core.wsgi import get_wsgi_application
+from django.db import connection
 from hypothesis import HealthCheck, Phase, settings
 from schemathesis import checks
 from tests.support import catalog
-from tests.support.api import make_key
+from tests.support.api import ADMIN, make_key
 from tests.support.portal import job
 
+from harvester.api import keys
 from harvester.api.app import api
 from harvester.feeds.models import Feed, FeedRun
 from harvester.feeds.store import artifact_store
 from harvester.kernel.ids import uuid7
+from harvester.scraping import kept_pages
+from harvester.scraping import verbs as scrape_verbs
+from harvester.scraping.models import FetchRequest, QuarantineEntry
 
 SCHEMA = schemathesis.openapi.from_dict(api.get_openapi_schema())
 SCHEMA.app = get_wsgi_application()
@@ -35,9 +40,11 @@ READY = {
 
 
 @pytest.fixture
-def known(database, settings):
+def known(database, settings, monkeypatch):
     """Create one of everything, so that requests also find something; return the parameters of paths."""
     settings.CONFIG = replace(settings.CONFIG, api_rate_per_minute=1_000_000)
+    # Each case is also sent with a wrong key, more often than an address may within a minute.
+    monkeypatch.setattr(keys, "WRONG_KEYS", replace(keys.WRONG_KEYS, count=1_000_000, burst=1_000_000))
     source = catalog.source(is_display_primary=True, expiry_hours=48)
     number = catalog.offer(source)
     feed = Feed.objects.create(source=source, network="impact", created_by="test", **READY)
@@ -50,11 +57,38 @@ def known(database, settings):
     FeedRun.objects.create(run=run, feed=feed, products_upserted=3, fetched_hash=kept)
     product = uuid7()
     catalog.insert("products", id=product, title="thing")
+    page = catalog.target(source, "https://shop.example/p")
+    stored = kept_pages.store_body(b"<html><body>Hammer</body></html>")
+    with connection.cursor() as cursor:
+        kept_pages.keep(
+            cursor, stored, url=page.url, status=200, content_type="text/html", since=0, source_id=source.pk,
+            target_id=page.pk,
+        )  # fmt: skip
+    entry = QuarantineEntry.objects.create(
+        source=source, target=page, run_no=1, part_id=uuid7(), reason="NO_AGREEMENT", detail="two prices", version="1",
+        adapter_id="structured", page=stored.hash, observed_at=catalog.now(),
+        found={"title": "Hammer", "price": "9.99 USD", "availability": "IN_STOCK"},
+    )  # fmt: skip
+    tried = FetchRequest.objects.create(
+        purpose="TRY",
+        url=page.url,
+        requested_by="test",
+        outcome="OFFER",
+        result={},
+        finished_at=catalog.now(),
+    )
+    listed = scrape_verbs.create_import(ADMIN, "list", "https://shop.example/q\nnonsense")
     return {
+        "source_id": str(source.pk),
+        "target_id": str(page.pk),
+        "import_id": str(listed.pk),
+        "entry_id": str(entry.pk),
+        "request_id": str(tried.pk),
         "offer_id": f"{source.pk}.{number}",
         "product_id": str(product),
         "feed_id": str(feed.pk),
         "run_id": str(run.pk),
+        "version": 1,
         "job_id": str(job("succeeded", result='{"x": [1]}', progress='{"done": 1, "total": 2, "note": "rows"}')),
     }
 

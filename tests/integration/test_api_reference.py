@@ -7,7 +7,11 @@ from harvester.api.app import api
 from harvester.api.reference import markdown
 from harvester.api.reference import page as page_of
 from harvester.feeds import errors
-from harvester.kernel.errors import Conflict
+from harvester.kernel.errors import ConfigError, Conflict
+from harvester.scraping.capacity import Rejection
+from harvester.scraping.kept_pages import PageMissing
+from harvester.scraping.verbs.sources import NotReady
+from harvester.scraping.verbs.targets import NotLinked, TooMany
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -20,6 +24,12 @@ def test_the_guide_lists_every_code_of_a_refused_decision():
     guide = (DOCS / "how-to" / "use-the-api.md").read_text()
     codes = {kind.code for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, Conflict)}
     assert codes - {Conflict.code} <= set(re.findall(r"`([A-Z_]+)`", guide))
+
+
+def test_the_guide_lists_every_code_of_scraping():
+    guide = set(re.findall(r"`([A-Z_]+)`", (DOCS / "how-to" / "use-the-api.md").read_text()))
+    wanted = {kind.code for kind in (NotReady, NotLinked, TooMany, PageMissing, ConfigError)}
+    assert wanted | {f"SCRAPE_{reason.upper()}" for reason in Rejection} <= guide
 
 
 def test_every_field_and_parameter_of_the_reference_has_a_type():

@@ -18,9 +18,11 @@ from harvester.api import facets, feeds, jobs, offers, problems, reference, runs
 from harvester.api.keys import BearerKey
 from harvester.api.problems import Problem
 from harvester.api.responses import IDEMPOTENCY_HEADER, IDEMPOTENCY_PATTERN
+from harvester.api.scraping import adapters, imports, overrides, quarantine, sources, targets, trials
 
 DESCRIPTION = """
-Offers that consumers see, for applications; feeds, runs and decisions, for operators. Every request needs an API key.
+Offers that consumers see, for applications; feeds, scraping, runs and decisions, for operators. Every request needs an
+API key.
 """.strip()
 #: Status -> what it means here. Every address may return these.
 COMMON = {
@@ -30,13 +32,14 @@ COMMON = {
     411: "The body was sent in chunks, without a Content-Length: LENGTH_REQUIRED.",
     413: "The body is larger than 64 KiB: REQUEST_TOO_LARGE.",
     422: "A parameter or a field of the body is invalid: INVALID_INPUT, with `errors`.",
-    429: "The key sent too many requests, or its address too many with invalid keys: RATE_LIMITED. `Retry-After` has "
-    "the seconds to wait.",
+    429: "The key sent too many requests, or its address too many with invalid keys: RATE_LIMITED. Or pages cannot be "
+    "read yet: SCRAPE_QUEUE_FULL, SCRAPE_RATE_LIMITED. `Retry-After` has the seconds to wait.",
     500: "Internal error: INTERNAL_ERROR.",
     503: "The database or the store of the rate limits does not respond, or took too long over a read: READ_TIMEOUT. "
     "`Retry-After` has the seconds to wait.",
 }
-NOT_FOUND = {404: "It does not exist, or consumers do not see it: NOT_FOUND, RUN_NOT_FOUND."}
+WRITES = ("post", "patch", "delete")
+NOT_FOUND = {404: "It does not exist, or consumers do not see it: NOT_FOUND, RUN_NOT_FOUND, PAGE_MISSING."}
 CONFLICT = {409: "Not possible in the current state; the code says why."}
 UNCHANGED = {304: {"description": "Unchanged: `If-None-Match` contains the current `ETag`."}}
 #: The reference and its style sheet change only with the version.
@@ -84,7 +87,7 @@ class DescribedAPI(NinjaAPI):
 
 def _complete(address: str, method: str, operation: dict[str, Any]) -> None:
     """Add the responses and parameters that every operation of a method has."""
-    errors = COMMON | (NOT_FOUND if "{" in address else {}) | (CONFLICT if method == "post" else {})
+    errors = COMMON | (NOT_FOUND if "{" in address or method in WRITES else {}) | (CONFLICT if method in WRITES else {})
     content = {problems.MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
     responses = {int(status): response for status, response in operation["responses"].items()}
     responses |= {status: {"description": text, "content": content} for status, text in errors.items()}
@@ -92,7 +95,7 @@ def _complete(address: str, method: str, operation: dict[str, Any]) -> None:
     operation["responses"] = {str(status): responses[status] for status in sorted(responses)}
     for parameter in operation["parameters"]:
         parameter["schema"] = _without_null(parameter["schema"])
-    if method == "post":
+    if method in WRITES:
         operation["parameters"] = [*operation["parameters"], _IDEMPOTENCY]
 
 
@@ -114,7 +117,10 @@ api = DescribedAPI(
     urls_namespace="api-v1",
     openapi_url="/openapi.json",
 )
-for module in (offers, facets, feeds, runs, jobs):
+for module in (
+    *(offers, facets, feeds, runs, jobs),
+    *(sources, adapters, overrides, targets, imports, quarantine, trials),
+):
     api.add_router("", module.router)
 
 

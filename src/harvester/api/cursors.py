@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
 from typing import TypeVar
+from uuid import UUID
 
 from pydantic import BaseModel
 
@@ -106,6 +107,14 @@ def text(cursor: str, filters: BaseModel) -> str:
     if filters_hash != _filters_hash(filters) or "\x00" in name or not is_encodable(name):
         raise invalid()
     return name
+
+
+def key(cursor: str, filters: BaseModel) -> UUID | None:
+    """Return the id in a cursor; None without a cursor."""
+    try:
+        return UUID(text(cursor, filters)) if cursor else None
+    except ValueError:
+        raise invalid() from None
 
 
 def _filters_hash(filters: BaseModel) -> str:

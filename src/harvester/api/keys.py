@@ -49,9 +49,7 @@ class BearerKey(HttpBearer):
         headers = {"RateLimit-Limit": str(rate_limit().count), "RateLimit-Remaining": str(grant.left)}
         request.rate_headers = headers  # type: ignore[attr-defined]
         request.auth = key  # type: ignore[attr-defined]
-        if self.scope not in key.scopes:
-            detail = f"The key {key.name!r} does not have the scope {self.scope}. Ask an admin for a key with it."
-            raise Refused(403, "SCOPE_MISSING", detail)
+        require(request, self.scope)
         api_keys.note_use(key)
         return key
 
@@ -60,6 +58,17 @@ def key_of(request: HttpRequest) -> ApiKey:
     """Return the key that authenticated a request."""
     key: ApiKey = request.auth  # type: ignore[attr-defined]
     return key
+
+
+def require(request: HttpRequest, scope: Scope) -> None:
+    """Raise if the key of a request does not have a scope: some addresses need another one for some requests."""
+    if not has_scope(request, scope):
+        detail = f"The key {key_of(request).name!r} does not have the scope {scope}. Ask an admin for a key with it."
+        raise Refused(403, "SCOPE_MISSING", detail)
+
+
+def has_scope(request: HttpRequest, scope: Scope) -> bool:
+    return scope in key_of(request).scopes
 
 
 def rate_limit() -> RateLimit:

@@ -15,7 +15,7 @@ from pydantic import AfterValidator, AwareDatetime, BeforeValidator, Field, Stri
 from harvester.api import cursors, responses
 from harvester.api.keys import BearerKey
 from harvester.api.problems import WrongField
-from harvester.api.schemas import OFFER_ID, Filters, History, Offer, Offers, PricePoint, ProductOffers
+from harvester.api.schemas import OFFER_ID, Filters, History, Offer, OfferDetails, Offers, PricePoint, ProductOffers
 from harvester.catalog import consumer_offers, facets, history, search, search_query
 from harvester.catalog.search_query import LARGEST_PAGE, LONGEST_TEXT, Sort
 from harvester.kernel.currencies import MINOR_UNITS
@@ -114,10 +114,11 @@ def look_up_offers(request: HttpRequest, filters: Query[LookupFilters]) -> HttpR
     return responses.read(request, {"items": [offer_shape(item) for item in found]})
 
 
-@router.get("/offers/{offer_id}", response=Offer, operation_id="get_offer", summary="Get one offer")
+@router.get("/offers/{offer_id}", response=OfferDetails, operation_id="get_offer", summary="Get one offer")
 def get_offer(request: HttpRequest, offer_id: OfferId) -> HttpResponse:
     """One offer; 404 while consumers do not see it."""
-    return responses.read(request, offer_shape(consumer_offers.visible_offer(*_parts(offer_id))))
+    found = consumer_offers.visible_offer(*_parts(offer_id))
+    return responses.read(request, {**offer_shape(found), "attributes": found.attributes or {}})
 
 
 @router.get(
@@ -129,7 +130,7 @@ def get_offer_history(request: HttpRequest, offer_id: OfferId, filters: Query[Hi
     consumer_offers.visible_offer(source_id, product_id)
     since: datetime | None = filters.since
     points = history.price_history(source_id, product_id, since=since, most=filters.limit)
-    names = ("observed_at", "currency", "in_stock", "promotion")
+    names = ("observed_at", "currency", "in_stock", "availability", "promotion")
     items = [PricePoint(**{name: getattr(point, name) for name in names}, **_money(point)) for point in points]
     return responses.read(request, History(items=items))
 

@@ -13,8 +13,10 @@ from pydantic import BaseModel, Field
 from structlog.contextvars import get_contextvars
 
 from harvester.guards.redaction import redact_text
-from harvester.kernel.errors import Conflict, HarvesterError, InvalidInput, NotFound, TransientError
+from harvester.kernel.errors import ConfigError, Conflict, HarvesterError, InvalidInput, NotFound, TransientError
 from harvester.ops.statement_limits import is_timeout
+from harvester.scraping.capacity import EnqueueRejected, TryLater
+from harvester.scraping.kept_pages import PageMissing
 
 log = structlog.get_logger(__name__)
 
@@ -45,7 +47,7 @@ class Problem(BaseModel):
     code: str = Field(description="stable; check this, never the texts")
     detail: str = Field(description="for people: what happened, what is unchanged, and what to do")
     request_id: str = Field(description="the same as the header `X-Request-Id`; include it when you report the problem")
-    errors: list[FieldProblem] = Field(default=[], description="with INVALID_INPUT: the invalid fields")
+    errors: list[FieldProblem] = Field(default=[], description="the invalid fields, if it is about fields")
 
 
 class Refused(Exception):
@@ -71,7 +73,10 @@ class WrongField(InvalidInput):
 #: The first matching class counts.
 _STATUS: tuple[tuple[type[HarvesterError], int], ...] = (
     (NotFound, 404),
+    (PageMissing, 404),
+    (TryLater, 429),
     (Conflict, 409),
+    (ConfigError, 409),
     (InvalidInput, 422),
     (TransientError, 503),
 )
@@ -104,12 +109,15 @@ def of_exception(request: HttpRequest, error: Exception) -> HttpResponse:
     match error:
         case Refused():
             refused = error
-        case NotFound() | Conflict() | InvalidInput() | TransientError():
+        case NotFound() | PageMissing() | Conflict() | ConfigError() | InvalidInput() | TransientError():
             status = next(status for kind, status in _STATUS if isinstance(error, kind))
-            fields = getattr(error, "problems", {})
+            fields = getattr(error, "problems", {}) or ({error.field: error.reason} if error.field else {})
             errors = [FieldProblem(field=name, message=redact_text(text)) for name, text in fields.items()]
-            headers = retry_after if isinstance(error, TransientError) else {}
-            return problem(status, error.code, redact_text(str(error)), errors=errors, headers=headers)
+            code, headers = error.code, retry_after if isinstance(error, TransientError) else {}
+            if isinstance(error, EnqueueRejected):
+                code = f"SCRAPE_{error.rejection.upper()}"
+                headers = {} if error.retry_after is None else {"Retry-After": str(error.retry_after)}
+            return problem(status, code, redact_text(str(error)), errors=errors, headers=headers)
         case ValidationError():
             return _of_validation(error.errors)
         case Http404():

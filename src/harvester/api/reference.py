@@ -128,6 +128,8 @@ def _parameter(item: dict[str, Any]) -> tuple[str, str, str, str]:
 
 
 def _type(schema: dict[str, Any]) -> str:
+    # A shape that has a default or a description of its own here.
+    [schema] = schema.get("allOf", [schema])
     if "$ref" in schema:
         name = schema["$ref"].rpartition("/")[2]
         return f"[{name}](#{name.lower()})"

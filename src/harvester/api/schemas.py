@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, model_validat
 
 from harvester.engine.states import JobState
 from harvester.feeds.states import FeedStatus
+from harvester.kernel.stock import Availability
 from harvester.kernel.text import LONGEST_REASON
 from harvester.runs.states import RunOutcome, RunStatus, RunTrigger
 
@@ -60,6 +61,7 @@ class Offer(BaseModel):
     amount: Amount
     original_amount: Decimal | None = Field(description="the price before a discount")
     in_stock: bool
+    availability: Availability = Field(description="BACKORDER: it can be ordered and comes later")
     observed_at: datetime = Field(description="when this price was first seen or last confirmed")
     missing_since: datetime | None = Field(
         description="since when the source no longer lists it; it disappears when it expires"
@@ -68,6 +70,19 @@ class Offer(BaseModel):
     item_id: str | None = Field(description="the network's product number")
     gtin: str | None
     mpn: str | None
+    identity: str = Field(
+        description="what the source recognizes it by: PID (the shop's product id), SKU, ITEM (the network's number) "
+        "or URL (a hash), a colon, and the value"
+    )
+
+
+class OfferDetails(Offer):
+    """An offer with everything that is known of its product."""
+
+    attributes: dict[str, Any] = Field(
+        description="what a page of the shop says besides: `caliber`, `grain_weight`, `round_count`, `case_material`, "
+        "`bullet_type`, `load_type`, `shell_length`, `shipping`, `is_tax_included`, `cost_per_round`; known ones only"
+    )
 
 
 class Offers(BaseModel):
@@ -91,6 +106,7 @@ class PricePoint(BaseModel):
     amount: Amount
     original_amount: Decimal | None
     in_stock: bool
+    availability: Availability
     promotion: str | None
 
 

@@ -1,0 +1,1 @@
+"""Scraping over the API: sources, their pages, imports and quarantine."""
