@@ -9,6 +9,7 @@ from tests.support.api import stored_key
 from tests.support.feed_rows import make_feed, make_source
 from tests.support.portal import addresses, job, person
 from tests.support.portal_feeds import feed
+from tests.support.portal_scraping import an_import, entry, override, page, shop, tried
 
 from harvester.catalog.models import PriceCorrection
 from harvester.feeds.models import FeedRun
@@ -95,6 +96,65 @@ MATRIX = {
     "/api-keys/add/": {"GET": (LOGIN, 403, 403, 200), "POST": (LOGIN, 403, 403, 200), "DELETE": (LOGIN, 405, 405, 405)},
     "/api-keys/<uuid:key_id>/": SEEN_BY_ALL,
     "/api-keys/<uuid:key_id>/revoke/": ADMINS_ACT,
+    "/shops/": SEEN_BY_ALL,
+    "/shops/stop-all/": ADMINS_ACT,
+    "/shops/<uuid:source_id>/": SEEN_BY_ALL,
+    "/shops/<uuid:source_id>/coverage/": SEEN_BY_ALL,
+    "/shops/<uuid:source_id>/settings/": {**SEEN_BY_ALL, "POST": (LOGIN, 403, 403, 200)},
+    "/shops/<uuid:source_id>/overrides/": {**SEEN_BY_ALL, "POST": (LOGIN, 403, 403, 200)},
+    "/shops/<uuid:source_id>/overrides/<row:version>/": SEEN_BY_ALL,
+    "/shops/<uuid:source_id>/overrides/<row:version>/test/": ADMINS_ACT,
+    "/shops/<uuid:source_id>/overrides/<row:version>/use/": ADMINS_ACT,
+    "/shops/<uuid:source_id>/overrides/<row:version>/retire/": ADMINS_ACT,
+    "/shops/<uuid:source_id>/hints/": OPERATORS_ACT,
+    "/shops/<uuid:source_id>/terms/": ADMINS_ACT,
+    "/shops/<uuid:source_id>/adapter/": ADMINS_ACT,
+    "/shops/<uuid:source_id>/robots/": ADMINS_ACT,
+    "/shops/<uuid:source_id>/enable/": ADMINS_ACT,
+    "/shops/<uuid:source_id>/stop/": ADMINS_ACT,
+    "/shops/<uuid:source_id>/show/": ADMINS_ACT,
+    "/shops/<uuid:source_id>/hide/": ADMINS_ACT,
+    "/shops/<uuid:source_id>/pause/": ADMINS_ACT,
+    "/shops/<uuid:source_id>/resume/": ADMINS_ACT,
+    "/shops/<uuid:source_id>/read/": OPERATORS_ACT,
+    "/shops/<uuid:source_id>/requeue/": OPERATORS_ACT,
+    "/pages/": SEEN_BY_ALL,
+    "/pages/add/": OPERATORS_FILL_IN,
+    "/pages/bulk/": OPERATORS_ACT,
+    "/pages/<uuid:target_id>/": SEEN_BY_ALL,
+    "/pages/<uuid:target_id>/edit/": OPERATORS_FILL_IN,
+    "/pages/<uuid:target_id>/read/": OPERATORS_ACT,
+    "/pages/<uuid:target_id>/pause/": OPERATORS_ACT,
+    "/pages/<uuid:target_id>/resume/": OPERATORS_ACT,
+    "/pages/<uuid:target_id>/enable/": OPERATORS_ACT,
+    "/pages/<uuid:target_id>/disable/": OPERATORS_ACT,
+    "/pages/<uuid:target_id>/move/": OPERATORS_ACT,
+    "/pages/<uuid:target_id>/unpin/": OPERATORS_ACT,
+    "/pages/<uuid:target_id>/forget/": OPERATORS_ACT,
+    "/pages/<uuid:target_id>/reprocess/": OPERATORS_ACT,
+    "/pages/<uuid:target_id>/delete/": ADMINS_ACT,
+    "/quarantine/": SEEN_BY_ALL,
+    "/quarantine/<uuid:entry_id>/": SEEN_BY_ALL,
+    "/quarantine/<uuid:entry_id>/choose/": OPERATORS_ACT,
+    "/quarantine/<uuid:entry_id>/propose/": ADMINS_ACT,
+    "/quarantine/<uuid:entry_id>/write/": OPERATORS_ACT,
+    "/quarantine/<uuid:entry_id>/reprocess/": OPERATORS_ACT,
+    "/quarantine/<uuid:entry_id>/dismiss/": OPERATORS_ACT,
+    "/url-health/": SEEN_BY_ALL,
+    "/url-health/move/": OPERATORS_ACT,
+    "/imports/": {**SEEN_BY_ALL, "POST": (LOGIN, 403, 200, 200)},
+    "/imports/feed/": {**OPERATORS_ACT, "POST": (LOGIN, 403, 200, 200)},
+    "/imports/<uuid:import_id>/": SEEN_BY_ALL,
+    "/imports/<uuid:import_id>/choose/": OPERATORS_ACT,
+    "/imports/<uuid:import_id>/start/": OPERATORS_ACT,
+    "/imports/<uuid:import_id>/cancel/": OPERATORS_ACT,
+    "/adapters/": SEEN_BY_ALL,
+    "/adapters/<uuid:source_id>/<slug:adapter_id>/": SEEN_BY_ALL,
+    "/adapters/<uuid:source_id>/<slug:adapter_id>/enable/": ADMINS_ACT,
+    "/adapters/<uuid:source_id>/<slug:adapter_id>/disable/": ADMINS_ACT,
+    "/adapters/<uuid:source_id>/<slug:adapter_id>/confirm/": ADMINS_ACT,
+    "/try-url/": {**SEEN_BY_ALL, "POST": (LOGIN, 403, 200, 200)},
+    "/try-url/<uuid:request_id>/": SEEN_BY_ALL,
     "/offers/": SEEN_BY_ALL,
     "/offers/<uuid:source_id>/<row:product_id>/": SEEN_BY_ALL,
     "/retailers/": SEEN_BY_ALL,
@@ -117,6 +177,8 @@ MATRIX = {
     "/review/<uuid:source_id>/<row:product_id>/skip/": OPERATORS_ACT,
     "/review/<uuid:source_id>/<row:product_id>/reopen/": OPERATORS_ACT,
 }
+#: Where the pages about scraping are.
+SCRAPING = ("shops", "pages", "quarantine", "imports", "adapters", "try-url")
 ROLES = (None, Role.VIEWER, Role.OPERATOR, Role.ADMIN)
 
 
@@ -161,6 +223,8 @@ def concrete(address, people):
         known |= {"<row:run_no>": made.no, "<uuid:run_id>": made.pk}
     if "source_id" in address or "retailer_id" in address or "correction_id" in address:
         known |= of_the_catalog()
+    if any(address.startswith(f"/{mount}/") for mount in SCRAPING):
+        known |= of_a_shop()
     if "<uuid:feed_id>" in address:
         one = feed(str(uuid7()))
         known["<uuid:feed_id>"] = one.pk
@@ -168,6 +232,20 @@ def concrete(address, people):
     for part, value in known.items():
         address = address.replace(part, str(value))
     return address
+
+
+def of_a_shop():
+    """A shop with a page in quarantine, an override, an import and an address that was tried."""
+    target = page(shop())
+    return {
+        "<uuid:source_id>": target.source_id,
+        "<uuid:target_id>": target.pk,
+        "<slug:adapter_id>": target.adapter_id,
+        "<row:version>": override(target.source).version,
+        "<uuid:entry_id>": entry(target).pk,
+        "<uuid:import_id>": an_import().pk,
+        "<uuid:request_id>": tried(target.source).pk,
+    }
 
 
 def of_the_catalog():

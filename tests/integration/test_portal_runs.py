@@ -8,6 +8,7 @@ from django.contrib.staticfiles import finders
 from django.core.cache import cache
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
+from tests.support import page_runs
 from tests.support.feed_world import OLGA
 from tests.support.feeds import HEADER, row
 from tests.support.feeds import feed as written
@@ -450,6 +451,19 @@ def test_runs_that_are_not_there_are_404_and_ids_lead_to_numbers(world, viewer):
     assert viewer.get(f"/runs/{run.pk}/").headers["Location"] == f"/runs/{run.no}/"
 
 
+def test_an_admin_ignores_a_run_over_pages_on_its_page(database, admin):
+    source = page_runs.shop(1)
+    run = page_runs.read_all(source, [page_runs.offer("10.00", sku="A")])
+    page = admin.get(f"/runs/{run.no}/").content.decode()
+    assert 'id="ignore"' in page
+    assert 'id="ask-ignore"' in page
+    assert "that concerns 1 products" in decide(admin, run, "ignore", reason="prices in cents")
+    assert page_runs.shown() == []
+    assert 'id="undo-ignore"' in admin.get(f"/runs/{run.no}/").content.decode()
+    assert "count again; that concerns 1 products" in decide(admin, run, "undo-ignore")
+    assert page_runs.shown() == [10.00]
+
+
 def test_a_run_that_is_not_of_a_feed_has_a_page_too(world, admin):
     run = Run.objects.create(
         kind="SCRAPE", subject_id=world.source.pk, source_id=world.source.pk, trigger="MANUAL", status="RUNNING"
@@ -457,7 +471,7 @@ def test_a_run_that_is_not_of_a_feed_has_a_page_too(world, admin):
     number = Run.objects.get(pk=run.pk).no
     assert f"#{number} Page run Shop by Impact Running" in text(admin.get("/runs/"))
     assert "Running Shop by Impact Manual" in text(admin.get(f"/runs/{number}/"))
-    assert admin.post(f"/runs/{number}/ignore/", {"reason": "x"}).status_code == 404
+    assert "was not promoted" in decide(admin, Run.objects.get(pk=run.pk), "ignore", reason="x")
     run.delete()
 
 

@@ -15,9 +15,17 @@ from harvester.portal.catalog.sources import SourceAdmin
 from harvester.portal.feeds.lists import FeedAdmin
 from harvester.portal.jobs import JobAdmin, JobEventAdmin, PeriodicJobAdmin
 from harvester.portal.runs.lists import RunAdmin
+from harvester.portal.scraping.adapters import AdapterPages
+from harvester.portal.scraping.imports import ImportPages
+from harvester.portal.scraping.quarantine import QuarantineAdmin
+from harvester.portal.scraping.shops import ShopPages
+from harvester.portal.scraping.targets import TargetAdmin
+from harvester.portal.scraping.try_url import TryPages
+from harvester.portal.scraping.url_health import UrlHealthPages
 from harvester.portal.site import site
 from harvester.portal.users import UserAdmin
 from harvester.runs.models import Run
+from harvester.scraping.models import QuarantineEntry, ScrapeTarget
 
 site.register(Run, RunAdmin)
 site.register(Feed, FeedAdmin)
@@ -31,5 +39,12 @@ site.register(ApiKey, ApiKeyAdmin)
 site.register(Retailer, RetailerAdmin)
 site.register(Source, SourceAdmin)
 site.register(PriceCorrection, CorrectionAdmin)
+site.register(ScrapeTarget, TargetAdmin)
+site.register(QuarantineEntry, QuarantineAdmin)
+site.add(ShopPages)
+site.add(AdapterPages)
+site.add(UrlHealthPages)
+site.add(ImportPages)
+site.add(TryPages)
 site.add(OfferPages)
 site.add(ReviewPages)

@@ -15,6 +15,7 @@ from django.template.response import TemplateResponse
 from django.utils import timezone
 from django.utils.safestring import SafeString
 
+from harvester.catalog import governance
 from harvester.engine.models import Job
 from harvester.engine.states import JobState
 from harvester.feeds import attention, daily_figures
@@ -28,6 +29,8 @@ from harvester.portal.requests import is_fragment
 from harvester.runs import queries
 from harvester.runs.queries import DescribedRun
 from harvester.runs.states import RunStatus
+from harvester.scraping.attention import COVERED_BY_SHOPS, ShopNeeds, shop_needs
+from harvester.scraping.states import RUN_KIND
 
 Found = TypeVar("Found")
 #: Named rows of each part; its list page has the rest.
@@ -55,6 +58,7 @@ class FeedFigures:
         alert_count: number of these alerts.
         running: runs in progress, each with its job.
         days: the last 30 days, oldest first.
+        shops: shops that need attention.
     """
 
     statuses: dict[str, int]
@@ -63,6 +67,7 @@ class FeedFigures:
     alert_count: int
     running: list[tuple[DescribedRun, Job | None]]
     days: list[daily_figures.Day]
+    shops: ShopNeeds
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,7 +143,12 @@ def read_cached(name: str, seconds: float, query: Callable[[], Found]) -> Found:
 
 
 def read_feeds() -> FeedFigures:
-    others = Alert.objects.filter(resolved_at=None).exclude(kind__in=attention.COVERED_BY_NEEDS, key__contains=":feed:")
+    others = (
+        Alert.objects.filter(resolved_at=None)
+        .exclude(kind__in=attention.COVERED_BY_NEEDS, key__contains=":feed:")
+        .exclude(kind__in=COVERED_BY_SHOPS)
+        .exclude(kind=governance.BLOCKED, key__endswith=f":{RUN_KIND}")
+    )
     named = list(others.order_by("-id")[: ALERTS + 1])
     runs = queries.runs(queries.RunQuery(status=RunStatus.RUNNING, most=RUNS))
     jobs = Job.objects.defer("args", "result", "traceback").in_bulk([run.job_id for run in runs if run.job_id])
@@ -153,6 +163,7 @@ def read_feeds() -> FeedFigures:
             DAYS_FRESH_SECONDS,
             lambda: [*daily_figures.past_days(HISTORY_DAYS - 1), daily_figures.today()],
         ),
+        shops=shop_needs(),
     )
 
 
@@ -182,8 +193,20 @@ def _feeds_context(figures: FeedFigures) -> dict[str, Any]:
             ).html()
             for alert in figures.alerts
         ],
+        "shop_lines": [
+            Line(
+                badge=need.kind.value,
+                title=need.shop,
+                reason=need.reason,
+                link=address("shop", need.source_id),
+                event="since",
+                at=need.at,
+            ).html()
+            for need in figures.shops.named
+        ],
+        "more_shops": figures.shops.more,
         "more_alerts": figures.alert_count - len(figures.alerts),
-        "needs_count": sum(group.total for group in figures.needs) + figures.alert_count,
+        "needs_count": sum(group.total for group in figures.needs) + figures.shops.total + figures.alert_count,
         "feed_count": sum(figures.statuses.values()),
         "feed_counts": ", ".join(f"{count:,} {status.lower()}" for status, count in counts if count),
         "feeds_link": address("feeds"),

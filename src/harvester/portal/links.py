@@ -10,16 +10,23 @@ from django.utils.safestring import SafeString
 
 #: Kind of object -> the name of its page's address.
 PAGES = {
+    "adapter": "admin:scraping_adapter_change",
     "alert": "admin:ops_alert_change",
     "api_key": "admin:ops_apikey_change",
     "correction": "admin:catalog_pricecorrection_change",
     "feed": "admin:feeds_feed_change",
     "feeds": "admin:feeds_feed_changelist",
+    "fetch_request": "admin:scraping_try_change",
     "job": "admin:engine_job_change",
     "offer": "admin:catalog_offer_change",
+    "quarantine": "admin:scraping_quarantineentry_change",
     "retailer": "admin:catalog_retailer_change",
     "run": "admin:runs_run_change",
     "runs": "admin:runs_run_changelist",
+    "scrape_import": "admin:scraping_import_change",
+    "scrape_target": "admin:scraping_scrapetarget_change",
+    "shop": "admin:scraping_shop_change",
+    "shops": "admin:scraping_shop_changelist",
     "source": "admin:catalog_source_change",
     "user": "admin:ops_user_change",
 }

@@ -1,4 +1,4 @@
-"""The menu, and the tabs of jobs and feeds."""
+"""The menu, and the tabs of jobs, feeds and shops."""
 
 from functools import cache
 from typing import Any, Final
@@ -16,6 +16,16 @@ _MENU: Final = (
         ("Affiliate feeds", "rss_feed", "feeds_feed_changelist"),
         ("Runs", "sync", "runs_run_changelist"),
         ("Jobs", "stacks", "engine_job_changelist"),
+    ),
+    (
+        "Scraping",
+        ("Shops", "shopping_cart", "scraping_shop_changelist"),
+        ("Pages", "description", "scraping_scrapetarget_changelist"),
+        ("Quarantine", "gpp_maybe", "scraping_quarantineentry_changelist"),
+        ("URL health", "link_off", "scraping_health_changelist"),
+        ("Import", "upload_file", "scraping_import_changelist"),
+        ("Adapters", "extension", "scraping_adapter_changelist"),
+        ("Try a URL", "travel_explore", "scraping_try_changelist"),
     ),
     (
         "Catalog",
@@ -79,3 +89,16 @@ def feed_tabs(request: HttpRequest, feed_id: UUID) -> list[dict[str, Any]]:
     )
     links = [(title, reverse(name, args=[feed_id])) for title, name in tabs]
     return [{"title": title, "link": link, "active": request.path == link} for title, link in links]
+
+
+def shop_tabs(request: HttpRequest, source_id: UUID) -> list[dict[str, Any]]:
+    tabs = (
+        ("Overview", "admin:scraping_shop_change"),
+        ("Field coverage", "admin:scraping_shop_coverage"),
+        ("Overrides", "admin:scraping_shop_overrides"),
+        ("Settings", "admin:scraping_shop_settings"),
+    )
+    links = [(title, reverse(name, args=[source_id])) for title, name in tabs]
+    here = [link for _, link in links if request.path.startswith(link)]
+    active = max(here, key=len, default="")
+    return [{"title": title, "link": link, "active": link == active} for title, link in links]

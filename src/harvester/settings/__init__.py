@@ -148,9 +148,11 @@ WHITENOISE_ALLOW_ALL_ORIGINS = False
 #: URLs of static files contain the version, so browsers may cache them for a day.
 WHITENOISE_MAX_AGE = 0 if CONFIG.debug else 86_400
 
-# Nothing accepts uploads. Only small files are read, into memory: the default handlers would write any upload to the
-# disk, even before authentication.
+# Only lists of pages are uploaded. Only small files are read, into memory: the default handlers would write any upload
+# to the disk, even before authentication.
 FILE_UPLOAD_HANDLERS = ["django.core.files.uploadhandler.MemoryFileUploadHandler"]
+#: Bytes of a whole request with a file: `scraping.verbs.imports.MOST_BYTES` and the rest of the form.
+FILE_UPLOAD_MAX_MEMORY_SIZE = 5 * 2**20 + 2**16
 
 # Login.
 LOGIN_URL = reverse_lazy("admin:login")

@@ -40,8 +40,9 @@ FIELDS = ("q", "retailer", "source", "brand", "category", "state", "stock", "cur
 _NONE = '<span class="hv-none">–</span>'  # noqa: RUF001 - an en dash is meant
 _STOCK_CELLS = {
     None: _NONE,
-    True: '<span class="hv-why">In stock</span>',
-    False: '<span class="hv-note">Out</span>',
+    "IN_STOCK": '<span class="hv-why">In stock</span>',
+    "OUT_OF_STOCK": '<span class="hv-note">Out</span>',
+    "BACKORDER": '<span class="hv-note">Backorder</span>',
 }
 
 
@@ -201,7 +202,7 @@ def _rows(lines: Iterable[Line]) -> SafeString:
             f'<td data-label="Brand">{brand}</td>'
             f'<td data-label="Source">{link("source", line.source_id, text=line.source)}</td>'
             f'<td data-label="Price" class="hv-right">{money(line.amount, line.currency)}</td>'
-            f'<td data-label="Stock">{_STOCK_CELLS[line.in_stock]}</td>'
+            f'<td data-label="Stock">{_STOCK_CELLS[line.availability]}</td>'
             f'<td data-label="Priced">{when(line.observed_at)}</td>'
             f'<td data-label="State"><span class="hv-why" title="{escape(line.standing.words)}">'
             f"{states} {_since_or_expires(line.standing)}</span></td></tr>\n"

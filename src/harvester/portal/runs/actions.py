@@ -1,6 +1,7 @@
 """What people do about a run: approve, reject, ignore, undo, and have its file."""
 
 from collections.abc import Callable
+from typing import Any
 from uuid import UUID
 
 from django.contrib import messages
@@ -17,6 +18,8 @@ from harvester.portal.requests import attempt, require
 from harvester.runs.decisions import request_approval, request_rejection
 from harvester.runs.kinds import holding_kind
 from harvester.runs.models import Run
+from harvester.scraping.states import RUN_KIND
+from harvester.scraping.verbs import runs as scraping_runs
 
 #: More digits than any count has.
 LONGEST_FIGURE = 18
@@ -46,7 +49,7 @@ def ignore(request: HttpRequest, run_no: int) -> HttpResponse:
     actor = require(request, Role.ADMIN)
 
     def verb(run_id: UUID) -> str:
-        count = decisions.ignore(actor, run_id, _reason(request))
+        count = _decisions_of(run_id).ignore(actor, run_id, _reason(request))
         return f"The prices of run {run_no} are hidden; that concerns {count:,} products."
 
     return _done(request, run_no, verb)
@@ -56,10 +59,15 @@ def undo_ignore(request: HttpRequest, run_no: int) -> HttpResponse:
     actor = require(request, Role.ADMIN)
 
     def verb(run_id: UUID) -> str:
-        count = decisions.undo_ignore(actor, run_id)
+        count = _decisions_of(run_id).undo_ignore(actor, run_id)
         return f"The prices of run {run_no} count again; that concerns {count:,} products."
 
     return _done(request, run_no, verb)
+
+
+def _decisions_of(run_id: UUID) -> Any:
+    """Return the verbs that decide about runs of this kind."""
+    return scraping_runs if Run.objects.filter(pk=run_id, kind=RUN_KIND).exists() else decisions
 
 
 def file(request: HttpRequest, run_no: int) -> HttpResponseBase:

@@ -16,7 +16,7 @@ from harvester.kernel.text import LONGEST_REASON
 from harvester.ops.models import Role
 from harvester.portal.display import verb
 from harvester.portal.requests import is_fragment, may
-from harvester.portal.runs import feed_section, labels, timeline
+from harvester.portal.runs import feed_section, labels, scrape_section, timeline
 from harvester.runs import queries
 from harvester.runs.decision_jobs import REJUDGING
 from harvester.runs.decisions import last_decision
@@ -24,13 +24,17 @@ from harvester.runs.kinds import PartsKind, holding_kind, kind_or_none
 from harvester.runs.models import Run
 from harvester.runs.queries import DescribedRun
 from harvester.runs.states import RunOutcome, RunStatus
+from harvester.scraping.states import RUN_KIND
 
 #: Seconds between two looks: at a run that moves, and at one that waits for somebody, who may sit elsewhere.
 MOVING, WAITING = 2, 10
 #: Parts that the page shows.
 MOST_PARTS = 50
 #: Kind of run -> what its pages show besides. Its `part` says which templates come where, see run_body.html.
-_SECTIONS: Final[Mapping[str, Callable[..., dict[str, Any]]]] = {FEED_RUNS.name: feed_section.context}
+_SECTIONS: Final[Mapping[str, Callable[..., dict[str, Any]]]] = {
+    FEED_RUNS.name: feed_section.context,
+    RUN_KIND: scrape_section.context,
+}
 
 
 @dataclass(frozen=True, kw_only=True)

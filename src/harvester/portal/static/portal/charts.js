@@ -6,7 +6,7 @@ function paint(name) {
   return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 }
 
-function options(whole) {
+function options(whole, top) {
   const text = paint("--hv-text-quiet");
   const line = paint("--hv-line");
   return {
@@ -16,7 +16,7 @@ function options(whole) {
     scales: {
       // The number of the run; its time is on hover.
       x: { grid: { display: false }, border: { color: line }, ticks: { color: text, maxRotation: 0, autoSkipPadding: 12, callback(at) { return this.getLabelForValue(at).split(",")[0]; } } },
-      y: { beginAtZero: true, border: { display: false }, grid: { color: line }, ticks: { color: text, maxTicksLimit: 4, precision: whole ? 0 : undefined } },
+      y: { beginAtZero: true, max: top, border: { display: false }, grid: { color: line }, ticks: { color: text, maxTicksLimit: 4, precision: whole ? 0 : undefined } },
     },
     plugins: { legend: { display: false } },
   };
@@ -29,9 +29,9 @@ function drawAll() {
   Chart.defaults.font.family = "Inter, sans-serif";
   const { labels, charts } = JSON.parse(source.textContent);
   for (const canvas of document.querySelectorAll("canvas[data-chart]")) {
-    const { label, tone, whole, values } = charts[canvas.dataset.chart];
+    const { label, tone, whole, top, values } = charts[canvas.dataset.chart];
     const dataset = { label, data: values, backgroundColor: paint(`--hv-${tone}`), borderRadius: 2, maxBarThickness: 22 };
-    drawn.push(new Chart(canvas, { type: "bar", data: { labels, datasets: [dataset] }, options: options(whole) }));
+    drawn.push(new Chart(canvas, { type: "bar", data: { labels, datasets: [dataset] }, options: options(whole, top) }));
   }
 }
 

@@ -70,6 +70,15 @@ document.addEventListener("keydown", (event) => {
   }
 });
 
+// A box that ticks all boxes of a form, wherever these are on the page.
+document.addEventListener("change", (event) => {
+  const all = event.target.closest("[data-tick-all]");
+  if (!all) return;
+  for (const box of document.querySelectorAll(`input[type="checkbox"][name][form="${all.dataset.tickAll}"]`)) {
+    box.checked = all.checked;
+  }
+});
+
 // A second click does not send a form again.
 document.addEventListener("submit", (event) => {
   if (event.target.method !== "post") return;
@@ -185,6 +194,7 @@ document.addEventListener("DOMContentLoaded", () => {
   moving = Boolean(document.querySelector("[data-moving]"));
   clockOffset = Date.parse(document.body.dataset.now) - Date.now();
   if (Math.abs(clockOffset) < 2000) clockOffset = 0;
+  for (const part of document.querySelectorAll("[data-needs-script]")) part.hidden = false;
   refreshTimes();
   drawChart();
   setInterval(refreshTimes, 1000);
