@@ -32,7 +32,7 @@ def test_missing_parts_are_named_and_fail_only_in_ci(tmp_path):
 
 
 def test_parts_that_are_there_are_not_installed_again(tmp_path):
-    for name in ("chromium", "redis-server"):
+    for name in ("chromium", "redis-server", "promtool"):
         (tmp_path / name).write_text("#!/bin/sh\n")
         (tmp_path / name).chmod(0o755)
     done = run(tmp_path, CI="true")
@@ -67,7 +67,7 @@ def test_root_on_debian_gets_them_installed_without_any_service_being_started(ma
     assert machine.main() == 0
     notes = machine.log.read_text().splitlines()
     assert notes[0] == "-q update"
-    packages = "chromium fonts-dejavu-core redis-server chromium-headless-shell iproute2"
+    packages = "chromium fonts-dejavu-core redis-server chromium-headless-shell iproute2 prometheus"
     assert f"-q install -y --no-install-recommends {packages}" in notes
     assert "services forbidden" in notes
     assert not machine.POLICY.exists()

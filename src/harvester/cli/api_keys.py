@@ -36,7 +36,7 @@ def create(
     name: Annotated[str, typer.Argument(metavar="NAME", help="What the key is for.")],
     *,
     scopes: Annotated[
-        list[str], typer.Option("--scope", help="offers:read, feeds:read, feeds:operate or jobs:read; may be repeated.")
+        list[str], typer.Option("--scope", help="such as offers:read, feeds:operate or scrape:read; may be repeated.")
     ],
     days: Annotated[
         int | None,

@@ -20,6 +20,7 @@ from harvester.cli import (
     retailers,
     review,
     runs,
+    scrape,
     sources,
     users,
 )
@@ -33,6 +34,7 @@ _EXAMPLES = (
     "harvester up                             run everything on this machine",
     "harvester feed list                      the feeds, and when they run",
     "harvester runs list --outcome HELD       what waits for a decision",
+    "harvester scrape try URL                 what a product page says, and where",
     "harvester user add ann --role admin      create a login for the portal",
     "harvester jobs list --state failed       failed jobs and their errors",
     "harvester doctor                         check the installation",
@@ -43,7 +45,7 @@ _BELOW = (("Examples", _EXAMPLES), ("Settings", _SETTINGS), ("Exit codes", _EXIT
 
 app = typer.Typer(
     name="harvester",
-    help="Collects product offers from affiliate feeds and serves only those that passed its checks.",
+    help="Collects offers from affiliate feeds and product pages, and serves only those that passed its checks.",
     epilog="\n\n".join(section(title, lines) for title, lines in _BELOW),
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
@@ -72,6 +74,7 @@ def root(
 processes.declare(app)
 app.add_typer(feed_runs.app, rich_help_panel="Operate")
 app.add_typer(runs.app, rich_help_panel="Operate")
+app.add_typer(scrape.app, rich_help_panel="Operate")
 app.add_typer(offers.app, rich_help_panel="Catalog")
 app.add_typer(retailers.app, rich_help_panel="Catalog")
 app.add_typer(sources.app, rich_help_panel="Catalog")

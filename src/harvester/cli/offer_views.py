@@ -17,6 +17,7 @@ from harvester.cli.output import amount_text, pairs, stacked, table, when
 
 #: Characters of a title in a list; `offers show` prints all of it.
 TITLE_IN_LIST = 60
+_STOCK = {None: "", "IN_STOCK": "yes", "OUT_OF_STOCK": "no", "BACKORDER": "backorder"}
 
 
 def list_table(found: Sequence[Offer]) -> RenderableType:
@@ -29,7 +30,7 @@ def list_table(found: Sequence[Offer]) -> RenderableType:
             offer.title[:TITLE_IN_LIST],
             offer.brand,
             money(offer),
-            "yes" if offer.in_stock else "no",
+            _STOCK[offer.availability],
             offer.source,
             when(offer.observed_at, now),
         )
@@ -65,7 +66,7 @@ def listing_view(found: Listing) -> RenderableType:
             line.title[:TITLE_IN_LIST],
             line.brand,
             money(line),
-            "" if line.in_stock is None else "yes" if line.in_stock else "no",
+            _STOCK[line.availability],
             line.source,
             when(line.observed_at, now),
             _state(line.standing, now),
@@ -95,8 +96,12 @@ def money(offer: Offer | PricePoint | Line) -> str:
 
 
 def detail_view(offer: Offer, standing: Standing) -> RenderableType:
-    hidden = ("is_shown", "is_active", "amount", "currency", "rank")
-    facts = [(name.replace("_", " "), _plain(value)) for name, value in vars(offer).items() if name not in hidden]
+    hidden = ("is_shown", "is_active", "amount", "currency", "rank", "attributes")
+    shown = [
+        *((name, value) for name, value in vars(offer).items() if name not in hidden),
+        *(offer.attributes or {}).items(),
+    ]
+    facts = [(name.replace("_", " "), _plain(value)) for name, value in shown]
     expires = ("expires", _plain(standing.expires_at))
     return pairs([*facts, ("price", money(offer)), expires, ("visibility", standing.words)])
 
@@ -118,7 +123,7 @@ def history_table(points: Sequence[PricePoint]) -> RenderableType:
             f"{point.observed_at:%Y-%m-%d %H:%M}",
             money(point),
             amount_text(point.original_amount),
-            "yes" if point.in_stock else "no",
+            _STOCK[point.availability],
             "" if point.raw_amount == point.amount else f"from {amount_text(point.raw_amount)}",
             point.run_no,
         )

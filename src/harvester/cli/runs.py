@@ -107,19 +107,29 @@ def reject(run_no: RunNo, *, reason: Reason, yes: Yes = False, wait: Wait = Fals
         _decide(run_no, request, yes=yes, wait=wait)
 
 
+def _decisions_of(run: Any) -> Any:
+    """Return the verbs that decide about runs of this kind."""
+    from harvester.feeds import decisions
+    from harvester.scraping.states import RUN_KIND
+    from harvester.scraping.verbs import runs
+
+    return runs if run.kind == RUN_KIND else decisions
+
+
 @command(app, "ignore", ('harvester runs ignore 42 --reason "prices without VAT"',), data=True)
 def ignore(run_no: RunNo, *, reason: Reason) -> None:
-    """Hide the prices of a promoted run of a feed from every reader.
+    """Hide the prices of a promoted run from every reader.
 
-    If it is the newest promoted run, titles, links and presence return to their state before it as well, and its file
+    Products show the prices from before; pages that it read are fetched in full again. If it is the newest promoted
+    run of a feed, titles, links and presence return to their state before it as well, and its file
     is refused until the partner sends a different one or somebody runs the feed with --force. A later run that brings
     back more than half of the prices that the ignored run had changed is held.
     """
     with session():
-        from harvester.feeds import decisions
         from harvester.runs import queries
 
-        count = decisions.ignore(operator(), queries.run(run_no).pk, reason)
+        run = queries.run(run_no)
+        count = _decisions_of(run).ignore(operator(), run.pk, reason)
         OUT.show(
             {"run_no": run_no, "products": count},
             lambda: f"The prices of run {run_no} are hidden; that concerns {count:,} products.",
@@ -130,10 +140,10 @@ def ignore(run_no: RunNo, *, reason: Reason) -> None:
 def undo_ignore(run_no: RunNo) -> None:
     """Restore the prices of an ignored run and accept its file again."""
     with session():
-        from harvester.feeds import decisions
         from harvester.runs import queries
 
-        count = decisions.undo_ignore(operator(), queries.run(run_no).pk)
+        run = queries.run(run_no)
+        count = _decisions_of(run).undo_ignore(operator(), run.pk)
         OUT.show(
             {"run_no": run_no, "products": count},
             lambda: f"The prices of run {run_no} count again; that concerns {count:,} products.",

@@ -35,8 +35,13 @@ FAST = {
     "HARVESTER_GRACE_SECONDS": "5",
     "HARVESTER_LOG_FORMAT": "console",
 }
-#: The demo's partner is a server on this machine, which feeds may not connect to by default.
+#: The demo's partner and its shop are servers on this machine, to which nothing may connect by default.
 EGRESS = {"HARVESTER_EGRESS_ALLOW": "127.0.0.1/32"}
+#: Whom a shop can write to; nothing is read without it.
+CONTACT = {
+    "HARVESTER_SCRAPE_CONTACT_URL": "https://harvester.example/bot",
+    "HARVESTER_SCRAPE_CONTACT_MAIL": "bot@harvester.example",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,7 +86,7 @@ def prepare_home(env: MutableMapping[str, str]) -> DemoHome:
             "Unset HARVESTER_HOME, or set it to an empty directory."
         )
     make_home(path)
-    env.update({**FAST, **EGRESS, "HARVESTER_HOME": str(path)})
+    env.update({**FAST, **EGRESS, **CONTACT, "HARVESTER_HOME": str(path)})
     return DemoHome(path=path, password=_password(path / LOGIN_FILE), is_new=is_new, remarks=tuple(remarks))
 
 

@@ -8,6 +8,7 @@ from rich.text import Text
 
 from harvester.cli.actor import operator
 from harvester.cli.demo.home import USERNAME, DemoHome, prepare_home
+from harvester.cli.demo.page_shop import PageShop
 from harvester.cli.demo.partner import Partner
 from harvester.cli.output import OUT, stacked
 from harvester.cli.session import Tables, close_connections, session
@@ -24,7 +25,7 @@ PORTAL_SECONDS = 60.0
 def perform(stop: StopRequest, *, once: bool, port: int | None) -> None:
     """Run the demo."""
     began = time.monotonic()
-    OUT.say(Text.assemble(("Harvester demo: ", "bold"), "two catalogs, from a partner's server to consumers"))
+    OUT.say(Text.assemble(("Harvester demo: ", "bold"), "two catalogs and a shop's pages, on their way to consumers"))
     listen = _address(port)
     home = prepare_home(os.environ)
     for remark in home.remarks:
@@ -33,6 +34,7 @@ def perform(stop: StopRequest, *, once: bool, port: int | None) -> None:
         home.log_file.open("a", encoding="utf-8") as log,
         session(Tables.MIGRATED, service=True, log_stream=log) as config,
         Partner(home.partner_directory) as partner,
+        PageShop() as shop,
     ):
         workers = [
             Child(name=name, arguments=["worker", "--threads", "4", "--name", name], log_file=home.log_file)
@@ -44,7 +46,7 @@ def perform(stop: StopRequest, *, once: bool, port: int | None) -> None:
         ]
         supervisor = Supervisor([*others, *workers], stop, grace_seconds=config.grace_seconds)
         try:
-            held = _play(supervisor, workers, stop, partner, home)
+            held = _play(supervisor, workers, stop, (partner, shop), home)
             if not wait_for_portal(supervisor, stop, listen, PORTAL_SECONDS):
                 if stop.asked:
                     raise KeyboardInterrupt
@@ -80,8 +82,15 @@ def _address(port: int | None) -> str:
     return listen
 
 
-def _play(supervisor: Supervisor, workers: Sequence[Child], stop: StopRequest, partner: Partner, home: DemoHome) -> int:
+def _play(
+    supervisor: Supervisor,
+    workers: Sequence[Child],
+    stop: StopRequest,
+    servers: tuple[Partner, PageShop],
+    home: DemoHome,
+) -> int:
     """Run all acts, and return the number of the held run."""
+    from harvester.cli.demo.page_story import PageStory, pages_summary
     from harvester.cli.demo.shop import HARBOUR_STREET, KESTREL, open_shop
     from harvester.cli.demo.story import (
         Story,
@@ -102,10 +111,11 @@ def _play(supervisor: Supervisor, workers: Sequence[Child], stop: StopRequest, p
     elif not user.check_password(home.password):
         users.set_password(operator(), USERNAME, home.password)
     cancel_leftovers()
+    partner, pages = servers
     feeds = {shop.name: open_shop(shop, partner) for shop in (KESTREL, HARBOUR_STREET)}
     OUT.say(beginning(home, partner, feeds))
     supervisor.start()
-    with OUT.screen.status("four runs, one after the other"):
+    with OUT.screen.status("four runs of feeds, then two over pages"):
 
         def report(event: str) -> None:
             OUT.say(event_line(event))
@@ -113,5 +123,7 @@ def _play(supervisor: Supervisor, workers: Sequence[Child], stop: StopRequest, p
         advice = f"For details see {home.log_file}. To start over, remove {home.path}."
         story = Story(feeds, partner, workers, supervisor=supervisor, stop=stop, report=report, advice=advice)
         played = story.play(lambda one: report(came_out(one)))
+        read = PageStory(pages, story.wait).play(report)
     OUT.say(stacked(summary(played), waiting(played[-1]), Text(""), sample_search(feeds[KESTREL.name])))
+    OUT.say(pages_summary(read))
     return played[-1].run.no

@@ -70,7 +70,7 @@ class Story:
     def play(self, after_each: Callable[[Played], None]) -> list[Played]:
         """Run all acts. Raise after the first one with an unexpected result."""
         open_jobs = Job.objects.filter(kind__startswith="feeds.", queue__in=("feeds", "decisions"), state__in=OPEN)
-        self._wait(lambda: not open_jobs.exists(), "the jobs of an earlier demo end")
+        self.wait(lambda: not open_jobs.exists(), "the jobs of an earlier demo end")
         played = []
         for act in ACTS:
             one = self._play(act)
@@ -96,19 +96,20 @@ class Story:
                 self._kill_worker_of(job)
         finally:
             self.partner.resume()
-        self._wait(lambda: _state(job) in ENDED, f"the run ends ({act.title})")
+        self.wait(lambda: _state(job) in ENDED, f"the run ends ({act.title})")
         return look_back(act, feed, job, before)
 
     def _kill_worker_of(self, job_id: int) -> None:
         reads = self.partner.has_reader.is_set
-        self._wait(lambda: reads() or _state(job_id) in ENDED, "a worker reads the partner's file")
+        self.wait(lambda: reads() or _state(job_id) in ENDED, "a worker reads the partner's file")
         if not reads():
             return
         child = self.workers[str(Job.objects.values_list("worker", flat=True).get(id=job_id))]
         self.report(f"kill -9 {child.pid}: {child.name} is killed during the next download")
         child.send(signal.SIGKILL)
 
-    def _wait(self, happened: Callable[[], bool], what: str) -> None:
+    def wait(self, happened: Callable[[], bool], what: str) -> None:
+        """Look after the processes until something has happened."""
         deadline = time.monotonic() + PATIENCE_SECONDS
         while not happened():
             self._supervisor.look_after()
