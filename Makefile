@@ -1,6 +1,6 @@
 # `make` alone lists every target.
 .DEFAULT_GOAL := help
-.PHONY: help demo up test test-fast lint format bench bench-engine bench-ingest bench-search bench-pages \
+.PHONY: help demo up test test-fast lint format bench bench-engine bench-ingest bench-search bench-pages bench-scrape \
 	chaos mutants nightly lock clean parts api-reference schema release-dump pictures compiled
 
 PYTHON ?= python3
@@ -89,7 +89,7 @@ nightly: $(VENV)/.dev parts ## Tests that take hours: ten times the generated on
 	$(MAKE) --no-print-directory chaos || failed="$$failed chaos"; \
 	[ -z "$$failed" ] || { echo "Failed:$$failed" >&2; exit 1; }
 
-bench: bench-engine bench-ingest bench-search bench-pages ## Every benchmark
+bench: bench-engine bench-ingest bench-search bench-pages bench-scrape ## Every benchmark
 
 bench-engine: $(VENV)/.peers ## Jobs per second, compared with a plain loop, procrastinate and pgqueuer
 	@$(BIN)/python -m tests.bench.engine $(ARGS)
@@ -102,6 +102,9 @@ bench-search: $(VENV)/.dev ## Searches over the API, compared with the plain SQL
 
 bench-pages: $(VENV)/.dev ## Response time of each page with a million offers (ARGS="--home DIR" keeps them)
 	@$(BIN)/python -m tests.bench.pages $(ARGS)
+
+bench-scrape: $(VENV)/.peers ## Pages per second, compared with Scrapy; pace and memory (ARGS="--only speed --targets N")
+	@$(BIN)/python -m tests.bench.scrape $(ARGS)
 
 pictures: $(VENV)/.dev ## Update the README's screenshots of the demo
 	@$(BIN)/python -m tests.browser.pictures docs/images

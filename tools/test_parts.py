@@ -1,4 +1,4 @@
-"""Install the programs that only tests need: a browser and a Redis server.
+"""Install the programs that only tests need: a browser, a Redis server and Prometheus' checker of rules.
 
 On Debian and Ubuntu, as root, missing ones are installed. Elsewhere the script prints which tests will be skipped, and
 fails if CI=true. It starts no service: the tests start their own.
@@ -16,10 +16,15 @@ PARTS = {
     "a Redis server": (("redis-server",), ("redis-server",)),
     "a browser without a desktop": (("chromium-headless-shell",), ("chromium-headless-shell",)),
     "network namespaces": (("ip",), ("iproute2",)),
+    "promtool": (("promtool",), ("prometheus",)),
 }
 #: The first makes tests faster; the only test that needs the second is reported as skipped without it.
 OPTIONAL = {"a browser without a desktop", "network namespaces"}
-SKIPPED = {"a browser": "the browser tests", "a Redis server": "the tests that need Redis"}
+SKIPPED = {
+    "a browser": "the browser tests",
+    "a Redis server": "the tests that need Redis",
+    "promtool": "the test of the alert rules",
+}
 #: Debian runs it before it starts a service: exit code 101 forbids the start.
 POLICY = Path("/usr/sbin/policy-rc.d")
 FORBID = "#!/bin/sh\nexit 101\n"

@@ -6,6 +6,7 @@ it, so that all rounds begin alike.
 
 import os
 import shutil
+import signal
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,11 +23,14 @@ LARGE_BYTES = 256 << 20
 class Server:
     """A running cluster and the databases kept in it."""
 
-    def __init__(self, cluster: Any) -> None:
+    def __init__(self, cluster: Any, os_user: str) -> None:
         from harvester.engine.embedded import OWNER_ROLE
 
         self.address = cluster.address(OWNER_ROLE, WORKING)
-        self._admin = psycopg.connect(**cluster.address(OWNER_ROLE, "postgres"), autocommit=True)
+        self._admin_address = cluster.address(OWNER_ROLE, "postgres")
+        self._cluster, self._os_user = cluster, os_user
+        self._holds: list[Any] = []
+        self._admin = self._connect_admin()
 
     def keep(self, name: str) -> None:
         """Keep the working database as it is now, vacuumed and analyzed as autovacuum would have left it."""
@@ -56,8 +60,29 @@ class Server:
     def version(self) -> str:
         return self._admin.execute("SHOW server_version").fetchone()[0]
 
+    def crash(self) -> None:
+        """Kill the server, and return when it answers again."""
+        from harvester.engine.embedded.processes import Processes
+        from harvester.engine.embedded.users import server_user
+
+        self._disconnect()
+        self._admin.close()
+        layout = self._cluster.layout
+        pid = Processes(layout, server_user(layout.data, self._os_user)).postmaster()
+        if pid is None:
+            raise RuntimeError("the server does not run")
+        os.kill(pid, signal.SIGKILL)
+        # Ends what is left of it, and starts it again.
+        self._holds.append(self._cluster.hold())
+        self._admin = self._connect_admin()
+
     def close(self) -> None:
         self._admin.close()
+        for hold in self._holds:
+            hold.release()
+
+    def _connect_admin(self) -> psycopg.Connection:
+        return psycopg.connect(**self._admin_address, autocommit=True)
 
     @staticmethod
     def _disconnect() -> None:
@@ -84,7 +109,7 @@ def own_server(kept: Path | None = None) -> Iterator[Server]:
         cluster = Cluster(settings.CONFIG.home, os_user=settings.CONFIG.database_os_user)
         with cluster.hold():
             migrate()
-            server = Server(cluster)
+            server = Server(cluster, settings.CONFIG.database_os_user)
             try:
                 yield server
             finally:

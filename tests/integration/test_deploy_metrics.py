@@ -1,0 +1,68 @@
+"""The alert rules and the dashboard for scraping: valid, and about metrics that there are."""
+
+import json
+import re
+import shutil
+import subprocess
+
+import pytest
+from tests.support.command import ROOT
+
+from harvester.ops import metrics
+
+PROMETHEUS = ROOT / "deploy" / "prometheus"
+DASHBOARD = ROOT / "deploy" / "grafana" / "scraping.json"
+_METRIC = re.compile(r"harvester_scrape_[a-z_]+")
+
+
+def promtool(*arguments: str) -> subprocess.CompletedProcess[str]:
+    program = shutil.which("promtool")
+    if program is None:
+        pytest.skip("promtool is not installed")
+    return subprocess.run(
+        [program, *arguments], cwd=PROMETHEUS, capture_output=True, text=True, check=False, timeout=120
+    )
+
+
+@pytest.mark.parametrize(
+    "arguments", [("check", "rules", "scraping.rules.yml"), ("test", "rules", "scraping.rules.test.yml")]
+)
+def test_the_alert_rules_are_valid_and_fire_when_they_should(arguments):
+    done = promtool(*arguments)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("file", [PROMETHEUS / "scraping.rules.yml", DASHBOARD], ids=lambda file: file.name)
+def test_every_metric_that_is_asked_for_is_exported(database, file):
+    families = re.findall(r"^# TYPE (\S+) (\S+)$", metrics.exposition().decode(), re.MULTILINE)
+    exported = {name for name, _ in families}
+    exported |= {f"{name}_bucket" for name, kind in families if kind == "histogram"}
+    asked = set(_METRIC.findall(file.read_text()))
+    assert len(asked) >= 5
+    assert asked <= exported
+
+
+def test_every_rule_leads_to_a_section_of_the_runbooks():
+    text = (ROOT / "docs" / "runbooks.md").read_text()
+    headings = {
+        re.sub(r"[^a-z0-9 -]", "", line[3:].lower()).replace(" ", "-")
+        for line in text.splitlines()
+        if line.startswith("## ")
+    }
+    anchors = re.findall(r"runbook: docs/runbooks.md#(\S+)", (PROMETHEUS / "scraping.rules.yml").read_text())
+    assert len(anchors) >= 5
+    assert set(anchors) <= headings
+
+
+def test_panels_of_the_dashboard_do_not_overlap():
+    taken = set()
+    for panel in json.loads(DASHBOARD.read_text())["panels"]:
+        place = panel["gridPos"]
+        cells = {
+            (x, y)
+            for x in range(place["x"], place["x"] + place["w"])
+            for y in range(place["y"], place["y"] + place["h"])
+        }
+        assert max(x for x, _ in cells) < 24
+        assert not cells & taken, panel["title"]
+        taken |= cells
