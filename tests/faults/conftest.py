@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 from django.db import connections
-from tests.support import fault_kinds, kinds  # noqa: F401 - registers the kinds
+from tests.support import fault_kinds, kinds, pace_kinds  # noqa: F401 - registers the kinds
 from tests.support.feed_twins import Twins
 from tests.support.feed_world import loopback_allowed
 from tests.support.own_cluster import migrated_cluster

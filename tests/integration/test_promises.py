@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-NAMED = re.compile(r"`([a-z]+/test_\w+\.py)(?:::(test_\w+))?`")
+NAMED = re.compile(r"`(?!tests/)((?:[a-z_]+/)+test_\w+\.py)(?:::(test_\w+))?`")
 
 
 def test_every_promise_names_a_test_that_exists():

@@ -47,6 +47,14 @@ class Application(Client):
         """Return the response to a write."""
         return self.post(BASE + path, body, content_type="application/json", headers=headers)
 
+    def change(self, path: str, body: Any = None, **headers: str) -> Any:
+        """Return the response to a PATCH."""
+        return self.patch(BASE + path, body, content_type="application/json", headers=headers)
+
+    def remove(self, path: str, **headers: str) -> Any:
+        """Return the response to a DELETE."""
+        return self.delete(BASE + path, headers=headers)
+
 
 def refused(answer: Any) -> tuple[int, str]:
     """Return status and code of a response that must be a problem."""

@@ -258,7 +258,8 @@ def make_feed(source: Source, server: SftpServer, **fields) -> Feed:
 #: Every time that visibility, comparison or change detection depends on.
 _MOMENTS = (
     ("sources", ("held_since", "last_promoted_at", "last_observed_at")),
-    ("offers", ("observed_at", "last_priced_at", "seen_until")),
+    ("offers", ("observed_at", "last_priced_at", "seen_until", "ended_at")),
+    ("page_products", ("seen_at", "leads_until", "ended_at")),
     ("prices", ("observed_at", "created_at")),
     ("hidden_offers", ("seen_until", "last_promoted_at")),
     ("replaced_presence", ("seen_until", "last_promoted_at")),

@@ -15,7 +15,7 @@ from unittest.mock import patch
 
 ROOT = Path(__file__).parents[2]
 #: What the process that forks has loaded. One serves the whole run, so all that is ever forked stands here.
-LOADED = ["tests.support.feed_worker", "tests.support.worker_process"]
+LOADED = ["tests.support.feed_worker", "tests.support.worker_process", "tests.support.scrape_worker"]
 
 
 def fork(work: Callable[..., None], *args: Any) -> BaseProcess:

@@ -13,10 +13,14 @@ Answer = Callable[[socket.socket], None]
 
 
 class HttpServer:
-    """Gives one answer after the other, the last one for ever, and keeps the requests that it heard."""
+    """Gives one answer after the other, the last one for ever, and keeps the requests that it heard.
 
-    def __init__(self, *answers: Answer, tls: ssl.SSLContext | None = None) -> None:
+    After so many answers it closes a connection; with more than one, other clients wait meanwhile.
+    """
+
+    def __init__(self, *answers: Answer, tls: ssl.SSLContext | None = None, answers_a_connection: int = 1) -> None:
         self._answers = answers
+        self._answers_a_connection = answers_a_connection
         self._tls = tls
         self.heard: list[bytes] = []
         self._stopping = threading.Event()
@@ -48,9 +52,10 @@ class HttpServer:
         client.settimeout(5)
         try:
             with self._tls.wrap_socket(client, server_side=True) if self._tls else client as stream:
-                answer = self._answers[min(len(self.heard), len(self._answers) - 1)]
-                self.heard.append(_request(stream))
-                answer(stream)
+                for _ in range(self._answers_a_connection):
+                    answer = self._answers[min(len(self.heard), len(self._answers) - 1)]
+                    self.heard.append(_request(stream))
+                    answer(stream)
         except OSError:
             # Clients of a misbehaving server leave early.
             return
@@ -132,3 +137,72 @@ def bombs(stream: socket.socket) -> None:
     """A hundred megabytes in a hundred kilobytes."""
     body = gzip.compress(bytes(100_000_000), 9)
     says(200, body, Content_Encoding="gzip")(stream)
+
+
+def closes(stream: socket.socket) -> None:
+    """Hangs up after the request without a word."""
+    stream.shutdown(socket.SHUT_RDWR)
+
+
+def closes_after_a_word(stream: socket.socket) -> None:
+    stream.sendall(b"HTTP/1.1 2")
+    stream.shutdown(socket.SHUT_RDWR)
+
+
+def only_hints(stream: socket.socket) -> None:
+    """Promises an answer again and again."""
+    while True:
+        stream.sendall(b"HTTP/1.1 103 Early Hints\r\nLink: </a.css>\r\n\r\n")
+
+
+def has_many_headers(stream: socket.socket) -> None:
+    many = b"".join(b"x-%d: 1\r\n" % number for number in range(1000))
+    stream.sendall(b"HTTP/1.1 200 Said\r\n" + many + b"Content-Length: 0\r\n\r\n")
+
+
+def sends_crumbs(stream: socket.socket) -> None:
+    """A body in chunks of one byte each."""
+    stream.sendall(b"HTTP/1.1 200 Said\r\nTransfer-Encoding: chunked\r\n\r\n")
+    while True:
+        stream.sendall(b"1\r\nx\r\n" * 10_000)
+
+
+def has_a_bad_chunk(stream: socket.socket) -> None:
+    stream.sendall(b"HTTP/1.1 200 Said\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nhello\r\n0\r\n\r\n")
+
+
+def has_an_endless_chunk_header(stream: socket.socket) -> None:
+    stream.sendall(b"HTTP/1.1 200 Said\r\nTransfer-Encoding: chunked\r\n\r\n5;")
+    while True:
+        stream.sendall(b"x" * 65536)
+
+
+def has_endless_trailers(stream: socket.socket) -> None:
+    stream.sendall(b"HTTP/1.1 200 Said\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n")
+    while True:
+        stream.sendall(b"x-more: 1\r\n" * 1000)
+
+
+def switches_protocols(stream: socket.socket) -> None:
+    stream.sendall(b"HTTP/1.1 101 Switching\r\nUpgrade: other\r\nConnection: upgrade\r\n\r\n")
+
+
+def has_two_lengths(stream: socket.socket) -> None:
+    stream.sendall(b"HTTP/1.1 200 Said\r\nContent-Length: 5\r\nContent-Length: 3\r\n\r\nhello")
+
+
+def announces_too_much(stream: socket.socket) -> None:
+    """Two gigabytes, of which it sends none."""
+    stream.sendall(b"HTTP/1.1 200 Said\r\nContent-Length: 2000000000\r\n\r\n")
+    _received(stream)
+
+
+def sends_more_than_announced(stream: socket.socket) -> None:
+    """The rest looks like the answer to the next request."""
+    first, second = (b"HTTP/1.1 200 Said\r\nContent-Length: 5\r\n\r\n" + body for body in (b"hello", b"evil!"))
+    stream.sendall(first + second)
+
+
+def says_until_the_end(body: bytes) -> Answer:
+    """An answer whose body ends with the connection."""
+    return lambda stream: stream.sendall(b"HTTP/1.0 200 Said\r\n\r\n" + body)

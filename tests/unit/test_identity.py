@@ -4,7 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harvester.kernel.identity import PRIORITY, Identity, IdentityType, clean_identifier, identity_of
+from harvester.kernel.identity import (
+    NUMBERS,
+    PRIORITY,
+    Identity,
+    IdentityType,
+    clean_identifier,
+    identity_of,
+    shown_identity,
+)
 from harvester.kernel.link_rules import LinkRules
 from harvester.kernel.rejects import Fault, RejectCode, Rejected
 from harvester.kernel.urls import url_hash
@@ -15,6 +23,17 @@ URL_IDENTITY = Identity(type=IdentityType.URL_HASH, value=url_hash("shop.example
 
 def test_the_order_is_network_item_product_sku_address():
     assert [kind.value for kind in PRIORITY] == ["NETWORK_ITEM_ID", "PRODUCT_ID", "SKU", "URL_HASH"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "shown"), [("NETWORK_ITEM_ID", "ITEM:a"), ("PRODUCT_ID", "PID:a"), ("SKU", "SKU:a"), ("URL_HASH", "URL:a")]
+)
+def test_an_identity_is_shown_with_its_kind(kind, shown):
+    assert shown_identity(NUMBERS[IdentityType(kind)], "a") == shown
+
+
+def test_of_a_hash_the_beginning_is_shown():
+    assert shown_identity(NUMBERS[IdentityType.URL_HASH], "0123456789abcdef" * 4) == "URL:0123456789abcdef"
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
@@ -9,8 +10,10 @@ from typing import Any
 from unittest import mock
 from uuid import UUID
 
+from django.conf import settings
 from django.contrib.auth.hashers import make_password
 from django.db import connection, connections, transaction
+from tests.support import scrape_world
 from tests.support.actor_server import ActorServer, posts
 from tests.support.feed_world import World
 from tests.support.feeds import row
@@ -21,7 +24,7 @@ from tests.support.tables import rows
 from tests.support.workers import run_until_idle
 
 from harvester.catalog import corrections, display_primary, retailers, review_queue, sources
-from harvester.catalog.models import Retailer
+from harvester.catalog.models import Retailer, Source
 from harvester.engine import lanes, scheduler
 from harvester.engine.enqueue import enqueue
 from harvester.engine.models import Job
@@ -200,11 +203,16 @@ def _products(shop: Partner) -> None:
 def _pages_and_actors(admin: Actor, pages: ShopServer, actors: ActorServer) -> None:
     """A run over two pages, one of them in quarantine; an actor's run that was promoted, and one that is held."""
     retailer = Retailer.objects.create(name="Heron", website="https://heron.example", domain="heron.example")
-    source = sources.create(admin, retailer.id, name="Heron's pages", kind="DIRECT")
-    pages.pages = {"/p/1": page("Net", "12.00", sku="N-1"), "/p/2": "<html>nothing</html>"}
+    source = sources.create(admin, retailer.id, name="Heron's pages", kind="DIRECT", url=pages.url)
+    scraping.record_review(admin, source.pk, "Allowed by section 4.")
+    scraping.choose_adapter(admin, source.pk, "structured")
+    Source.objects.filter(pk=source.pk).update(scrape_enabled=True, scrape_config=scrape_world.FAST)
+    pages.pages = {"/p/1": page("Net", "12.00", sku="N-1"), "/p/2": page("Rope", "12.00") + "<p>$14.00</p>"}
     for path in pages.pages:
         scraping.add_target(admin, source.pk, pages.url + path)
-    read = scraping.run_now(admin, source.pk)
+    with mock.patch.object(settings, "CONFIG", replace(settings.CONFIG, **scrape_world.CONTACT)):
+        read = scraping.run_now(admin, source.pk)
+        scrape_world.work(read, threads=1)
     run_until_idle(threads=1)
     assert Run.objects.get(pk=read.pk).outcome == "PROMOTED"
     connection = evidence.connect(admin, "Heron's posts", actor_name="heron~posts", server=actors.url, asked={"n": 9})
