@@ -102,7 +102,8 @@ def test_pages_are_added_changed_moved_paused_and_deleted(source):
 
 def test_pages_that_yield_nothing_are_listed_with_the_next_step(source):
     made.page(source, "gone", last_status="GONE")
-    made.page(source, "fine")
+    fine = made.page(source, "fine")
+    assert fine.last_seen["offer"]["price"] in harvester("scrape", "target", "list").out
     [gone] = as_json("scrape", "target", "list", "--trouble", "gone")["targets"]
     assert gone["url"].endswith("/gone")
     assert gone["next_step"]

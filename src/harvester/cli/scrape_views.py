@@ -201,7 +201,7 @@ def targets_table(found: list[dict[str, Any]]) -> RenderableType:
             each["url"],
             each["status"] if each["enabled"] else f"{each['status']}, off",
             each["last_status"] or "never read",
-            (each["last_seen"] or {}).get("price", ""),
+            (each["last_seen"] or {}).get("offer", {}).get("price", ""),
             when(each["last_scraped_at"], now),
             each["next_step"] or "",
         )

@@ -416,14 +416,14 @@ def choose(  # noqa: C901, PLR0911, PLR0912 - one reason each, in the order in w
     taxed = {each.fact.value for each in selling if each.role is Role.WITH_TAX}
     open_ends = {each.role for each in seen} & {Role.RANGE, Role.FROM}
     if len(amounts) == 1 and (Role.RANGE in open_ends or (open_ends and is_weak)):
-        return Choice(problem="the page shows a range of prices")
+        return Choice(problem="there is a range of prices")
     if len(amounts) != 1:
         inexact = any(each.role in (Role.RANGE, Role.FROM) for each in seen)
         shown = ", ".join(map(str, amounts[:5]))
         return Choice(
-            problem=f"the page shows several prices: {shown}"
+            problem=f"there are several prices: {shown}"
             if amounts
-            else "the page shows a range of prices"
+            else "there is a range of prices"
             if inexact
             else ""
         )
