@@ -173,7 +173,7 @@ def test_commands_decide_about_a_run_of_any_kind_that_holds(three):
     assert "There is no run 9999" in runs("reject", 9999, "--reason", "x", "--yes", code=3).err
     for command in ("undo-ignore", "file"):
         assert "is not of a feed" in runs(command, actor.no, code=3).err
-    assert "is not of a feed" in runs("ignore", scrape.no, "--reason", "x", code=3).err
+    assert "was not promoted" in runs("ignore", scrape.no, "--reason", "x", code=4).err
     assert runs("ignore", of_feed.no, "--reason", "no VAT", "--json").json == {"run_no": of_feed.no, "products": 0}
     runs("reject", actor.no, "--reason", "not ours", "--yes")
     run_until_idle(threads=1)

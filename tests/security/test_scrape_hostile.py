@@ -16,7 +16,7 @@ from harvester.scraping.models import KeptPage
 @pytest.fixture
 def shop(database, settings, monkeypatch):
     world.allow_scraping(settings)
-    with ScriptedShop({"/good": html(product_page())}) as running:
+    with ScriptedShop({"/good": html(product_page("Saw", sku="S-9"))}) as running:
         yield running
     fetching.close()
 

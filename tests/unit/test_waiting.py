@@ -5,8 +5,8 @@ from pathlib import Path
 TESTS = Path(__file__).parents[1]
 #: In two parts, so that this file does not contain it.
 SLEEP = "time." + "sleep("
-#: Not waits: the pace of an enqueuer, and a slow disk.
-PACED = {"faults/test_database_lost.py": 1, "integration/test_guards_sftp.py": 1}
+#: Not waits: the pace of an enqueuer, a slow disk, and a child process that never ends by itself.
+PACED = {"faults/test_database_lost.py": 1, "integration/test_guards_sftp.py": 1, "integration/test_sandbox.py": 1}
 
 
 def test_no_test_sleeps_for_a_fixed_time():

@@ -91,7 +91,7 @@ def _was_read_early(feed: Feed, stat: RemoteStat) -> bool:
     Times have whole seconds, so the same time and size prove nothing then, and the hash is compared.
     """
     late = Run.objects.filter(source_id=feed.source_id, started_at__gte=stat.mtime + SETTLING_TIME)  # type: ignore[operator]
-    same = {"remote_mtime": stat.mtime, "remote_size": stat.size, "fetched_hash": feed.last_content_hash}
+    same = {"remote_mtime": stat.mtime, "fetched_hash": feed.last_content_hash}
     return not late.filter(**{f"feed_run__{name}": value for name, value in same.items()}).exists()
 
 

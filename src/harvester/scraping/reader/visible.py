@@ -421,11 +421,7 @@ def choose(  # noqa: C901, PLR0911, PLR0912 - one reason each, in the order in w
         inexact = any(each.role in (Role.RANGE, Role.FROM) for each in seen)
         shown = ", ".join(map(str, amounts[:5]))
         return Choice(
-            problem=f"there are several prices: {shown}"
-            if amounts
-            else "there is a range of prices"
-            if inexact
-            else ""
+            problem=f"there are several prices: {shown}" if amounts else "there is a range of prices" if inexact else ""
         )
     price: Price = amounts[0]
     is_named = any(each.role is Role.CURRENT for each in selling)
