@@ -153,6 +153,8 @@ def test_a_page_that_leaves_doubt_gives_no_offer(name):
         ("1 299 Kč", "1299.00", "CZK"), ("£19.99", "19.99", "GBP"), ("USD 19.99", "19.99", "USD"), ("$19.99 USD", "19.99", "USD"),
         ("US$19.99", "19.99", "USD"), ("<span>$</span><span>19</span><sup>99</sup>", "19.99", "USD"),
         ("<span>$</span><span>19</span><span>.</span><span>99</span>", "19.99", "USD"), ("<b>19</b><sup>,99</sup> €", "19.99", "EUR"),
+        ("12€95", "12.95", "EUR"), ("<b>12€</b><sup>95</sup>", "12.95", "EUR"), ("1 290:-", "1290.00", "SEK"), ("1.290,-", "1290.00", "NOK"),
+        ("<b>$</b>\n <b>19</b>\n <sup>99</sup>", "19.99", "USD"), ("₹1,29,999", "129999.00", "INR"), ("$19.99<sup>1</sup>", "19.99", "USD"),
         ("$<b>1,249</b><sup>00</sup>", "1249.00", "USD"), ("Price: $19.99", "19.99", "USD"),
         ("$19.99 each", "19.99", "USD"), ("19,99 € inkl. MwSt. zzgl. Versand", "19.99", "EUR"), ("$<!-- -->19.99", "19.99", "USD"),
         ('<span class="a-price"><span class="a-offscreen">$19.99</span><span aria-hidden="true">$<span>19<span>.</span></span><span>99</span></span></span>', "19.99", "USD"),
@@ -274,10 +276,31 @@ def test_a_class_of_stock_is_markup():
         ("stock unavailable", "Out of stock", "OUT_OF_STOCK"),
         ("available", "In stock", None),
     ):
-        button = "<button>Add to cart</button>" if expected != "OUT_OF_STOCK" else ""
+        button = "<button>Add to cart</button>" if expected == "IN_STOCK" else ""
         shown = body(stock="", button=button, near=f'<div class="{classes}"><span>{words}</span></div>')
         reading = read(page(product(silent), shown))
         assert (reading.offer and reading.offer.availability) == expected
+
+
+ADD, GONE = "<button>Add to cart</button>", "<button disabled>Sold out</button>"
+
+
+@pytest.mark.parametrize(
+    ("words", "button", "expected"),
+    [
+        ("In stock", ADD, "IN_STOCK"), ("Only 3 left in stock", ADD, "IN_STOCK"), ("Auf Lager", "<button>In den Warenkorb</button>", "IN_STOCK"),
+        ("Sold out", GONE, "OUT_OF_STOCK"), ("Out of stock", "<button disabled>Add to cart</button>", "OUT_OF_STOCK"), ("Available for pre-order", "<button>Pre-order</button>", "BACKORDER"),
+        # One of the two, two that differ, or words that may be about something else.
+        ("", ADD, "NO_AGREEMENT"), ("In stock", "", "NO_AGREEMENT"), ("In stock", "<button disabled>Add to cart</button>", "NO_AGREEMENT"),
+        ("", GONE, "NO_AGREEMENT"), ("Out of stock", "", "NO_AGREEMENT"), ("Out of stock", ADD, "NO_AGREEMENT"), ("Available on backorder", ADD, "NO_AGREEMENT"), ("In stock", GONE, "NO_AGREEMENT"),
+        ("Available", ADD, "NO_AGREEMENT"), ("In stock at Brooklyn", ADD, "NO_AGREEMENT"), ("In stock<p>Ships in 6-8 weeks", ADD, "NO_AGREEMENT"),
+        ("In stock<p>Availability: ask us", ADD, "NO_AGREEMENT"),
+    ],
+)  # fmt: skip
+def test_without_markup_stock_needs_the_words_and_the_button(words, button, expected):
+    silent = {"@type": "Offer", "price": "19.99", "priceCurrency": "USD"}
+    reading = read(page(product(silent), body(stock=words, button=button)))
+    assert (reading.offer.availability if reading.outcome == "OFFER" else reading.outcome) == expected
 
 
 def test_prices_of_tiers_in_data_attributes_are_not_the_price():
@@ -385,7 +408,7 @@ def test_an_override_of_the_source_leads_and_is_named_in_the_version():
     shown = body(near='<div class="special">$17.99</div>')
     places = {"places": {"price": [".special::text"]}, "version": 3}
     agreed = read(page(product(offer("17.99")), shown), overrides=places)
-    assert (price_of(agreed), agreed.adapter_version) == ("17.99 USD", "1.0.0+3")
+    assert (price_of(agreed), agreed.adapter_version) == ("17.99 USD", "1.1.0+3")
     assert read(page(product(), shown), overrides=places).outcome == "CONTRADICTION"
     for bad in (
         {"places": {"price": ["::::"]}},
@@ -429,3 +452,60 @@ def test_a_site_file_leads_and_every_doubt_has_its_name(data, shown, outcome):
     reading = read(page(data, shown).replace(f"<title>{TITLE} - Shop".encode(), b"<title>"), SITE)
     assert (reading.outcome, reading.adapter_id) == (outcome, "toolshop")
     assert (reading.detail == "") == (outcome == "OFFER")
+
+
+COST = Site(
+    id="toolshop", version="1.0.0", title="Tool Shop", domains=("toolshop.example",),
+    places={"price": (".cost::text",), "availability": (".availability::text",)},
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("cost", "currency", "outcome"),
+    [
+        ("<b class=cost>101.00</b>", "USD", "101.00 USD"),
+        ("<b class=cost><i>101</i><sup>.00</sup></b>", "USD", "101.00 USD"),
+        ("<b class=cost>101.00</b>", None, "MISSING_REQUIRED_FIELD"),
+        ("<b class=cost>101.00 4.50</b>", "USD", "PRICE_NOT_FOUND"),
+        ("<b class=cost>rated 4.50</b>", "USD", "PRICE_NOT_FOUND"),
+        ("<s><b class=cost>101.00</b></s>", "USD", "PRICE_NOT_FOUND"),
+    ],
+)
+def test_the_place_of_a_price_that_says_nothing_but_an_amount_needs_no_currency(cost, currency, outcome):
+    shown = body("", near=cost).replace('class="price"', "")
+    assert price_of(read(page(None, shown), COST, default_currency=currency)) == outcome
+
+
+def test_amounts_that_were_computed_are_rounded_and_only_in_the_markup():
+    assert price_of(read(page(product(offer("19.989999"))))) == "19.99 USD"
+    assert price_of(read(page(product(offer("19.9")), body("$19.899999")))) == "NO_AGREEMENT"
+
+
+@pytest.mark.parametrize(
+    ("sent", "expected"), [("19.99", "19.99 USD"), ("24.99", "NO_AGREEMENT"), ("abc", "NO_AGREEMENT")]
+)
+def test_the_price_that_the_form_sends_is_markup(sent, expected):
+    button = f'<input type="hidden" name="price" value="{sent}"><button>Add to cart</button>'
+    assert price_of(read(page(None, body(button=button)), default_currency="USD")) == expected
+
+
+def test_an_offer_of_microdata_without_its_product_is_markup():
+    price = '<span itemprop="offers" itemscope itemtype="http://schema.org/Offer">{0}<meta itemprop="price" content="19.99"></span>'
+    assert price_of(read(page(None, body(price.format("19,99 €"))))) == "19.99 EUR", "the page names the currency"
+    assert price_of(read(page(None, body(price.format("17,99 €"))))) == "NO_AGREEMENT"
+
+
+def test_classes_around_the_title_say_nothing_about_an_amount():
+    shown = (
+        body()
+        .replace('class="product"', 'class="product outlet shipping-taxable old bundle-member"')
+        .replace(' class="price"', "")
+    )
+    assert price_of(read(page(product(), shown))) == "19.99 USD"
+
+
+def test_a_notice_above_the_title_denies_stock_and_cannot_say_it():
+    for notice, expected in (("This product is sold out.", "NO_AGREEMENT"), ("In stock", "19.99 USD")):
+        assert price_of(read(page(product(), f'<p class="notice">{notice}</p>{body()}'))) == expected
+    silent = {"@type": "Offer", "price": "19.99", "priceCurrency": "USD"}
+    assert price_of(read(page(product(silent), f"<p>In stock</p>{body(stock='')}"))) == "NO_AGREEMENT"

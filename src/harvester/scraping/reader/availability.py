@@ -3,10 +3,11 @@
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Final
 
 from harvester.kernel.stock import Availability, Stock, read_stock
-from harvester.scraping.reader import phrases
+from harvester.scraping.reader import stock_phrases
 from harvester.scraping.reader.document import Mark, is_picker
 from harvester.scraping.reader.facts import Fact
 from harvester.scraping.reader.region import Region
@@ -29,6 +30,8 @@ CLASS_WORDS: Final = {
 }
 #: Classes of Magento next to the class "stock".
 _OF_STOCK: Final = {"available": Availability.IN_STOCK, "unavailable": Availability.OUT_OF_STOCK}
+#: Signs and letters of icon fonts before a text.
+_ICONS: Final = re.compile(r"^[^\w\s(+\-\u2212]+\s*")
 #: The kernel's reader of stock cells is asked only about texts with one of these words.
 _ABOUT_STOCK: Final = re.compile(r"stock|avail|sold|order|inventory|\bleft\b|on hand|discontinued")
 
@@ -41,9 +44,9 @@ def read_word(text: str) -> Availability | None:
     return _WORDS.get(word)
 
 
-def read_phrase(text: str, site: Site) -> Availability | None:  # noqa: PLR0911 - one reason each
+def read_phrase(text: str, site: Site) -> Availability | None:
     """Return what a short text says about this product; none if it says nothing certain."""
-    lower = " ".join(text.lower().split())
+    lower = _ICONS.sub("", " ".join(text.lower().split()))
     if not lower or len(lower) > LONGEST_PHRASE:
         return None
     own = {
@@ -57,19 +60,26 @@ def read_phrase(text: str, site: Site) -> Availability | None:  # noqa: PLR0911 
     }
     if own:
         return own.pop() if len(own) == 1 else None
-    is_in = bool(phrases.IN.search(lower)) and not phrases.NOT_NOW.search(lower)
-    if is_in and not phrases.OUT.search(lower):
+    return _read_common(lower)
+
+
+#: The pages of one shop have many texts in common.
+@lru_cache(maxsize=10_000)
+def _read_common(lower: str) -> Availability | None:
+    """Return what a short text says in the words of any shop."""
+    is_in = bool(stock_phrases.IN.search(lower)) and not stock_phrases.NOT_NOW.search(lower)
+    if is_in and not stock_phrases.OUT.search(lower):
         return Availability.IN_STOCK
-    if phrases.BACKORDER.search(lower) and not re.search(r"\b(?:no|not|non|nicht|kein\w*)\b", lower):
+    if stock_phrases.BACKORDER.search(lower) and not re.search(r"\b(?:no|not|non|nicht|kein\w*)\b", lower):
         return Availability.BACKORDER
-    if phrases.OUT.search(lower):
+    if stock_phrases.OUT.search(lower):
         if is_in or re.search(r"\b(?:if|when|never|variant|policy|items|products|show|pick-?\s?up)\b", lower):
             return None
         return Availability.OUT_OF_STOCK
     stock = read_stock(lower) if _ABOUT_STOCK.search(lower) else Stock.UNKNOWN
     if stock is Stock.OUT:
         return Availability.OUT_OF_STOCK
-    return Availability.IN_STOCK if stock is Stock.IN and not phrases.NOT_NOW.search(lower) else None
+    return Availability.IN_STOCK if stock is Stock.IN and not stock_phrases.NOT_NOW.search(lower) else None
 
 
 @dataclass(kw_only=True)
@@ -109,6 +119,18 @@ class Stocked:
             said.add(Availability.IN_STOCK)
         return said - {Availability.IN_STOCK} if self.doubts else said
 
+    def words_and_button(self) -> set[Availability]:
+        """Return what a text that names the stock and the button say, if it is the same; nothing if there is a doubt.
+
+        The text comes from what the shop knows about its stock, the button from whether it takes an order now. A text
+        about something sold out may be there for a script to show, so a button has to be disabled or to say it too.
+        """
+        words = {fact.value for fact in self.page if stock_phrases.NAMES_STOCK.search(fact.text.lower())}
+        said = {self.button.value} if self.button is not None and self.button.value is not None else set()
+        is_out = words == {Availability.OUT_OF_STOCK} and self.button is not None and not said
+        agreed = words if is_out or words == said else set()
+        return set() if self.doubts or self.said(self.page) != words else agreed
+
 
 def collect(markup: list[Fact], region: Region | None, site: Site) -> Stocked:  # noqa: C901 - one loop for each source
     """Return what structured data, classes, words and the button say about stock."""
@@ -145,13 +167,25 @@ def _words(region: Region, site: Site) -> list[Fact]:
     Texts to choose a variant do not count.
     """
     found = []
+    label = ""
+    for block in region.above():
+        # A notice, or a badge on the image; it can only deny.
+        if len(block.text) <= LONGEST_PHRASE and read_phrase(block.plain, site) is Availability.OUT_OF_STOCK:
+            place, note = (block.element, "::text"), "above the title"
+            found.append(Fact(field="availability", text=block.plain, syntax="page text", place=place, note=note))
     for block in region.texts():
         marks = block.parts[0][2]
         if (
             len(block.text) > LONGEST_PHRASE
             or marks & Mark.STICKY
+            or all(marked & Mark.SPOKEN for _, _, marked in block.parts)
             or (marks & Mark.PICKER and _is_choice(block, region))
         ):
+            continue
+        lower = f"{label}{block.plain.lower()}"
+        is_labeled = stock_phrases.STOCK_LABEL.match(lower)
+        label = f"{lower} " if is_labeled and is_labeled.end() == len(lower) else ""
+        if label:
             continue
         for text, element in _texts(block):
             meaning = read_phrase(text, site)
@@ -160,10 +194,18 @@ def _words(region: Region, site: Site) -> list[Fact]:
                 found.append(Fact(field="availability", text=text, syntax="page text", place=place, value=meaning))
                 break
         else:
-            if phrases.NOT_SIMPLY_THERE.search(block.plain.lower()):
+            said = lower[is_labeled.end() :] if is_labeled else lower
+            is_unclear = is_labeled and not stock_phrases.IN_TIME.search(said)
+            if is_unclear or _is_doubt(said):
                 place, note = (block.element, "::text"), "it may not be there now"
                 found.append(Fact(field="availability", text=block.plain, syntax="page text", place=place, note=note))
     return found
+
+
+@lru_cache(maxsize=10_000)
+def _is_doubt(text: str) -> bool:
+    """Whether a short text says that the product is not simply there now."""
+    return bool(stock_phrases.NOT_SIMPLY_THERE.search(text))
 
 
 def _is_choice(block: Any, region: Region) -> bool:
@@ -221,8 +263,8 @@ def _of_button(region: Region) -> Fact:
 def button_says(text: str, *, is_enabled: bool) -> Availability | None:
     """Return what the button says that puts the product into the cart."""
     lower = text.lower()
-    if phrases.SOLD_OUT_BUTTON.search(lower):
+    if stock_phrases.SOLD_OUT_BUTTON.search(lower):
         return Availability.OUT_OF_STOCK
-    if phrases.PRE_ORDER_BUTTON.search(lower):
+    if stock_phrases.PRE_ORDER_BUTTON.search(lower):
         return Availability.BACKORDER
     return Availability.IN_STOCK if is_enabled else None

@@ -32,6 +32,7 @@ class Mark:
     STRUCK: Final = 4
     PICKER: Final = 8  # where a variant is chosen
     STICKY: Final = 16  # a bar that repeats title, price and button
+    SPOKEN: Final = 32  # for screen readers only
 
 
 #: Parts that never say anything about the product, by tag.
@@ -122,7 +123,7 @@ _THINGS: Final = (
     r"row|box|holder|tabs?|widget|panel|col|component|module|drawer|form|popup|modal|main|root))*"
 )
 _OTHERS: Final = re.compile(
-    r"(?:^|\s)(?:[\w-]*[-_])?(?:products?[-_])?(?:related|upsells?|up-?sells?|cross-?sells?|recommend(?:ed|ations?|er)|recently|"
+    r"(?:^|\s)(?:[\w-]*[-_])?(?:products?[-_])?(?:related|upsells?|up-?sell(?:s|ing)?|cross-?sell(?:s|ing)?|recommend(?:ed|ations?|er)|recently|"
     r"recent(?:ly)?-?viewed|viewed|similar|also-?(?:bought|like|viewed|purchased)|you-?may|frequently|fbt|"
     r"bundles?|accessor(?:y|ies)|mini-?cart|cart-?drawer|side-?cart|cart-?dropdown|cart-?preview|cart-?popup|quick-?view|"
     r"modal|popup|offcanvas|off-canvas|newsletter|reviews?|testimonials?|site-?footer|footer|breadcrumbs?|mega-?menu|main-?menu|"
@@ -136,6 +137,9 @@ _PICKER: Final = re.compile(
     r"(?:^|[\s_-])(?:swatch(?:es)?|variants?|variations?|options?|sizes?|configurable|selling-?plans?)(?=[\s_-]|$)"
 )
 _STICKY: Final = re.compile(r"(?:^|[\s_-])(?:sticky|floating|fixed)[\w-]*(?:cart|atc|buy|add|product|bar)")
+_SPOKEN: Final = re.compile(
+    r"(?:^|[\s_-])(?:visually-?hidden|sr-?only|screen-?reader(?:-text)?|u-hiddenvisually|is-sronly|assistive-text)(?=[\s_-]|$)"
+)
 _HIDING_STYLE: Final = re.compile(
     r"display\s*:\s*none|visibility\s*:\s*hidden|font-size\s*:\s*0(?![.\d])|opacity\s*:\s*0(?![.\d])"
 )
@@ -156,6 +160,8 @@ def _marks_of(classes: str) -> int:
         marks |= Mark.PICKER
     if _STICKY.search(lower):
         marks |= Mark.STICKY
+    if _SPOKEN.search(lower):
+        marks |= Mark.SPOKEN
     return marks
 
 
@@ -197,17 +203,19 @@ class Block:
 
     def joined(self) -> Iterator[tuple[str, Any, int]]:
         """Return the parts with what separates them."""
-        last = " "
+        last, is_blank = "", False
         for text, element, marks in self.parts:
             found = " ".join(text[:LONGEST_BLOCK].split())
-            lead = " " if text[:1].isspace() or (_is_wordlike(last) and _is_wordlike(text[:1])) else ""
-            if last.isdigit() and text[:1].isdigit():
+            is_blank = is_blank or text[:1].isspace()
+            if not found:
+                continue
+            is_number = last.isdigit() and found[:1].isdigit()
+            if is_number and (not is_blank or _are_cents(found, element)):
                 lead = JOINT
-            tail = " " if found and text[-1:].isspace() else ""
-            if found or lead:
-                joined = lead + found + tail
-                last = joined[-1]
-                yield joined, element, marks
+            else:
+                lead = " " if last and (is_blank or (_is_wordlike(last) and _is_wordlike(found[:1]))) else ""
+            yield lead + found, element, marks
+            last, is_blank = found[-1], text[-1:].isspace()
 
 
 class Document:
@@ -221,7 +229,9 @@ class Document:
 
     def __init__(self, body: bytes, content_type: str, url: str) -> None:
         _, text = html_to_unicode(content_type or None, body[:MOST_BYTES])
-        if _CONTROLS.search(text):
+        encoded = text.encode("utf-8", "replace")
+        # Five times as fast as looking for the pattern; few pages have any.
+        if len(encoded.translate(None, _CONTROL_BYTES)) != len(encoded):
             text = _CONTROLS.sub(" ", text.replace("\0", ""))
         # The parser drops what follows the end of the document; browsers do not.
         text = _ENDS.sub("", text)
@@ -262,7 +272,9 @@ class Document:
                         current = _next(blocks, element)
                     if buttons is not None and tag in _BUTTONS and _is_button(element, tag):
                         buttons.append((element, current.order, own))
-                    if text := element.text:
+                        if tag == "input":
+                            current.parts.append(("", element, own))  # its place is not that of the text after it
+                    if (text := element.text) and (current.parts or not text.isspace()):
                         current.parts.append((text, element, own))
                     children = element[:]
                     if children:
@@ -273,7 +285,7 @@ class Document:
                     is_end = True
             if is_end and tag in _BLOCKS:
                 current = _next(blocks, parent)
-            if (text := element.tail) and element is not root:
+            if (text := element.tail) and element is not root and (current.parts or not text.isspace()):
                 current.parts.append((text, parent, marks))
         return [block for block in blocks if block.parts]
 
@@ -306,10 +318,9 @@ class Document:
     def place_of(self, element: Any) -> str:
         """Return a CSS selector that finds this element of the page and no other."""
         if self._unique is None:
-            self._unique = Counter(
-                [(each.tag, each.get("class") or "") for each in self.root.iter("*")]
-                + [("#", each.get("id")) for each in self.root.iterfind(".//*[@id]")]
-            )
+            named = self.root.xpath("descendant-or-self::*[@class or @id]")
+            self._unique = Counter((each.tag, each.get("class")) for each in named if each.get("class"))
+            self._unique.update(("#", each.get("id")) for each in named if each.get("id"))
         steps: list[str] = []
         for node in (element, *element.iterancestors()):
             name, classes = node.get("id"), node.get("class") or ""
@@ -333,9 +344,10 @@ class Document:
 
 
 _CONTROLS: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f]")
+_CONTROL_BYTES: Final = bytes(byte for byte in range(0x20) if byte not in b"\t\n\r")
 _ENDS: Final = re.compile(r"</(?:body|html)\s*>", re.IGNORECASE)
 _UNSEEN: Final = Mark.HIDDEN | Mark.OTHERS
-_CLICKED: Final = re.compile("button|btn|cart|buy")
+_CLICKED: Final = re.compile("button|btn|cart|buy|basket|add-?to-?bag")
 _BUTTONS: Final = frozenset({"button", "input", "a", "div", "span"})
 _NAME: Final = re.compile("[A-Za-z_][A-Za-z0-9_-]*")
 
@@ -368,9 +380,9 @@ def _dawn_marks(element: Any, classes: str) -> int:
         (each.get("class") for each in element.iterancestors() if "price" in (each.get("class") or "").split()), ""
     )
     words, shown = set(classes.split()), set(around.split())
-    is_hidden = (
-        ("price__badge-sold-out" in words and "price--sold-out" not in shown)
-        or ("price__badge-sale" in words and "price--on-sale" not in shown)
+    is_hidden = bool(
+        (words & {"price__badge-sold-out", "price__badge--sold-out"} and "price--sold-out" not in shown)
+        or (words & {"price__badge-sale", "price__badge--sale"} and "price--on-sale" not in shown)
         or ("price__sale" in words and "price--on-sale" not in shown)
         or ("price__regular" in words and "price--on-sale" in shown)
     )
@@ -383,6 +395,17 @@ _SIGNS: Final = frozenset("$€£¥₹₺₽₴₪₫₱₦₩฿₡₲₵₸")
 
 def _is_wordlike(character: str) -> bool:
     return character.isalnum() or character in _SIGNS
+
+
+_TWO_DIGITS: Final = re.compile(r"\d\d")
+_CENTS: Final = re.compile("(?<!per)cent|fraction|decimal|superscript")
+
+
+def _are_cents(text: str, element: Any) -> bool:
+    """Whether two digits are the cents of the amount before them although there is a blank between."""
+    return bool(_TWO_DIGITS.fullmatch(text)) and (
+        element.tag == "sup" or bool(_CENTS.search((element.get("class") or "").lower()))
+    )
 
 
 def is_inside(element: Any, root: Any) -> bool:

@@ -1,8 +1,10 @@
 """What one place of a page says: the text, and the money in it."""
 
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, Self
+from decimal import Decimal
+from typing import Any, Final, Self
 
 from harvester.kernel.money import Price, parse_price
 from harvester.kernel.numerals import DecimalStyle, shapes_of
@@ -95,7 +97,14 @@ class Money:
             )
         except Rejected as problem:
             fact.fault = problem.fault
+            if fact.fault is Fault.PRICE_TOO_FINE and fact.syntax != "page text" and _COMPUTED.fullmatch(fact.text):
+                rounded = Fact(field="", text=f"{Decimal(fact.text):.2f}", syntax="", place="", currency=fact.currency)
+                fact.value, fact.fault = self.read(rounded).value, rounded.fault
         return fact
+
+
+#: What shop systems write that compute prices from those without tax: 36.949999.
+_COMPUTED: Final = re.compile(r"\d{1,8}\.\d{4,18}")
 
 
 def why_unreadable(fault: Fault) -> str:

@@ -98,7 +98,14 @@ def metas_of(document: Document) -> dict[str, list[Fact]]:
 def form_prices(region: Any, button: Any) -> list[Fact]:
     """Return the amounts in attributes of the buy form and of what is around it."""
     found: list[Fact] = []
-    for element in region.xpath(_WITH_AMOUNTS)[:60]:
+    # A third of the time of the same as XPath.
+    having = (
+        element
+        for element in region.iter("*")
+        if not _NAMES_OF_AMOUNTS.isdisjoint(names := element.keys())
+        or ("itemprop" in names and "content" in names and element.get("itemprop") == "price")
+    )
+    for element in islice(having, MOST_AMOUNTS):
         if element.tag in {"option", "li", "label", "tr", "td"} or _is_chosen_from(element):
             continue
         if any(_TIERS.search(each.get("class") or "") for each in islice(element.iterancestors(), 4)):
@@ -106,7 +113,9 @@ def form_prices(region: Any, button: Any) -> list[Fact]:
         kind = re.sub("[^a-z]", "", (element.get("data-price-type") or "").lower())
         if kind in _OPEN_ENDS:
             continue
-        for attribute in _AMOUNTS:
+        # An offer of microdata without a product around it: themes leave out the outer part.
+        is_loose = element.get("itemprop") == "price" and not element.xpath(_IN_PRODUCT)
+        for attribute in (*_AMOUNTS, *(("content",) if is_loose else ())):
             text = (element.get(attribute) or "").strip()
             if re.fullmatch(r"[^\d]{0,4}\d[\d.,]*[^\d]{0,4}", text):
                 field = "original" if kind in _ORIGINALS else "price"
@@ -122,10 +131,16 @@ def form_prices(region: Any, button: Any) -> list[Fact]:
     form = next((each for each in button.iterancestors("form")), None) if button is not None else None
     if form is not None:
         found.extend(_variations(form))
+        found.extend(_sent_with(form))
     return found
 
 
-_WITH_AMOUNTS: Final = "descendant-or-self::*[" + " or ".join(f"@{name}" for name in _AMOUNTS) + "]"
+_NAMES_OF_AMOUNTS: Final = frozenset(_AMOUNTS)
+#: Elements of a page whose attributes are read.
+MOST_AMOUNTS: Final = 60
+
+
+_IN_PRODUCT: Final = "ancestor::*[@itemscope and contains(@itemtype, 'Product')]"
 
 
 def _is_chosen_from(element: Any) -> bool:
@@ -153,6 +168,27 @@ def _variations(form: Any) -> list[Fact]:
                 )
             )
     return found
+
+
+def _sent_with(form: Any) -> list[Fact]:
+    """Return the price that the form sends with the order."""
+    hidden = [each for each in form.iter("input") if (each.get("type") or "").lower() == "hidden"]
+    named = {(each.get("name") or "").lower(): (each.get("value") or "").strip() for each in hidden}
+    currency = named.get("currency") or named.get("displayedpricecurrencycode") or ""
+    return [
+        Fact(
+            field="price",
+            text=Text(named[name], is_number="." in named[name]),
+            syntax="data attribute",
+            place=(each, "::attr(value)"),
+            currency=currency if re.fullmatch("[A-Z]{3}", currency) else "",
+        )
+        for each in hidden
+        if (name := (each.get("name") or "").lower()) in _PRICES_SENT and re.fullmatch(r"\d[\d.,]*", named[name])
+    ]
+
+
+_PRICES_SENT: Final = frozenset({"price", "product_price", "product-price", "item_price", "displayedprice"})
 
 
 def form_ids(button: Any) -> dict[str, Fact]:

@@ -22,8 +22,26 @@ from harvester.scraping.reader.verdict import PriceVerdict, StockVerdict
 #: Characters of an identifier.
 LONGEST_ID: Final = 120
 LONGEST_ADDRESS: Final = 2_000
+#: Digits of a name that is a number, such as "511"; more are an id.
+LONGEST_NUMBER: Final = 3
 _NO_BRANDS: Final = frozenset(
-    {"", "na", "none", "null", "unknown", "nobrand", "default", "generic", "brand", "unbranded", "other", "various"}
+    {
+        "",
+        "na",
+        "none",
+        "null",
+        "unknown",
+        "nobrand",
+        "default",
+        "generic",
+        "brand",
+        "unbranded",
+        "other",
+        "various",
+        "vendor",
+        "mystore",
+        "mystorevendor",
+    }
 )
 #: What is added to a name: by law, and by shops.
 _COMPANY: Final = re.compile(
@@ -31,7 +49,7 @@ _COMPANY: Final = re.compile(
 )
 _SHOP: Final = re.compile(r"(?i)(?:\s+(?:official|online|shop|store|usa?))+\s*$")
 _NO_IDS: Final = frozenset({"", "n/a", "na", "none", "null", "0", "-", "undefined", "false"})
-_ID_PREFIX: Final = re.compile(r"(?i)^(?:sku|mpn|id|gtin\d*|upc|ean)\s*:\s*")
+_ID_PREFIX: Final = re.compile(r"(?i)^(?:(?:sku|mpn|id|gtin\d*|upc|ean)\s*[:#]\s*|sku\s+)")
 
 
 def make_offer(page: Page, price: PriceVerdict, stock: StockVerdict) -> ScrapedOffer:
@@ -142,17 +160,29 @@ def _identifier(page: Page, field: str) -> str | None:
         own = [fact for fact in facts if "offers" not in str(fact.place)]
         if len({fact.text for fact in facts}) > 1 and own:
             facts = own
-        facts = [*facts, *_labeled(page)]
+        shown = _labeled(page)
+        facts = [*facts, *(fact for fact in shown if not facts or fact.note != _OTHER_LABEL)]
+        for fact in shown:
+            fact.note = ""
+        form = page.form.get("product_id")
+        if form and facts and not shown and {fact.text for fact in facts} == {form.text}:
+            page.fields.extend(facts)
+            facts[0].note = "the shop's own number, which shop systems write where there is no article number"
+            return None
     else:
         facts = facts or page.metas.get(field, [])
     return _only(page, facts)
 
 
+_OTHER_LABEL: Final = "its label is not SKU"
+
+
 def _labeled(page: Page) -> list[Fact]:
-    """Return the article number that stands next to its label on the page."""
+    """Return the article number that stands next to its label on the page: after "SKU", or else the only other one."""
     if page.region is None:
         return []
     label = ""
+    others: dict[str, Fact] = {}
     for block in page.region.texts():
         text = block.plain
         if len(text) > LONGEST_ID:
@@ -160,19 +190,18 @@ def _labeled(page: Page) -> list[Fact]:
             continue
         for candidate in (
             f"{label} {text}" if label else text,
-            *(part.strip() for part in re.split(r"[|\u2022]", text)),
+            *(each.strip() for each in re.split(r"[|\u2022]", text)),
         ):
             match = phrases.SKU_LABEL.match(candidate)
-            if (
-                match
-                and any(map(str.isdigit, match[1]))
-                and " " not in match[1].strip()
-                and candidate.lower().startswith("sku")
-            ):
-                element = block.parts[-1][1]
-                return [Fact(field="sku", text=match[1].strip(), syntax="page text", place=(element, "::text"))]
-        label = text if re.fullmatch(r"sku\s?:?", text.lower()) else ""
-    return []
+            if match and any(map(str.isdigit, match[1])) and " " not in match[1].strip():
+                place = (block.parts[-1][1], "::text")
+                fact = Fact(field="sku", text=match[1].strip(), syntax="page text", place=place)
+                if candidate.lower().startswith("sku"):
+                    return [fact]
+                fact.note = _OTHER_LABEL
+                others.setdefault(fact.text.casefold(), fact)
+        label = text if phrases.SKU_LABEL_ALONE.fullmatch(text.lower()) else ""
+    return list(others.values()) if len(others) == 1 else []
 
 
 def _product_id(page: Page) -> str | None:
@@ -230,6 +259,7 @@ def _brand(page: Page) -> str | None:
             fact.note = "the name of the shop"
         elif (
             key not in _NO_BRANDS
+            and not (key.isdigit() and len(key) > LONGEST_NUMBER)
             and key != key_of(page.title.text)
             and len(fact.text) <= LONGEST_ID
             and not fact.text.startswith("http")

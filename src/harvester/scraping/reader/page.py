@@ -2,22 +2,25 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 from harvester.kernel.currencies import currency_code
 from harvester.kernel.rejects import Fault, Rejected
 from harvester.kernel.stock import Availability
 from harvester.scraping.offers import Evidence, units
+from harvester.scraping.reader import phrases
 from harvester.scraping.reader.availability import Stocked, collect, read_word
+from harvester.scraping.reader.choice import Choice, choose
 from harvester.scraping.reader.document import Block, Document, Mark
 from harvester.scraping.reader.facts import Fact, Money, prices_of, proven_style
 from harvester.scraping.reader.markup import form_ids, form_prices, metas_of
 from harvester.scraping.reader.places import Places
 from harvester.scraping.reader.products import Offer, OfferRules, Title, find_title, main_nodes, offers_of
 from harvester.scraping.reader.region import Region, find_region
-from harvester.scraping.reader.structured import Node, product_nodes
-from harvester.scraping.reader.visible import Choice, Role, Seen, choose, prices_in
+from harvester.scraping.reader.structured import Node, product_nodes, texts_of
+from harvester.scraping.reader.visible import SELLING, Role, Seen, prices_in
 from harvester.scraping.site import ReadContext, Site
 
 #: Places that people are shown.
@@ -101,7 +104,7 @@ def look_at(document: Document, site: Site, context: ReadContext) -> Page:
     in_form = form_prices(region.root, button) if region else []
     prices += metas.get("price", []) + [fact for fact in in_form if fact.field == "price"]
     originals += metas.get("original", []) + [fact for fact in in_form if fact.field == "original"]
-    seen = prices_in(region.near(), None) if region else []
+    seen = prices_in(region.near(), protected) if region else []
     money = _money(prices, originals, seen, context)
     for fact in [*prices, *originals]:
         money.read(fact)
@@ -110,7 +113,7 @@ def look_at(document: Document, site: Site, context: ReadContext) -> Page:
     choice = choose(near, money, expected.pop() if len(expected) == 1 else None)
     is_regular = choice.used and all(each.role is Role.REGULAR for each in choice.used)
     short = [block.text for block in region.texts() if len(block.text) <= LONGEST_SAVING] if region else []
-    if is_regular and any(map(_PERCENT_OFF.search, short)):
+    if is_regular and choice.original is None and any(map(_is_price_cut, short)):
         choice = Choice(problem="the page shows a regular price and a saving, and not what it costs now")
     prices = _without_cents(prices, choice)
     for fact in prices:
@@ -129,7 +132,7 @@ def look_at(document: Document, site: Site, context: ReadContext) -> Page:
         form=form,
         title=title,
         region=region,
-        places=Places(document, main, site),
+        places=Places(document, main, site, protected),
         money=money,
         prices=[fact for fact in prices if not (fact.syntax == "data attribute" and fact.note)],
         originals=originals + [fact for fact in prices if fact.syntax == "data attribute" and fact.note],
@@ -149,7 +152,13 @@ def _asked_for(
     """Return the offers of the variant that the address asks for, and what it asks for if nothing confirms it."""
     wanted = {value.strip().casefold() for value in context.variant.values()} - {""}
     if not wanted:
-        return offers, ""
+        # If each variant of one product has an address, one may be that of the page.
+        last = urlsplit(context.url).path.rstrip("/").rpartition("/")[2].casefold()
+        has_addresses = len({offer.node for offer in offers}) == 1 and all(
+            texts_of(offer.data.get("url") or offer.variant.get("url")) for offer in offers
+        )
+        own = [offer for offer in offers if last and last in offer.own_names] if has_addresses else []
+        return own or offers, ""
     own = [offer for offer in offers if offer.names & wanted]
     if own:
         return own, ""
@@ -178,6 +187,9 @@ def _money(prices: Sequence[Fact], originals: Sequence[Fact], seen: Sequence[See
             continue
     named.discard(None)
     currency = named.pop() if len(named) == 1 else None if named else context.default_currency
+    if not named and currency is None:
+        shown = {price.currency for price in prices_of(Money().read(replace(each.fact)) for each in seen)}
+        currency = shown.pop() if len(shown) == 1 else None
     numbers = [match[0] for each in seen if (match := re.search(r"\d[\d.,' ]*\d|\d", each.fact.text))]
     return Money(currency=currency, style=proven_style(numbers))
 
@@ -188,6 +200,13 @@ _PERCENT_OFF: Final = re.compile(
     r"(?:sale|special|current)\sprice\s?:?\s*$"
 )
 LONGEST_SAVING: Final = 120
+
+
+def _is_price_cut(text: str) -> bool:
+    """Whether a text says that everybody pays less than usual."""
+    lower = text.lower()
+    is_for_some = phrases.MEMBER.search(lower) or phrases.CONDITIONAL.search(lower)
+    return bool(_PERCENT_OFF.search(text)) and not is_for_some
 
 
 def _without_cents(prices: list[Fact], choice: Choice) -> list[Fact]:
@@ -213,10 +232,7 @@ def _stocks(offers: Sequence[Offer]) -> list[Fact]:
     return facts
 
 
-_SELLING: Final = frozenset({Role.CURRENT, Role.UNNAMED, Role.WITH_TAX})
-
-
 def sticky_prices(page: Page) -> list[Seen]:
     """Return the amounts of a bar that repeats title and price."""
     near = {id(each) for each in page.near}
-    return [each for each in page.seen if each.marks & Mark.STICKY and each.role in _SELLING and id(each) not in near]
+    return [each for each in page.seen if each.marks & Mark.STICKY and each.role in SELLING and id(each) not in near]

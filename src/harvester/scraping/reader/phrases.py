@@ -8,230 +8,14 @@ def _words(text: str, *, before: str = r"(?<!\w)", after: str = r"(?!\w)") -> re
     return re.compile(before + "(?:" + "|".join(text.split("\n")) + ")" + after)
 
 
-def _lines(text: str) -> str:
+def lines(text: str) -> str:
+    """Return the pattern of any of the lines."""
     return "|".join(line.strip() for line in text.strip().splitlines())
 
 
-#: Texts of the button that puts the product into the cart.
-BUY: Final = re.compile(
-    _lines(r"""
-    add(?:\s\w+)?\sto\s(?:my\s|your\s|shopping\s|the\s)?(?:cart|basket|bag|trolley|order)
-    add\sto\s(?:cart|basket|bag)
-    buy\s(?:it\s)?now
-    order\snow
-    put\sin(?:to)?\s(?:my\s|your\s|the\s)?(?:cart|basket|bag)
-    in\sden\s(?:waren|einkaufs)?korb
-    in\sden\seinkaufswagen
-    jetzt\s(?:kaufen|bestellen)
-    ajouter\sau\spanier
-    ajouter\sà\smon\spanier
-    añadir\s(?:al\scarrito|a\sla\scesta|a\sla\sbolsa)
-    agregar\sal\scarrito
-    aggiungi\sal\scarrello
-    metti\snel\scarrello
-    in\s(?:de\s|mijn\s)?winkel(?:wagen|mand)(?:je|tje)?
-    toevoegen\saan\swinkel
-    (?:dodaj\s)?do\skoszyka
-    adicionar\sao\scarrinho
-    lägg\s(?:i|till\si)\s(?:varukorg|kundvagn|kassen)
-    læg\si\s(?:indkøbs)?kurv
-    (?:přidat|vložit)\s(?:do|v)\skošík
-    do\skošíku
-    legg\si\shandle(?:kurv|vogn)
-    lisää\sostoskoriin
-    kosárba
-    adaugă\sîn\scoș
-    ^(?:buy|purchase|order|köp|køb|kjøp|comprar|acheter|acquista|kaufen|bestellen|koupit|kup\steraz|kúpiť|osta)$
-    """)
-)
-#: Buttons that buy something else than the one product.
-BUY_OTHERS: Final = re.compile(r"\b(?:all|both|these|selected|bundle|set|items|alle|tous|todos|tutti|wish\s?list)\b")
-SOLD_OUT_BUTTON: Final = re.compile(
-    _lines(r"""
-    sold\s?out
-    out\sof\sstock
-    unavailable
-    notify\sme
-    email\s(?:me\s)?when
-    (?:join\s(?:the\s)?)?wait\s?list
-    ausverkauft
-    nicht\s(?:verfügbar|lieferbar|auf\slager)
-    benachrichtig
-    épuisé
-    rupture
-    indisponible
-    agotado
-    sin\sstock
-    avísame
-    esaurito
-    non\sdisponibile
-    avvisami
-    uitverkocht
-    niet\sop\svoorraad
-    wyprzedan
-    niedostępny
-    powiadom
-    esgotado
-    slutsåld
-    slut\si\slager
-    udsolgt
-    vyprodáno
-    nedostupn
-    utsolgt
-    loppuunmyyty
-    """)
-)
-PRE_ORDER_BUTTON: Final = re.compile(r"pre-?\s?order|back-?\s?order|vorbestell|précommand|reserva|prenota|předobjedn")
-
-#: It cannot be bought. Found anywhere in a short text.
-OUT: Final = re.compile(
-    _lines(r"""
-    \bout[\s-]of[\s-]stock\b
-    \bsold[\s-]?out\b
-    \b(?:currently|temporarily|permanently|is|item|product)\s(?:is\s)?(?:not\savailable|unavailable)\b
-    ^unavailable$
-    \bno\slonger\s(?:available|in\sstock)\b
-    \bnot\s(?:currently\s)?in\sstock\b
-    ^discontinued\b
-    \b(?:this|item|product)\s(?:\w+\s){0,3}discontinued\b
-    \bnicht\s(?:mehr\s)?(?:auf\slager|verfügbar|lieferbar|vorrätig|erhältlich)\b
-    \bausverkauft\b
-    \bvergriffen\b
-    \brupture\sde\sstock\b
-    \bépuisée?\b
-    \b(?:actuellement\s)?indisponible\b
-    \bnon\sdisponible\b
-    \bplus\sdisponible\b
-    \bagotad[oa]\b
-    \bsin\s(?:stock|existencias)\b
-    \bno\sdisponible\b
-    \besaurit[oa]\b
-    \bnon\sdisponibile\b
-    \buitverkocht\b
-    \bniet\s(?:meer\s)?(?:op\svoorraad|leverbaar|beschikbaar)\b
-    \bwyprzedan[eyao]\b
-    \bniedostępn[yae]\b
-    \bbrak\s(?:w\smagazynie|towaru|na\sstanie)\b
-    \besgotad[oa]\b
-    \bindisponível\b
-    \bsem\sstock\b
-    \bslutsåld\b
-    \bslut\si\slager\b
-    \b(?:ej|inte|ikke)\s(?:i\slager|på\slager)\b
-    \budsolgt\b
-    \butsolgt\b
-    \bvyprodáno\b
-    \bnení\sskladem\b
-    \bnedostupn[éý]\b
-    \bnie\sje\sna\ssklade\b
-    \bei\svarastossa\b
-    \bloppu(?:nut|unmyyty)\b
-    \bnincs\s(?:készleten|raktáron)\b
-    \bstoc\sepuizat\b
-    """)
-)
-BACKORDER: Final = re.compile(
-    _lines(r"""
-    ^(?:(?:availability|status|stock(?:\sstatus)?)\s?:?\s)?(?:available\s(?:on|for)\s)?(?:back|pre)-?\s?order(?:ed)?\b
-    \b(?:on|available\s(?:on|for))\s(?:back|pre)-?\s?order\b
-    ^pre-?sale\b
-    ^(?:jetzt\s)?vorbestell(?:bar|en|ung|artikel)\b
-    \bnachbestellt\b
-    ^(?:en\s)?pré-?commande\b
-    ^sur\scommande\b
-    ^(?:en\s)?(?:pre-?venta|reserva)\b
-    ^(?:in\s)?pre-?ordine\b
-    ^(?:in\s)?nabestelling\b
-    ^(?:przedsprzedaż|na\szamówienie)\b
-    ^pré-?venda\b
-    ^förboka\b
-    ^forudbestil\b
-    ^předobjednávka\b
-    """)
-)
-#: It can be bought: at the start of a short text, after at most a label and a count.
-IN: Final = re.compile(
-    r"^(?:(?:availability|available|stock(?:\sstatus)?|status|inventory|verfügbarkeit|lagerbestand|lager|"
-    r"disponibilité|disponibilidad|disponibilità|beschikbaarheid|voorraad|dostępność|disponibilidade|lagerstatus|"
-    r"dostupnost)\s?[:\-]?\s)?[^\w]*(?:(?:only|just|nur(?:\snoch)?|plus\sque|solo|nog|tylko)\s)?(?:[1-9]\d{0,4}\s?\+?\s)?"
-    r"(?:x\s|items?\s|pcs\.?\s|pieces?\s|stück\s|stk\.?\s|units?\s|st\.?\s)?(?:"
-    + _lines(r"""
-    in[\s-]stock
-    available(?!\s(?:on|for|to|in|from|at|soon|options|colou?rs|sizes))
-    left\sin\sstock
-    (?:ready|available)\sto\sship
-    auf\slager
-    (?:sofort|ab\slager|umgehend)\s(?:verfügbar|lieferbar|versandfertig)
-    sofort\sversandfertig
-    lieferbar
-    vorrätig
-    verfügbar
-    lagernd
-    en\sstock
-    disponible
-    in\sstock
-    en\sexistencias
-    hay\sexistencias
-    disponibile
-    in\smagazzino
-    op\svoorraad
-    direct\sleverbaar
-    dostępny
-    w\smagazynie
-    na\sstanie
-    em\sstock
-    em\sestoque
-    disponível
-    i\slager
-    finns\si\slager
-    på\slager
-    skladem
-    na\ssklade
-    varastossa
-    készleten
-    raktáron
-    în\sstoc
-    """)
-    + r")(?!\w)"
-)
-#: A short text with which a page says that this product is not simply there now, whatever its button says.
-NOT_SIMPLY_THERE: Final = re.compile(
-    _lines(r"""
-    ^(?:(?:usually|normally|typically|currently|please|order\snow,?)\s)*(?:ships?|shipping|deliver\w*|dispatch\w*|lead[\s-]?time|due|allow|lieferzeit|lieferbar|versand\w*|délai|expédi\w*|livraison|plazo|levertijd|leveranstid)\b.{0,30}\b(?:weeks?|wks?|months?|wochen?|monate?n?|semaines?|mois|semanas?|settimane|weken|veckor|tygodni)\b
-    \b(?:ships?|shipping|available|expected|due|arriving|eta|lieferbar|verfügbar|disponible)\b[^$€£]{0,12}(?:\b\d{1,2}[./]\d{1,2}\b|\b\d{0,2}\s?(?:jan|feb|mar|apr|may|jun|jul|aug|sept?|oct|nov|dec)(?:uary|ruary|ch|il|e|y|ust|tember|ober|ember)?\b)
-    \bships?\swhen\b
-    ^(?:more\s|on\s(?:its|the)\sway|more\son)\b.{0,12}\bway\b
-    \bexpected\b.{0,20}\b(?:stock|weeks?)\b
-    \b(?:back|available|coming|in\sstock|restock\w*|arriving)\s(?:again\s)?soon\b
-    ^(?:currently\s|now\s)?on\sorder\b
-    \b(?:made|built|printed)[\s-](?:to[\s-]order|on[\s-]demand)\b
-    ^special[\s-]order\b
-    ^(?:sorry,?\s)?(?:(?:this|the|item|product)\s(?:\w+\s){0,3})?(?:currently\s|temporarily\s)?(?:not\s|un)available(?:\s(?:online|for\s(?:shipping|delivery|purchase|sale|order)|in\syour\s(?:area|region|country)|to\sship))?[.!]*$
-    \bnot\s(?:sold|available)\sonline\b
-    ^(?:qty|quantity|stock|inventory|available)\b[\w\s]{0,20}:?\s0$
-    \b(?:call|contact|ask|email)\b.{0,12}\b(?:for|about|check|confirm)\savailability
-    ^(?:no\sstock|none\s(?:left|available))\b
-    ^inventory\s?:\s?(?:out|none|no)\b
-    \bno\slonger\s(?:sold|made|produced|carried|offered|stocked|manufactured)\b
-    ^retired\b
-    ^(?:this|the)\s(?:\w+\s){1,4}retired\b
-    \bwait(?:ing)?[\s-]?list\b
-    \b(?:in[\s-]?store|store|pick[\s-]?up|showroom|in[\s-]person)\s(?:purchases?\s|pick[\s-]?up\s|orders?\s)?only\b
-    \bonly\s(?:available\s)?in[\s-]stores?\b
-    \bnur\s(?:abholung|im\s(?:laden|geschäft))\b
-    \b(?:date|eta)\b.{0,12}\b(?:to\sbe\s(?:confirmed|announced)|tb[acd])\b
-    """)
-)
-#: With one of these words, a text does not say that this product is there now.
-NOT_NOW: Final = re.compile(
-    r"\b(?:when|notify|soon|again|if|not|no|never|until|once|expected|from|ab|wieder|wenn|bald|kein|keine|nicht|pas|"
-    r"bientôt|quand|cuando|pronto|quando|non|niet|weer|zodra|nie|não|inte|ikke|ej|není|stores?|email|sign|filter|"
-    r"show|only\sin|items|products|alle|bientot|variant|unavailable)\b|\?"
-)
-
 #: Headings above other products.
 OTHERS: Final = re.compile(
-    _lines(r"""
+    lines(r"""
     ^related\b
     ^similar\s
     you\s(?:may|might|will|'ll|could)\s(?:also\s)?(?:like|love|enjoy|need|be\sinterested)
@@ -292,17 +76,30 @@ REGULAR: Final = _words(
 prezzo\sregolare|cena\sregularna|preço\snormal|regulärer\spreis|standard\sprice"""
 )
 CURRENT: Final = _words(
-    r"""now|current(?:\sprice)?|sale(?:\sprice)?|our\sprice|your\sprice|today|special(?:\sprice)?|jetzt|nur|aktueller|angebotspreis
+    r"""now|current(?:\sprice)?|new\sprice|neuer\spreis|nouveau\sprix|sale(?:\sprice)?|our\sprice|your\sprice|today|special(?:\sprice)?|jetzt|nur|aktueller|angebotspreis
 maintenant|prix\sactuel|ahora|precio\sactual|adesso|ora|attuale|nu|voor|teraz|aktualna|agora|nuvarande|deal\sprice"""
 )
 #: Right after an amount, at the end of its text.
 WAS_AFTER: Final = re.compile(
-    r"^[\s*]*[(\[]?\s*(?:was\b|m\.?s\.?r\.?p\b|r\.?r\.?p\b|uvp\b|list(?:\sprice)?\b|retail\b|reg\b|suggested\b)"
+    r"^[\s*]*[(\[]?\s*(?:was\b|m\.?s\.?r\.?p\b|r\.?r\.?p\b|uvp\b|list(?:\sprice)?\b|retail\b(?!\ssale)|reg\b|suggested\b)"
 )
 FROM_AFTER: Final = re.compile(r"^\+(?!\s?\w)|^\s*(?:and|&)\sup\b|^\s*\(?starting\b")
 SAVING: Final = _words(
     r"""sav(?:e|es|ing|ings)|you\ssave|off|discount(?:\sof)?|rebate|rabatt|sie\ssparen|spar(?:en|e)?|ersparnis|économi\w+
 remise|ahorr\w+|descuento|risparmi\w*|sconto|bespaar\w*|korting|oszczęd\w*|rabat|poup\w+|desconto|spara|ušetří\w*|sleva"""
+)
+#: The amount after it is what has to be paid now, although the words around say "save", "discount", or "total".
+NET: Final = re.compile(
+    r"(?:"
+    + lines(r"""
+    (?:after|with|incl\w*\.?|less)\s(?:\w+\s){0,2}(?:savings?|discounts?|markdowns?|instant\srebates?|price\sdrop)
+    (?:promo(?:tion(?:al)?)?|discount(?:ed)?|savings?|sale|clearance|closeout|markdown)\sprice(?:\s(?:after|with)\s\w+)?
+    price\s(?:after|with|in)\s(?:your\s|the\s)?(?:\w+\s)?(?:cart|basket|bag|discount|savings?|markdown)
+    you\spay(?:\s(?:only|just))?
+    your\s(?:cost|price|total)
+    lowest\sprice\sever
+    """)
+    + r")(?:\s(?:is|now|today|only))?\s*[:=\-\u2013]?\s*$"
 )
 #: Lowest price of 30 days, by law next to an offer in the European Union.
 LOWEST_LATELY: Final = re.compile(
@@ -330,27 +127,28 @@ PER_PIECE: Final = re.compile(
 INSTALLMENT_BEFORE: Final = re.compile(
     r"\d\s?(?:x|\u00d7|(?:interest|equal|easy|monthly|weekly|bi-?weekly|fortnightly)\b.{0,30}|payments?|instal\w+|raten|rates|fois|"
     r"cuotas|rate|termijnen|rat)\s?(?:of|à|von|zu|de|da|van|po|at)?\s?$|"
-    r"instal?lments?|payments?\s(?:of|from|as\slow)|monatlich|mensual\w*|mensil\w*|per\smonth|pay\s(?:as\slow|only|over|in)|"
+    r"instal?lments?|payments?\s(?:of|from|as\slow)|monatlich|mensual\w*|mensil\w*|per\smonth|pay\s(?:as\slow|over|in)|"
     r"afterpay|klarna|affirm|sezzle|zip\b|zippay|laybuy|clearpay|shop\s?pay|financ|finanzier|\bapr\b|raty|ratenzahlung|credova|"
     r"paypal|splitit|bread\spay"
 )
 INSTALLMENT_AFTER: Final = re.compile(
     r"^[\s*]*[(\[]?\s*(?:(?:/|per\b|a\b|pro\b|par\b|al\b|por\b)\s?(?:mo(?:nth)?|monat|mois|mes|mese|maand|mies|wk|week|year|yr|"
-    r"jahr|an|fortnight|mån(?:ad)?|måned|md|měs(?:íc)?)\b|x\s?\d|(?:monthly|weekly|every|miesięcznie|měsíčně|månedlig)\b|mtl\b|in\s\d+\s(?:inter|pay|inst)|with\s(?:afterpay|klarna|affirm|"
+    r"jahr|an|fortnight|mån(?:ad)?|måned|md|měs(?:íc)?)\b|x\s?\d|(?:monthly|weekly|every)\b(?!\s(?:special|deal|ad|offer|price))|(?:miesięcznie|měsíčně|månedlig)\b|mtl\b|in\s\d+\s(?:inter|pay|inst)|with\s(?:afterpay|klarna|affirm|"
     r"sezzle|shop\spay))"
 )
 SHIPPING: Final = re.compile(
     r"shipping|deliver|versand|liefer|livraison|envío|gastos|spedizione|consegna|verzend|bezorg|wysyłk|dostaw|frakt|fragt|"
-    r"doprav|postage|freight|orders?\s(?:over|above|of|from)|bestell\w+\s(?:ab|über)|spend\b|(?:over|above|ab|dès|desde)\s?$"
+    r"doprav|postage|freight|frete|envio\sgr|szállítás|toimitus|livrare|доставк|kargo|送料|배송|משלוח|orders?\s(?:over|above|of|from)|bestell\w+\s(?:ab|über)|spend\b|(?:over|above|ab|dès|desde|acima\sde|nad|över|over|felett)\s?$"
 )
 SHIPPING_AFTER: Final = re.compile(
     r"^[\s*+]*(?:flat\srate\s|standard\s|for\s)?(?:shipping|delivery|s&h|s/h|handling|versand|livraison|envío|postage|freight)\b|"
     r"^[\s*]*(?:or\smore|and\sup|minimum|orders?\b|purchase)"
 )
+TOTAL: Final = re.compile(r"(?:sub)?total|zwischensumme|gesamtsumme|montant\stotal|totale|totaal|razem")
 OTHER_MONEY: Final = re.compile(
-    r"deposit|anzahlung|acompte|pfand|core\scharge|gift\s?card|coupon|voucher|gutschein|promo\b|\bcode\b|rebate|cash\s?back|"
+    r"(?:extra|additional|delivery|shipping|late)\scharges?|surcharge|deposit|anzahlung|acompte|pfand|core\scharge|gift\s?card|coupon|voucher|gutschein|promo\b|\bcode\b|rebate|cash\s?back|"
     r"\bpoints?\b|reward|earn|punkte|warranty|protection|insurance|garantie\b|engrav|assembly|installation|add-on|"
-    r"(?:sub)?total|zwischensumme|cart|warenkorb|bundle|together|\bset\sprice|tax\b.{0,12}$|duty|fee\b|hazmat|"
+    r"cart|warenkorb|bundle|together|\bset\sprice|tax\b.{0,12}$|duty|fee\b|hazmat|"
     r"eco-?tax|eco-?part|éco-?part|eco-?contribution|recycling|écotaxe|budget|price\smatch|\bbids?\b|open[-\s]?box|refurbished|\bsold\s(?:for|at)\b|\bmap\b(?:\sprice)?\s?:?\s?$|(?:amazon|walmart|ebay|competitor\S*)\sprice|"
     r"\b(?:average|median|lowest|highest|last|recent|next|future|group|team|pallet|pick-?up|in-?store|contractor|trade|b2b|net)\sprice|"
     r"\bprice\s(?:for|of)\s(?:two|[2-9])\b|\b(?:2nd|second)\s(?:item|pair)\b|\bbuy\s[2-9]\b|^\s*(?:monthly|weekly|annual(?:ly)?|yearly)\s*:?\s*$|\brent(?:al)?\b|\blease\b|\bhire\b|worth|value[sd]?\sat|\bvalue\b"
@@ -370,11 +168,15 @@ MEMBER_AFTER: Final = re.compile(
 )
 #: What has to be done to pay only that: buy several, use a code, send in a form, pay in a certain way.
 CONDITION_AFTER: Final = re.compile(
-    r"^[\s*,(]*(?:each\s|ea\.?\s)?(?:after\b|(?:when|if)\syou\b|when\s(?:buying|ordering|purchas)|(?:with|using|w/)\s(?:an?\s|the\s|your\s|our\s)?"
+    r"^[\s*,(]*(?:each\s|ea\.?\s)?(?:after\b(?!\s(?:\w+\s){0,2}(?:discounts?|savings?|instant))|(?:when|if)\syou\b|when\s(?:buying|ordering|purchas)|(?:with|using|w/)\s(?:an?\s|the\s|your\s|our\s)?"
     r"(?:[\w-]+\s)?(?:codes?|coupons?|vouchers?|promo|rebate|trade-?in|purchase|card|membership|contract|subscription|subscribe|activation)\b|"
     r"(?:as\s)?down\b|due\s(?:now|today)|on\s(?:your\s|the\s)?first\sorder|.{0,20}\b(?:when|if)\syou\s(?:buy|order|purchase|spend)\b|"
     r".{0,12}\b(?:ab|from|dès|desde|vanaf|przy|od)\s\d+\s?(?:stück|stk|st|pcs|pieces|units|unités|szt|stuks)\b|"
     r"for\s(?:[2-9]|two|three|four|five|six)\b|mit\s(?:dem\s)?(?:code|gutschein)|avec\s(?:le\s)?code|con\s(?:el\s)?c[oó]d|à\svista|(?:no|com|via)\s(?:o\s)?(?:pix|boleto))"
+)
+#: A price cut that has to be asked for.
+CONDITIONAL: Final = re.compile(
+    r"\bcodes?\b|coupon|voucher|gutschein|newsletter|sign\s?up|first\s(?:order|purchase)|when\syou|if\syou|\bbuy\s\w+|bundle|repeat"
 )
 #: The amount of one piece in a quantity table: "1", "1 - 4", "1+", "any quantity".
 TIER_OF_ONE: Final = re.compile(
@@ -394,7 +196,7 @@ FROM: Final = re.compile(
     r"about|approx\.?|ca\.?|circa|est\.?|(?:base|starting|estimated|approximate)\sprice(?:\sis)?)(?:\s(?:only|just|nur|slechts|solo|seulement|tylko|kun))?\s?:?\s?$"
 )
 TAX_OUT: Final = re.compile(
-    r"^[\s*]*[(\[]?\s*(?:(?:vat|tax|gst|mwst|tva)\.?\s(?:excl|not\sincl)|excl?\.?|ex\.?|excluding|without|plus|\+|zzgl\.?|exkl\.?|hors|ohne|bez|sin|senza|iva\sesclusa|h\.?t\.?\b|netto|net\b)"
+    r"^[\s*]*[(\[]?\s*(?:(?:vat|tax|gst|mwst|tva)\.?\s(?:excl|not\sincl)|excl?\.?|ex\.?|excluding|without|plus|\+|zzgl\.?|exkl\.?|hors|ohne|bez|sin|senza|iva\sesclusa|h\.?t\.?\b|netto|net\b(?!\sprice))"
     r"\s?\d*\s?%?\s?(?:vat|tax|gst|mwst|ust|btw|tva|taxes?|moms|dph|iva|impuestos|mva|of\svat)?\b"
 )
 #: Words of tax without which the pattern above is about something else, such as shipping.
@@ -411,25 +213,27 @@ CLASS_OTHER: Final = re.compile(
     r"clearpay|finance|financing|monthly|per-?(?:unit|round|rd|kg|oz|100|shot)|unit-?price|unit-?pricing|price-?unit|base-?price|basis-?price|ppu|"
     r"ppr|cpr|cost-?per\w*|shipping|delivery|versand\w*|member\w*|loyalty|vip|subscri\w*|autoship|selling-?plans?|sns|recurring|bundles?|"
     r"add-?ons?|warranty|protection|gift\w*|coupons?|deposit|rewards?|points|cashback|cart-?(?:total|count|subtotal)|"
-    r"subtotal|grand-?total|total|comparing|omnibus|lowest-?price|history-?price)(?=[\s_-]|$)|yousave|unitprice|tierprice|pricesavings|saveprice|price-save|baseprice"
+    r"subtotal|grand-?total|total|comparing|omnibus|lowest-?price|history-?price)(?=[\s_-]|$)|yousave|unitprice|tierprice|pricesavings|saveprice|price-save|baseprice(?!block)"
 )
 CLASS_WAS: Final = re.compile(
     r"(?:^|[\s_-])(?:was|old|compare(?:-?at|d)?|rrp|uvp|msrp|srp|strike\w*|crossed|before|former|previous|retail|pvpr|"
     r"list-?price|price-?list-?price|original|advised?|suggested|non-?sale|discounted-?from|price-?from-?was|pseudo-?price|pseudo)(?=[\s_-]|$)|"
     r"oldprice|wasprice|compareprice|compareat|listprice|originalprice|retailprice|crossedprice|priceold|pricewas|rrpprice|line-through"
 )
-CLASS_REGULAR: Final = re.compile(r"(?:^|[\s_-])(?:regular|reg|normal|standard)(?=[\s_-]|$)|regularprice|regprice")
+CLASS_REGULAR: Final = re.compile(
+    r"(?:^|[\s_-])(?<!font-)(?<!text-)(?<!weight-)(?<!body-)(?<!fw-)(?:regular|reg|normal|standard)(?=[\s_-]|$)|regularprice|regprice"
+)
 CLASS_CURRENT: Final = re.compile(
     r"(?:^|[\s_-])(?:sale|special|current|now|final|our|selling|offer|deal|today|withtax|actual|new)(?=[\s_-]|$)|"
     r"saleprice|specialprice|currentprice|finalprice|ourprice|sellingprice|newprice|withtax"
 )
-SKU_LABEL: Final = re.compile(
-    r"^\s*(?:sku|item\s?(?:#|no\.?|number|code)|product\s?(?:code|sku|#|no\.?|number)|model\s?(?:#|no\.?|number)?|part\s?(?:#|no\.?|number)|"
-    r"artikel-?\s?(?:nr\.?|nummer)|art\.?-?\s?nr\.?|bestell-?\s?nr\.?|référence|réf\.?|ref\.?|referencia|codice(?:\sprodotto)?|"
-    r"artikelnummer|varenummer|kod\sproduktu|indeks|kód(?:\sproduktu)?|stock\s?(?:code|#)|catalog\s?(?:#|no\.?))"
-    r"\s?[:#]?\s*(?:[:#]\s*)?([\w][\w\-./ ]{0,60}?)\s*$",
-    re.IGNORECASE,
+_SKU_NAMES: Final = (
+    r"(?:sku|item\s?(?:#|no\.?|number|code)|product\s?(?:code|sku|#|no\.?|number)|article\s(?:no\.?|number)|stock\s?(?:code|#)|"
+    r"artikel-?\s?(?:nr\.?|nummer)|art\.?-?\s?nr\.?|bestell-?\s?nr\.?|produktnummer|référence|réf\.?|referencia|codice(?:\sprodotto)?|"
+    r"artikelnummer|varenummer|kod\sproduktu|kód(?:\sproduktu)?|cikkszám)\s?[:#]?"
 )
+SKU_LABEL: Final = re.compile(rf"^\s*{_SKU_NAMES}\s*(?:[:#]\s*)?([\w][\w\-./ ]{{0,60}}?)\s*$", re.IGNORECASE)
+SKU_LABEL_ALONE: Final = re.compile(_SKU_NAMES)
 
 #: Titles of pages that refuse a visitor.
 REFUSING_TITLE: Final = re.compile(

@@ -1,7 +1,7 @@
 """Finds what a site file, an override or a person declares: places in structured data and in the tree."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Final
@@ -12,7 +12,7 @@ from lxml import etree
 from harvester.scraping.reader.document import Document, Mark
 from harvester.scraping.reader.facts import Fact, Text
 from harvester.scraping.reader.structured import Node, listed, texts_of
-from harvester.scraping.reader.visible import Seen, prices_in
+from harvester.scraping.reader.visible import BARE, Seen, prices_in
 from harvester.scraping.site import Site
 
 #: Elements of one selector that are looked at.
@@ -77,14 +77,19 @@ def compile_path(place: str) -> tuple[int | None, tuple[tuple[str, int | None, s
     return node, tuple(steps)
 
 
+def check_place(place: str) -> None:
+    """Raise ValueError if a place cannot be used."""
+    if place.startswith("json:"):
+        compile_path(place)
+    else:
+        compile_selector(place)
+
+
 def check_site(site: Site) -> None:
     """Raise ValueError if a place or a selector of a site cannot be used."""
     for places in site.places.values():
         for place in places:
-            if place.startswith("json:"):
-                compile_path(place)
-            else:
-                compile_selector(place)
+            check_place(place)
     for selector in (*site.exclude, *([site.tiers] if site.tiers else [])):
         _compiled(selector)
     if site.sku_pattern is not None and re.compile(site.sku_pattern).groups < 1:
@@ -111,8 +116,11 @@ class Found:
 class Places:
     """Looks up the places of a site on one page."""
 
-    def __init__(self, document: Document, nodes: Sequence[Node], site: Site) -> None:
+    def __init__(
+        self, document: Document, nodes: Sequence[Node], site: Site, around_title: Collection[Any] = ()
+    ) -> None:
         self._document = document
+        self._around_title = around_title
         self._nodes = nodes
         self._site = site
         selectors = [*site.exclude, *([site.tiers] if site.tiers else [])]
@@ -178,7 +186,9 @@ class Places:
                     said.append(element)
                     facts.append(Fact(field=field, text=Text(text), syntax=syntax, place=place))
             elif field in {"price", "original"}:
-                amounts = prices_in(self._visible(element), None)
+                blocks = self._visible(element)
+                is_amount = bool(BARE.fullmatch(" ".join(block.plain for block in blocks)))
+                amounts = prices_in(blocks, self._around_title, is_amount=is_amount)
                 for each in amounts:
                     each.fact.field = field
                 seen.extend(amounts)

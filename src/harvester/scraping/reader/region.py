@@ -5,14 +5,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from harvester.scraping.reader import phrases
+from harvester.scraping.reader import phrases, stock_phrases
 from harvester.scraping.reader.document import Block, Mark, text_of
 from harvester.scraping.reader.products import Title, closeness
 from harvester.scraping.reader.visible import Role, Seen
 
 #: Blocks after the button, and without a button after the title, that are still about the product.
 NEAR: Final = 15
-NEAR_TITLE: Final = 60
+NEAR_TITLE: Final = 40
 SUBTITLE: Final = 3
 #: Elements above title and button in which a price is looked for if there is none between them.
 CLIMB: Final = 3
@@ -72,21 +72,17 @@ class Region:
     def prices(self, seen: Sequence[Seen]) -> list[Seen]:
         """Return the amounts next to title and button: between them, or else near them."""
         root, parents = self.root, CLIMB if self.button else CLIMB * 2
-        inside = set(root.iter())
         fixed = [each for each in seen if not each.marks & Mark.STICKY] or list(seen)
-        between = [each for each in fixed if each.element in inside and self.first <= each.order <= self.last]
+        between = [each for each in fixed if self.first <= each.order <= self.last and _is_inside(each.element, root)]
         if any(each.role not in _NO_PRICES for each in between):
             return between
         while True:
             found = [
-                each
-                for each in fixed
-                if each.element in inside and each.order <= self.end and each.order >= self.first - NEAR
+                each for each in fixed if self.first - NEAR <= each.order <= self.end and _is_inside(each.element, root)
             ]
             if any(each.role not in _NO_PRICES for each in found) or not parents or root.getparent() is None:
                 return found
             root, parents = root.getparent(), parents - 1
-            inside = set(root.iter())
 
     def near(self) -> list[Block]:
         """Return the blocks whose amounts matter: those near title and button, and of bars that repeat them."""
@@ -96,9 +92,17 @@ class Region:
             if self.first - NEAR <= block.order <= self.end + 1 or block.parts[0][2] & Mark.STICKY
         ]
 
+    def above(self) -> list[Block]:
+        """Return the blocks right above the title."""
+        return [block for block in self.blocks if self.first - NEAR <= block.order < self.first]
+
     def texts(self) -> list[Block]:
         """Return the blocks that may say whether the product can be bought."""
         return [block for block in self.blocks if self.first <= block.order <= self.end]
+
+
+def _is_inside(element: Any, root: Any) -> bool:
+    return element is root or any(each is root for each in element.iterancestors())
 
 
 _NO_PRICES: Final = frozenset({Role.OTHER, Role.WAS})
@@ -146,7 +150,9 @@ def _without_others(blocks: list[Block], first: int, title: Title) -> list[Block
         if block.element in until:
             continue
         until = set()
-        is_short = block.order > first and sum(len(part[0]) for part in block.parts) <= LONGEST_HEADING
+        # No part is empty, so many parts are long.
+        is_short = block.order > first and len(block.parts) <= LONGEST_HEADING
+        is_short = is_short and sum(len(part[0]) for part in block.parts) <= LONGEST_HEADING
         text = block.plain.lower() if is_short else ""
         if text and found < MOST_HEADINGS and phrases.OTHERS.search(text) and number + 1 < len(blocks):
             found += 1
@@ -178,14 +184,14 @@ def _button(element: Any, order: int, marks: int) -> Button | None:
         element.get(name) or "" for name in ("class", "id", "name", "data-action", "data-button-action")
     ).lower()
     text = text or (element.get("aria-label") or element.get("title") or "").lower()
-    if len(text) > LONGEST_BUTTON or phrases.BUY_OTHERS.search(text) or marks & Mark.STICKY:
+    if len(text) > LONGEST_BUTTON or stock_phrases.BUY_OTHERS.search(text) or marks & Mark.STICKY:
         return None
-    says_so = phrases.BUY.search(text) or phrases.PRE_ORDER_BUTTON.search(text)
+    says_so = stock_phrases.BUY.search(text) or stock_phrases.PRE_ORDER_BUTTON.search(text)
     is_named = bool(_BUY_NAMES.search(names))
     if _ADD.search(text):
         form = next(element.iterancestors("form"), None)
         says_so = says_so or (_CART.search((form.get("action") or "").lower()) if form is not None else None)
-    is_sold_out = element.tag != "a" and phrases.SOLD_OUT_BUTTON.search(text)
+    is_sold_out = element.tag != "a" and stock_phrases.SOLD_OUT_BUTTON.search(text)
     if not says_so and not is_sold_out and not (is_named and element.tag != "a"):
         return None
     if "wish" in names or "compare" in names or "quickview" in names:

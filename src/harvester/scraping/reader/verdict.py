@@ -7,12 +7,13 @@ from typing import Final
 from harvester.kernel.money import Price
 from harvester.kernel.rejects import Fault
 from harvester.kernel.stock import Availability
-from harvester.scraping.reader import phrases
+from harvester.scraping.reader import phrases, stock_phrases
 from harvester.scraping.reader.availability import CLASS_WORDS, button_says, read_phrase, read_word
+from harvester.scraping.reader.choice import choose
 from harvester.scraping.reader.facts import Fact, prices_of, why_unreadable
 from harvester.scraping.reader.page import Page, sticky_prices
 from harvester.scraping.reader.region import is_enabled
-from harvester.scraping.reader.visible import Role, Seen, choose
+from harvester.scraping.reader.visible import Role, Seen
 from harvester.scraping.states import PageOutcome
 
 #: Characters of a text that says why there is no price.
@@ -81,8 +82,9 @@ def judge_stock(page: Page) -> StockVerdict:
         return _agreed_stock(page)
     for number, fact in enumerate(found.facts):
         element = found.elements[number] if found.elements else None
-        if element is not None and element.tag in {"button", "input"} and phrases.BUY.search(fact.text.lower()):
-            fact.value = button_says(fact.text, is_enabled=is_enabled(element))
+        if element is not None and element.tag in {"button", "input"} and stock_phrases.BUY.search(fact.text.lower()):
+            is_there = is_enabled(element) and page.document.is_seen(element)
+            fact.value = button_says(fact.text, is_enabled=is_there)
             continue
         words = {CLASS_WORDS[word] for word in fact.text.lower().split() if word in CLASS_WORDS}
         if fact.syntax == "data attribute" and words:
@@ -117,18 +119,21 @@ def _agreed_stock(page: Page) -> StockVerdict:
     """Return the availability that markup and page say independently of each other."""
     stocked = page.stocked
     markup, shown = stocked.said(stocked.markup), stocked.on_page()
-    if not markup and not shown:
+    if not markup and not shown and not stocked.doubts:
         return StockVerdict(outcome=PageOutcome.UNKNOWN_AVAILABILITY, detail="Nothing says whether it can be bought.")
     button = stocked.button.value if stocked.button else None
     # Shops forget to write that something is sold out, but not that it can be bought; nothing here can be pressed.
     is_gone = markup == {Availability.OUT_OF_STOCK} and not shown and button is None
+    if not stocked.markup:
+        markup = stocked.words_and_button()
     if is_gone or (len(markup) == 1 and markup == shown):
         [availability] = markup
         for fact in stocked.facts:
             fact.is_used = fact.value is availability
         return StockVerdict(availability=availability)
+    doubt = f", but also {stocked.doubts[0].text[:80]!r}" if stocked.doubts else ""
     said = f"the markup says {', '.join(sorted(markup)) or 'nothing'}, the page {', '.join(sorted(shown)) or 'nothing'}"
-    return StockVerdict(outcome=PageOutcome.NO_AGREEMENT, detail=f"Stock: {said}.")
+    return StockVerdict(outcome=PageOutcome.NO_AGREEMENT, detail=f"Stock: {said}{doubt}.")
 
 
 def _agreed(page: Page) -> PriceVerdict:  # noqa: C901, PLR0911 - one reason each, in their order
@@ -149,8 +154,8 @@ def _agreed(page: Page) -> PriceVerdict:  # noqa: C901, PLR0911 - one reason eac
     if zeros and not prices and (choice.price is None and (choice.is_zero or not choice.problem)):
         return PriceVerdict(outcome=PageOutcome.ZERO_PRICE_EXTRACTED, detail="The markup gives a price of zero.")
     unreadable = [fact for fact in page.prices if fact.fault and any(map(str.isdigit, fact.text))]
-    if unreadable:
-        return no(f"A price of the markup cannot be read: {unreadable[0].text[:40]!r}.")
+    if unreadable and (fault := unreadable[0].fault):
+        return no(f"The price {unreadable[0].text[:40]!r} of the markup cannot be read: {why_unreadable(fault)}.")
     if choice.price is None:
         if choice.problem:
             return no(f"On the page, {choice.problem}; prices in the markup: {said}.")

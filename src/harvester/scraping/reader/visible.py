@@ -1,7 +1,7 @@
 """The prices that a person sees on a page, and which of them is that of the product."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
@@ -9,11 +9,9 @@ from itertools import islice
 from typing import Any, Final
 
 from harvester.kernel.currencies import MINOR_UNITS, SIGNS
-from harvester.kernel.money import Price
-from harvester.kernel.rejects import Fault
-from harvester.scraping.reader import phrases
+from harvester.scraping.reader import phrases, stock_phrases
 from harvester.scraping.reader.document import JOINT, Block, Mark
-from harvester.scraping.reader.facts import Fact, Money, why_unreadable
+from harvester.scraping.reader.facts import Fact
 
 #: Prices of a page that are looked at.
 MOST_PRICES: Final = 400
@@ -39,13 +37,20 @@ _SIGN: Final = "|".join(
 )
 _SIGN_AFTER: Final = _SIGN.replace(r"(?<![A-Za-z\d])", "")
 _CENTS: Final = rf"(?:[.,]\d{{1,3}}(?!\d)|[.,][-\u2013\u2014]{{1,2}}|{JOINT}\d\d(?!\d)|{JOINT}?[.,]{JOINT}?\d\d(?!\d))"
-_NUMBER: Final = rf"(?:\d{{1,3}}(?:[.,'\u2019\xa0\u202f]\d{{3}})+(?!\d)|\d{{1,8}}){_CENTS}?"
+_NUMBER: Final = (
+    rf"(?:\d{{1,3}}(?:[.,'\u2019\xa0\u202f]\d{{3}})+(?!\d)|\d{{1,2}}(?:,\d\d)+,\d{{3}}(?!\d)|\d{{1,8}}){_CENTS}?"
+)
 _SPACED: Final = rf"\d{{1,3}}(?: \d{{3}})+(?!\d){_CENTS}?"
 _MONEY: Final = re.compile(
     rf"(?P<sign>{_SIGN})\s?(?:(?:{_SIGN})\s?)?{JOINT}?(?P<first>{_NUMBER})(?![\d%]|[.,]\d)(?:\s?(?P<code>(?:{'|'.join(sorted(MINOR_UNITS))}))(?![A-Za-z]))?"
+    # Euros before the sign and cents after it.
+    rf"|(?<![\d.,A-Za-z-])(?P<euros>\d{{1,3}}(?:[.\xa0\u202f ]\d{{3}})+|\d{{1,6}})"
+    r"\s?\u20ac\s?(?P<cents>\d\d)(?![\d.,%]|\s?[\w\u20ac])"
     rf"|(?<![\d.,A-Za-z-])(?P<second>{_SPACED}|{_NUMBER})\s?(?:(?P<after>{_SIGN_AFTER})(?![A-Za-z\d]))"
+    # A whole amount without a currency, as in Scandinavia: 1 290:- or 199,-
+    rf"|(?<![\d.,A-Za-z-])(?P<whole>\d{{1,3}}(?:[. \xa0\u202f]\d{{3}})+|\d{{1,6}})\s?[:,][-\u2013\u2014](?![\w-])"
 )
-_BARE: Final = re.compile(rf"\s*(?:\d{{1,3}}(?:[.,]\d{{3}})+|\d{{1,6}})(?:[.,]\d\d|{JOINT}[.,]?{JOINT}?\d\d)\s*")
+BARE: Final = re.compile(rf"\s*(?:\d{{1,3}}(?:[.,]\d{{3}})+|\d{{1,6}})(?:[.,]\d\d|{JOINT}[.,]?{JOINT}?\d\d)\s*")
 _HEADINGS: Final = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
 #: No amount has no digit; few blocks of a page have one.
 _DIGIT: Final = re.compile(r"\d")
@@ -67,7 +72,7 @@ class Role(StrEnum):
     OTHER = "not the price of the product"
 
 
-_SELLING: Final = frozenset({Role.CURRENT, Role.UNNAMED, Role.WITH_TAX})
+SELLING: Final = frozenset({Role.CURRENT, Role.UNNAMED, Role.WITH_TAX})
 
 
 @dataclass(kw_only=True, slots=True)
@@ -112,12 +117,15 @@ _IN_PARENTHESES: Final = re.compile(r"^\s*\([^()]*\)")
 _TO: Final = re.compile(r"\s*(?:-|\u2013|\u2014|to|bis|à|až|till|until|do|a)\s*")
 
 
-def prices_in(blocks: Sequence[Block], root: Any) -> list[Seen]:  # noqa: C901 - one loop over the amounts of a page
+def prices_in(  # noqa: C901 - one loop over the amounts of a page
+    blocks: Sequence[Block], around: Collection[Any] = (), *, is_amount: bool = False
+) -> list[Seen]:
     """Return the amounts of the blocks in their order, each with its role.
 
     Args:
         blocks: of a page or a part of it.
-        root: classes of elements above it say nothing about an amount.
+        around: elements around the title; what their classes say is not about one amount.
+        is_amount: they are a place for the price and say nothing but one amount, which needs no currency.
     """
     seen: list[Seen] = []
     for number, block in enumerate(blocks):
@@ -125,7 +133,7 @@ def prices_in(blocks: Sequence[Block], root: Any) -> list[Seen]:  # noqa: C901 -
         if not _DIGIT.search(text):
             continue
         matches = list(_MONEY.finditer(text))
-        if not matches and (bare := _bare(block)):
+        if not matches and (bare := BARE.fullmatch(text) if is_amount else _bare(block)):
             matches = [bare]
         for place, match in enumerate(matches):
             start = matches[place - 1].end() if place else 0
@@ -150,7 +158,7 @@ def prices_in(blocks: Sequence[Block], root: Any) -> list[Seen]:  # noqa: C901 -
                 continue
             is_last = bool(after.strip()) and (place + 1 == len(matches) or bool(_IN_PARENTHESES.match(after)))
             words = f"{label} {before}"[-BEFORE:].lower()
-            found.role, found.why = _role(found, root, words, tail[:AFTER].lower(), before, is_last=is_last)
+            found.role, found.why = _role(found, around, words, tail[:AFTER].lower(), before, is_last=is_last)
             if (
                 is_to
                 and found.role is not Role.WAS
@@ -161,6 +169,8 @@ def prices_in(blocks: Sequence[Block], root: Any) -> list[Seen]:  # noqa: C901 -
                 found.role, found.why = Role.RANGE, "range"
             elif place and seen and seen[-1].why == "range":
                 found.role = Role.RANGE
+            elif place and seen[-1].why == SHIPPING and found.role is Role.UNNAMED and not _ENDS.search(before):
+                found.role, found.why = Role.OTHER, SHIPPING  # "shipping from $8, express $15"
             seen.append(found)
             if len(seen) >= MOST_PRICES:
                 return seen
@@ -168,6 +178,10 @@ def prices_in(blocks: Sequence[Block], root: Any) -> list[Seen]:  # noqa: C901 -
 
 
 def _written(match: re.Match[str]) -> str:
+    if (split := match.groupdict()).get("cents"):
+        return f"{split['euros']},{split['cents']} \u20ac"
+    if split.get("whole"):
+        return f"{split['whole']},-"
     text = re.sub(rf"{JOINT}?([.,]){JOINT}?", r"\1", match[0])
     grouped = re.search(rf"\d([.,])\d{{3}}{JOINT}", text)
     if grouped:
@@ -182,7 +196,7 @@ def _bare(block: Block) -> re.Match[str] | None:
         re.search("price|prix|preis|amount", f"{each.get('class') or ''} {each.get('itemprop') or ''}".lower())
         for each in around
     )
-    return _BARE.fullmatch(block.text) if is_price else None
+    return BARE.fullmatch(block.text) if is_price else None
 
 
 def _part_at(block: Block, match: re.Match[str]) -> tuple[Any, int]:
@@ -261,18 +275,33 @@ _GOES_ON: Final = re.compile(
 #: Two words or more.
 _NAME: Final = re.compile(r"[^\W\d_]{2}.*[^\w'][^\W\d_]{2}")
 _PRICE_WORD: Final = re.compile(r"pri[cxsj]|prezzo|preis|prec|cena")
-_OF_OTHER: Final = "crossed out, next to the name of something else"
-#: A former price that is more times the price is that of something else, or wrong.
-MOST_TIMES: Final = 10
+OF_OTHER: Final = "next to the name of something else"
+SAVED: Final = "what is saved"
+SAVED_NOW: Final = "what is saved at once"
+#: "Save 20%: $80" may be what is left as well as what is saved.
+_AT_ONCE: Final = re.compile(r"instant|\d\s?%\s?(?:off|rabatt)?\s?[:=\-\u2013]?\s*$")
+SHIPPING: Final = "about shipping"
+INSTALLMENT: Final = "an installment"
+PER_UNIT: Final = "per round or unit of measure"
+_ENDS: Final = re.compile(r"[.;|\u2022]")
+#: Between the label of a former price and its amount: anything else is the name of another thing.
+_OF_LABELS: Final = re.compile(
+    r"(?:\W|\d|\b(?:price|value|was|is|at|of|to|only|from|each|the|a|prix|preis|prezzo|precio|cena|pris|prijs|lei)\b)*"
+)
+A_TOTAL: Final = "a total"
+MEMBERS: Final = "for members or subscribers"
+SOMETHING_ELSE: Final = "about something else"
 
 
-def _role(seen: Seen, root: Any, before: str, after: str, own_text: str, *, is_last: bool) -> tuple[Role, str]:  # noqa: PLR0911, C901, PLR0912 - one table of reasons, in order
+def _role(  # noqa: PLR0911, C901, PLR0912 - one table of reasons, in order
+    seen: Seen, around: Collection[Any], before: str, after: str, own_text: str, *, is_last: bool
+) -> tuple[Role, str]:
     """Return what an amount is, by its tags, the words around it, and its classes."""
     if seen.marks & Mark.STRUCK:
         is_labeled = any(each.search(before) for each in (phrases.WAS, phrases.REGULAR, phrases.CURRENT, _PRICE_WORD))
-        return Role.WAS, "crossed out" if is_labeled or not _NAME.search(own_text) else _OF_OTHER
-    if not phrases.BUY_OTHERS.search(before):
-        before = phrases.BUY.sub("", before)  # the button repeats the price
+        return Role.WAS, "crossed out" if is_labeled or not _NAME.search(own_text) else OF_OTHER
+    if not stock_phrases.BUY_OTHERS.search(before):
+        before = stock_phrases.BUY.sub("", before)  # the button repeats the price
     sign = before.rstrip()[-1:]
     if (
         sign
@@ -282,21 +311,27 @@ def _role(seen: Seen, root: Any, before: str, after: str, own_text: str, *, is_l
     ):
         return Role.OTHER, "a difference"
     if phrases.INSTALLMENT_AFTER.search(after) or phrases.INSTALLMENT_BEFORE.search(before):
-        return Role.OTHER, "an installment"
+        return Role.OTHER, INSTALLMENT
     if phrases.PER_UNIT.search(after) or phrases.PER_UNIT_BEFORE.search(before):
-        return Role.OTHER, "per round or unit of measure"
+        return Role.OTHER, PER_UNIT
+    if phrases.MEMBER.search(before):
+        return Role.OTHER, MEMBERS
+    if phrases.MEMBER_AFTER.search(after):
+        return Role.OTHER, "followed by words about members or subscribers"
+    if phrases.NET.search(before):
+        return Role.CURRENT, ""
     if phrases.LOWEST_LATELY.search(before):
         return Role.OTHER, "the lowest price of some time"
     if phrases.SHIPPING_AFTER.search(after) or phrases.SHIPPING.search(before):
-        return Role.OTHER, "about shipping"
-    if phrases.MEMBER.search(before) or phrases.MEMBER_AFTER.search(after):
-        return Role.OTHER, "for members or subscribers"
+        return Role.OTHER, SHIPPING
+    if phrases.TOTAL.search(before):
+        return Role.OTHER, A_TOTAL
     if phrases.OTHER_MONEY.search(before) or phrases.OTHER_AFTER.search(after):
-        return Role.OTHER, "about something else"
+        return Role.OTHER, SOMETHING_ELSE
     if phrases.CONDITION_AFTER.search(after):
         return Role.OTHER, "on a condition"
-    if phrases.SAVING.search(before) or re.match(r"\s*(?:off|rabatt|saved|discount|gespart)\b", after):
-        return Role.OTHER, "what is saved"
+    if phrases.SAVING.search(before) or re.match(r"\s*(?:off|rabatt|saved|discount(?!\sprice)|gespart)\b", after):
+        return Role.OTHER, SAVED_NOW if _AT_ONCE.search(before) else SAVED
     if phrases.TIER_OF_ONE.search(before):
         return Role.TIER_OF_ONE, ""
     if phrases.TIER.search(before):
@@ -305,11 +340,11 @@ def _role(seen: Seen, root: Any, before: str, after: str, own_text: str, *, is_l
         return Role.FROM, ""
     if is_last and phrases.WAS_AFTER.search(after):
         return Role.WAS, "called a former price"
-    classes, own = _classes(seen, root)
+    classes, own = _classes(seen, around)
     by_class = _role_of_classes(classes)
     former, current = (_last(pattern, before) for pattern in (phrases.WAS, phrases.CURRENT))
     if former > current:
-        return Role.WAS, "called a former price"
+        return Role.WAS, "called a former price" if _is_of_this(before[former:], after) else OF_OTHER
     if phrases.TAX_OUT.search(after) and phrases.TAX.search(after[:25]):
         return Role.WITHOUT_TAX, ""
     if by_class in (Role.OTHER, Role.WAS):
@@ -326,6 +361,11 @@ def _role(seen: Seen, root: Any, before: str, after: str, own_text: str, *, is_l
     return by_class or Role.UNNAMED, ""
 
 
+def _is_of_this(between: str, after: str) -> bool:
+    """Whether a former price is that of the product, and not of another thing or in another shop."""
+    return bool(_OF_LABELS.fullmatch(between)) and not re.match(r"\s*(?:at|bei|chez|elsewhere)\b", after)
+
+
 def _last(pattern: re.Pattern[str], text: str) -> int:
     """Return where the last match ends, or -1."""
     return max((match.end() for match in pattern.finditer(text)), default=-1)
@@ -339,12 +379,15 @@ _HAVING: Final = re.compile(r"(?<!\S)(?:with|has|no|without)-\S*")
 _COMPARING: Final = frozenset({"table", "tbody", "thead", "tr", "td", "th", "ul", "ol", "section", "article"})
 
 
-def _classes(seen: Seen, root: Any) -> tuple[str, str]:
+def _classes(seen: Seen, around: Collection[Any]) -> tuple[str, str]:
     """Return the classes, ids and names of the elements around an amount, and those of the closest that has any."""
     found: list[str] = []
     element, levels = seen.element, 0
     while (
-        element is not None and levels < LEVELS and element is not root and element.tag not in {"body", "main", "form"}
+        element is not None
+        and levels < LEVELS
+        and element not in around
+        and element.tag not in {"body", "main", "form"}
     ):
         names = [_HAVING.sub("", element.get("class") or ""), element.get("id"), element.get("data-price-type")]
         if element.tag in _COMPARING:
@@ -355,136 +398,3 @@ def _classes(seen: Seen, root: Any) -> tuple[str, str]:
             found.append(f"{tag} {named}".strip())
         element, levels = element.getparent(), levels + 1
     return " ".join(found), found[0] if found else ""
-
-
-@dataclass(kw_only=True)
-class Choice:
-    """Which of the amounts is the price.
-
-    Attributes:
-        price: what the product costs, if the amounts leave one reading.
-        used: the amounts that say so.
-        original: the former price.
-        is_tax_included: if the page says so next to the price.
-        problem: why there is no price, in words; empty if nothing is there that looks like one.
-        is_zero: the amount is zero.
-    """
-
-    price: Price | None = None
-    used: tuple[Seen, ...] = ()
-    original: Seen | None = None
-    is_tax_included: bool | None = None
-    problem: str = ""
-    is_zero: bool = False
-
-
-def choose(  # noqa: C901, PLR0911, PLR0912 - one reason each, in the order in which they count
-    seen: Sequence[Seen], money: Money, expected: str | None = None
-) -> Choice:
-    """Return the one selling price among amounts next to each other.
-
-    Args:
-        seen: the amounts.
-        money: how they are read.
-        expected: the currency that the markup names; amounts in others are conversions if one in it is there.
-    """
-    for each in seen:
-        if each.fact.value is None and each.fact.fault is None:
-            money.read(each.fact)
-    selling = [each for each in seen if each.role in _SELLING]
-    regular = [each for each in seen if each.role in (Role.REGULAR, Role.PIECE)]
-    is_weak = not selling
-    if not selling:
-        selling = regular or [each for each in seen if each.role is Role.TIER_OF_ONE]
-        if not selling:
-            selling = [each for each in seen if each.role is Role.WITHOUT_TAX]
-        regular = []
-    if expected and selling and _currency(selling[0]) in (expected, None):
-        for each in selling:
-            if _currency(each) not in (expected, None):
-                each.why = "in another currency"
-        selling = [each for each in selling if _currency(each) in (expected, None)]
-    unreadable = [each for each in selling if each.fact.fault]
-    if unreadable:
-        first = unreadable[0].fact
-        sentence = why_unreadable(first.fault) if first.fault else ""
-        return Choice(
-            problem=f"the price {first.text!r} cannot be read: {sentence}",
-            is_zero=all(each.fact.fault is Fault.PRICE_ZERO for each in selling),
-        )
-    amounts = list(dict.fromkeys(each.fact.value for each in selling))
-    taxed = {each.fact.value for each in selling if each.role is Role.WITH_TAX}
-    open_ends = {each.role for each in seen} & {Role.RANGE, Role.FROM}
-    if len(amounts) == 1 and (Role.RANGE in open_ends or (open_ends and is_weak)):
-        return Choice(problem="there is a range of prices")
-    if len(amounts) != 1:
-        inexact = any(each.role in (Role.RANGE, Role.FROM) for each in seen)
-        shown = ", ".join(map(str, amounts[:5]))
-        return Choice(
-            problem=f"there are several prices: {shown}" if amounts else "there is a range of prices" if inexact else ""
-        )
-    price: Price = amounts[0]
-    is_named = any(each.role is Role.CURRENT for each in selling)
-    doubtful = ("its classes", "what is saved", "about something else") if is_weak else ("its classes",)
-    hidden = [
-        each
-        for each in seen
-        if each.role is Role.OTHER and each.why.startswith(doubtful) and not _REPEATED.search(each.why)
-    ]
-    if not is_named and (lower_one := next((each for each in hidden if _is_near_below(each.fact, price)), None)):
-        return Choice(problem=f"the page shows {price} and {lower_one.fact.value}, and either may be the price")
-    if any(each.role is Role.FROM and each.fact.value == price for each in seen):
-        return Choice(problem="the page shows the lowest of several prices")
-    same = [each for each in seen if each.role is Role.TIER_OF_ONE and each.fact.value]
-    lower = [
-        each
-        for each in regular
-        if each.fact.value
-        and each.fact.value.currency == price.currency
-        and each.fact.value.amount < price.amount
-        and each.role is Role.REGULAR
-    ]
-    if lower or any(each.fact.value != price for each in same):
-        other = (lower or [each for each in same if each.fact.value != price])[0]
-        return Choice(problem=f"the page shows {price} and {other.fact.value}, and either may be the price")
-    return Choice(
-        price=price, used=tuple(selling), original=_original(seen, regular, price), is_tax_included=_tax(selling, taxed)
-    )
-
-
-#: Classes of what is bought again and again.
-_REPEATED: Final = re.compile(r"(?i)subscri|autoship|selling-?plan|recurring|\bsns\b")
-
-
-def _is_near_below(fact: Fact, price: Price) -> bool:
-    """Whether an amount is lower than a price and more than half of it, as what it costs now would be."""
-    other = fact.value
-    return (
-        isinstance(other, Price) and other.currency == price.currency and price.amount / 2 < other.amount < price.amount
-    )
-
-
-def _currency(seen: Seen) -> str | None:
-    return seen.fact.value.currency if isinstance(seen.fact.value, Price) else None
-
-
-def _tax(selling: Iterable[Seen], taxed: set[Price]) -> bool | None:
-    if taxed:
-        return True
-    return False if all(each.role is Role.WITHOUT_TAX for each in selling) else None
-
-
-def _original(seen: Sequence[Seen], regular: Sequence[Seen], price: Price) -> Seen | None:
-    """Return the one former price that is higher."""
-    former = [
-        each
-        for each in [
-            *(one for one in seen if one.role is Role.WAS),
-            *(one for one in regular if one.role is Role.REGULAR),
-        ]
-        if isinstance(each.fact.value, Price)
-        and each.fact.value.currency == price.currency
-        and price.amount < each.fact.value.amount < price.amount * MOST_TIMES
-        and each.why != _OF_OTHER
-    ]
-    return former[0] if len({each.fact.value for each in former}) == 1 else None

@@ -12,7 +12,7 @@ from harvester.scraping.sites.shopify import SHOPIFY
 from harvester.scraping.sites.woocommerce import WOOCOMMERCE
 
 #: Reads any shop: a price that markup and page agree on.
-STRUCTURED: Final = Site(id="structured", version="1.0.0", title="Any shop (structured data)")
+STRUCTURED: Final = Site(id="structured", version="1.1.0", title="Any shop (structured data)")
 _REGISTERED: Final = (STRUCTURED, SGAMMO, WOOCOMMERCE, BIGCOMMERCE, SHOPIFY, MAGENTO)
 
 
