@@ -204,7 +204,8 @@ def test_a_job_that_was_handed_back_before_its_handler_began_does_not_run(monkey
     async def begin(job: object) -> None:
         begun.append(job)
 
-    monkeypatch.setattr(slots_module, "threading", SimpleNamespace(Thread=LateThread, Lock=threading.Lock))
+    parts = {name: getattr(threading, name) for name in ("Lock", "Condition")}
+    monkeypatch.setattr(slots_module, "threading", SimpleNamespace(Thread=LateThread, **parts))
     slots = Slots(1, begun.append, begin, lambda *_: None)
     slots.submit(Handle(), is_async=is_async)
     for handle in slots.active():
@@ -221,6 +222,7 @@ class Handle:
     """All that slots know of a job."""
 
     abandoned = False
+    lane, longest_wait = None, 0.0
 
 
 def test_a_stop_before_the_loop_starts_is_not_lost(database):

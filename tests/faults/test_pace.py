@@ -12,6 +12,9 @@ from harvester.engine.enqueue import NewJob, enqueue_many
 from harvester.engine.models import Job
 
 INTERVAL = 0.5
+#: Requests made, of those allowed. The times of the log are only as exact as the machine is idle: if the first request
+#: is noted late, all of them seem to be faster. `make bench-scrape` measures the gaps.
+TOO_FAST = 1.5
 DOMAINS = [f"shop{number}.home.arpa" for number in range(3)]
 PAGES = 16
 
@@ -53,8 +56,7 @@ def test_several_workers_visit_each_domain_at_its_pace(database, shops):
     measured = politeness(shops.seen(), INTERVAL, domain_of)
     assert {domain: one.requests for domain, one in measured.items()} == dict.fromkeys(DOMAINS, PAGES)
     assert {one.most_at_once for one in measured.values()} == {1}
-    # The times of the log are only as exact as the machine is idle.
-    assert min(one.least_gap for one in measured.values()) > INTERVAL / 2
+    assert max(one.budget_used for one in measured.values()) < TOO_FAST
     [(claims,)] = rows("SELECT count(*) FROM job_events WHERE state = 'running'")
     # The first visit of each domain waits, because the limits have just begun.
     assert claims <= 1.05 * every + len(DOMAINS)
@@ -71,5 +73,5 @@ def test_a_killed_worker_costs_its_domain_no_more_than_time(database, shops):
         wait_for(lambda: done() == every, "all pages")
     measured = politeness(shops.seen(), INTERVAL, domain_of)
     assert {one.most_at_once for one in measured.values()} == {1}
-    assert min(one.least_gap for one in measured.values()) > INTERVAL / 2
+    assert max(one.budget_used for one in measured.values()) < TOO_FAST
     assert sum(one.requests for one in measured.values()) <= every + 4

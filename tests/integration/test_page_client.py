@@ -6,6 +6,7 @@ import threading
 import time
 import tracemalloc
 import zlib
+from contextlib import contextmanager
 from ipaddress import ip_network
 from types import SimpleNamespace
 
@@ -20,7 +21,7 @@ from tests.support.waiting import wait_for
 from harvester.guards.egress import EgressPolicy, EgressRefused
 from harvester.guards.http import BadHttpAnswer, HttpLimits, InvalidUrl, ResponseTooLarge, TlsNotTrusted
 from harvester.guards.inflate import BadGzip, InflateLimitExceeded, TruncatedGzip
-from harvester.guards.page_client import RESERVED_HEADERS, PageClient
+from harvester.guards.page_client import RESERVED_HEADERS, USUAL_BYTES, PageClient, TooManyLargeAnswers
 from harvester.guards.remote import ConnectionLost, RemoteTimedOut, TransferTooLong
 from harvester.kernel.errors import InvalidInput, TransientError
 
@@ -395,6 +396,75 @@ def test_the_time_before_sending_does_not_count(shops, monkeypatch):
 
     answer = get(shops.url("a.home.arpa"), before_send=wait)
     assert (answer.status, answer.duration < 3600) == (200, True)
+
+
+# -- while it waits ---------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def steps():
+    """What a call does, and a context that notes when it waits."""
+    found = []
+
+    @contextmanager
+    def waiting():
+        found.append("waits")
+        try:
+            yield
+        finally:
+            found.append("goes on")
+
+    return SimpleNamespace(found=found, waiting=waiting, ask=lambda: found.append("asks"))
+
+
+def test_a_caller_learns_when_only_the_server_is_waited_for(shops, steps):
+    """For the connection and for the answer, but not while the caller itself is asked."""
+    own = client()
+    own.get(shops.url("a.home.arpa"), before_send=steps.ask, waiting=steps.waiting)
+    assert steps.found == ["waits", "goes on", "asks", "waits", "goes on"]
+    steps.found.clear()
+    assert own.get(shops.url("a.home.arpa"), before_send=steps.ask, waiting=steps.waiting).is_reused
+    assert steps.found == ["asks", "waits", "goes on"]
+    own.close()
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_a_wait_for_a_silent_server_has_an_end(steps, scheme):
+    """With https it is silent before the request can be sent."""
+    own = client(limits=HttpLimits(connect=0.3, read=0.3, total=60))
+    with HttpServer(http_server.hangs) as server, pytest.raises(RemoteTimedOut):
+        own.get(server.url.replace("http", scheme), before_send=steps.ask, waiting=steps.waiting)
+    asked = ["asks", "waits", "goes on"] if scheme == "http" else []
+    assert steps.found == ["waits", "goes on", *asked]
+
+
+COMPRESSIBLE = (bytes(range(256)) + bytes(744)) * 3000
+
+
+@pytest.mark.parametrize(
+    "large", [says(200, COMPRESSIBLE), says(200, gzip.compress(COMPRESSIBLE), Content_Encoding="gzip")]
+)
+def test_large_answers_under_way_share_a_limit_and_usual_ones_do_not_count(large):
+    others, ended = threading.Event(), []
+
+    def stops_for_a_while(stream) -> None:
+        stream.sendall(b"HTTP/1.1 200 Said\r\nContent-Length: 4000000\r\n\r\n" + bytes(3_000_000))
+        others.wait(60)
+        stream.sendall(bytes(1_000_000))
+
+    own = client(most_held=3_000_000)
+    with HttpServer(stops_for_a_while) as slow, HttpServer(large, says(200, bytes(900_000)), large) as other:
+        asking = threading.Thread(target=lambda: ended.append(len(own.get(slow.url).body)), daemon=True)
+        asking.start()
+        wait_for(lambda: own._held._held == 3_000_000 - USUAL_BYTES, "most of the slow answer")
+        with pytest.raises(TooManyLargeAnswers):
+            own.get(other.url)
+        assert len(own.get(other.url).body) == 900_000
+        others.set()
+        asking.join(60)
+        assert own.get(other.url).body == COMPRESSIBLE
+    assert (ended, own._held._held) == ([4_000_000], 0)
+    own.close()
 
 
 def test_names_of_shops_lead_to_this_machine_only_while_asked(shops):

@@ -1,8 +1,8 @@
 """A running job, as passed to its handler."""
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -15,6 +15,7 @@ from harvester.engine import sql
 from harvester.engine.errors import JobCancelled, LeaseLost, check_delay
 from harvester.engine.json_values import to_json
 from harvester.engine.outcomes import AttemptKey, settle_in, succeeded
+from harvester.guards.prepared import prepared_cursor
 from harvester.guards.redaction import redact
 
 #: Characters of JSON: two numbers and a line of text, written twice a second.
@@ -59,6 +60,10 @@ class RunningJob:
     deadline: float | None = None
     #: Its lane rests until then, by the monotonic clock, once the attempt has ended.
     rest_until: float | None = None
+    #: Makes a block in which the slot may be lent; none for coroutines, which share one thread.
+    lendable: Callable[["RunningJob"], AbstractContextManager[None]] | None = None
+    #: Seconds of its longest block under `waiting`.
+    longest_wait: float = 0.0
     _lost: bool = False
     _cancel: bool = False
     _progress: dict[str, Any] | None = None
@@ -87,6 +92,17 @@ class RunningJob:
         check_delay(seconds, "A lane cannot rest")
         self.rest_until = max(self.rest_until or 0.0, time.monotonic() + seconds)
 
+    def waiting(self) -> AbstractContextManager[None]:
+        """Mark a block that only waits for somebody outside, such as a server, and does not use the database.
+
+        If that takes long, the worker runs another job meanwhile and closes the database sessions of this thread.
+        Django opens new ones, but locks and tables that belong to a session are lost. The end of the block may wait
+        some seconds for a slot.
+        """
+        if connections["default"].in_atomic_block:
+            raise RuntimeError("A transaction would keep its locks for as long as somebody outside takes.")
+        return self.lendable(self) if self.lendable else nullcontext()
+
     @contextmanager
     def transaction(self) -> Iterator[BaseDatabaseWrapper]:
         """Open a database transaction that commits only while this attempt holds its lease.
@@ -97,7 +113,7 @@ class RunningJob:
         database = connections["default"]
         self._announce_writer(database)
         with transaction.atomic(durable=True):
-            with database.cursor() as cursor:
+            with prepared_cursor() as cursor:
                 cursor.execute(sql.FENCE, {"id": self.id, "lease": self.lease})
                 if cursor.fetchone() is None:
                     self._lost = True
@@ -110,7 +126,7 @@ class RunningJob:
         if not database.in_atomic_block:
             raise RuntimeError("finish() belongs inside job.transaction()")
         ending = succeeded(self, result)
-        with database.cursor() as cursor:
+        with prepared_cursor() as cursor:
             if ending.key not in settle_in(cursor, [ending]):
                 raise LeaseLost(f"Job {self.id} was taken over; nothing of this transaction was written.")
         transaction.on_commit(self._mark_finished)
@@ -123,7 +139,7 @@ class RunningJob:
         database.ensure_connection()
         name = sql.WRITER_NAME.format(lease=self.lease)
         if database.connection.info.parameter_status("application_name") != name:
-            with database.cursor() as cursor:
+            with prepared_cursor() as cursor:
                 cursor.execute(sql.WRITER, {"name": name})
 
     def mark_lost(self) -> None:

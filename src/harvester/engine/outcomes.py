@@ -27,6 +27,8 @@ log = structlog.get_logger(__name__)
 #: Characters to store: enough to understand, too few to fill a disk.
 LONGEST_CODE = 200
 LONGEST_MESSAGE = 2_000
+#: Begins the event of a job that waits again; the reason follows.
+SNOOZED = "snoozed: "
 LONGEST_TRACEBACK = 20_000
 #: A result is figures and ids; anything larger belongs in a separate table.
 LONGEST_RESULT = 100_000
@@ -167,7 +169,7 @@ def _snoozed(job: Attempt, snooze: Snooze) -> Ending:
         delay=None if rests else snooze.seconds,
         refund=1,
         rest_until=max(job.rest_until or 0.0, time.monotonic() + snooze.seconds) if rests else job.rest_until,
-        detail=_clean(f"snoozed: {snooze}")[:LONGEST_MESSAGE],
+        detail=_clean(f"{SNOOZED}{snooze}")[:LONGEST_MESSAGE],
     )
 
 

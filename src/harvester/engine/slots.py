@@ -6,7 +6,10 @@ import inspect
 import json
 import queue
 import threading
-from collections.abc import Awaitable, Callable
+import time
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
 
 from django.db import connections
 
@@ -24,10 +27,32 @@ Done = Callable[[RunningJob, Ending | None], None]
 
 #: How long cancelled coroutines may clean up when the worker ends.
 FAREWELL_SECONDS = 1.0
+#: A job that has only waited for so long lends its slot. Most servers answer sooner, and then nothing has to be done.
+LENT_AFTER_SECONDS = 0.5
+#: The same for a lane whose last job waited longer than that: its server probably does not answer now either. Enough
+#: for most connections, so that the slot is lent once, for the answer.
+LENT_AGAIN_AFTER_SECONDS = 0.1
+#: Slots that a worker lends at the same time: each costs a thread and what its server has sent so far.
+MOST_LENT = 100
+#: How long a job whose wait is over waits for a slot; with all of them taken by long jobs it then goes on without one.
+RETURN_SECONDS = 5.0
+
+
+@dataclass(eq=False)
+class _Wait:
+    """A job's wait for somebody outside: since when, and the database sessions of its thread."""
+
+    since: float
+    sessions: list[Any]
+    #: The slot was lent, and the sessions were closed.
+    is_lent: bool = False
 
 
 class Slots:
     """Runs at most `size` jobs at once and reports each ending after its slot is free again.
+
+    A job that only waits for somebody outside (`RunningJob.waiting`) lends its slot if all are taken, and gives up its
+    database session. So some unresponsive servers keep no other job from running.
 
     More slots are reserved for urgent jobs. They fill those first and then ordinary slots, so that an urgent job can
     start even if ordinary jobs take all other slots.
@@ -46,8 +71,16 @@ class Slots:
         self._done = done
         self._work: queue.SimpleQueue[RunningJob | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
+        self._slot_left = threading.Condition(self._lock)
         self._active: set[RunningJob] = set()
-        self._waiting = 0
+        #: The jobs that only wait, the first one first; of abandoned ones too.
+        self._waits: dict[RunningJob, _Wait] = {}
+        self._lent: set[RunningJob] = set()
+        #: Jobs whose wait is over, and which need a slot again.
+        self._returning: set[RunningJob] = set()
+        #: Lanes whose last job that waited could have lent its slot.
+        self._slow_lanes: set[str | None] = set()
+        self._queued = 0
         self._idle = 0
         self._loop: asyncio.AbstractEventLoop | None = None
         self._tasks: dict[RunningJob, asyncio.Task[None]] = {}
@@ -56,13 +89,19 @@ class Slots:
     def free(self) -> int:
         """Slots that any job may take."""
         with self._lock:
-            urgent = sum(job.urgent for job in self._active)
-            return self.size - (len(self._active) - urgent) - max(urgent - self._kept, 0)
+            return max(self._free_without(self._lent), 0)
 
     @property
     def free_for_urgent(self) -> int:
         """Slots that an urgent job may take: the free ones and the reserved ones."""
-        return self.size + self._kept - len(self._active)
+        with self._lock:
+            return max(self.size + self._kept - len(self._active - self._lent), 0)
+
+    def _free_without(self, others: Iterable[RunningJob]) -> int:
+        """Return the ordinary slots that active jobs other than these leave free; negative if they have too many."""
+        holders = self._active.difference(others)
+        urgent = sum(job.urgent for job in holders)
+        return self.size - (len(holders) - urgent) - max(urgent - self._kept, 0)
 
     @property
     def busy(self) -> int:
@@ -81,8 +120,8 @@ class Slots:
             return
         with self._lock:
             self._active.add(job)
-            self._waiting += 1
-            short_of_threads = self._idle < self._waiting
+            self._queued += 1
+            short_of_threads = self._idle < self._queued
             self._idle += short_of_threads
         self._work.put(job)
         if short_of_threads:
@@ -92,7 +131,7 @@ class Slots:
         """Take the job's slot away although its handler has not returned."""
         with self._lock:
             job.abandoned = True
-            self._active.discard(job)
+            self._remove(job)
         self.cancel_task(job)
 
     def cancel_task(self, job: RunningJob) -> None:
@@ -101,6 +140,68 @@ class Slots:
         if loop is not None and task is not None:
             with contextlib.suppress(RuntimeError):  # the loop is closed, and the task with it
                 loop.call_soon_threadsafe(task.cancel)
+
+    def lend(self) -> None:
+        """Lend the slots of jobs that have only waited for a while, if all slots are taken."""
+        with self._lock:
+            if self._free_without(self._lent) > 0:
+                return
+            for moment, job, wait in self._lendable():
+                if moment > time.monotonic() or len(self._lent) >= MOST_LENT:
+                    break
+                self._lent.add(job)
+                wait.is_lent = True
+                for session in wait.sessions:
+                    # With the lock, because the end of the wait closes it too.
+                    session.close()
+            self._slot_left.notify_all()
+
+    @property
+    def lends_in(self) -> float:
+        """Seconds after which to look whether a slot can be lent."""
+        with self._lock:
+            lendable = self._lendable()
+            if not lendable or len(self._lent) >= MOST_LENT:
+                return LENT_AGAIN_AFTER_SECONDS
+            return min(max(lendable[0][0] - time.monotonic(), 0.001), LENT_AGAIN_AFTER_SECONDS)
+
+    def _lendable(self) -> list[tuple[float, RunningJob, _Wait]]:
+        """Return the jobs that wait in a slot, and from when it may be lent; the first one first."""
+        found = []
+        for job, wait in self._waits.items():
+            if job in self._active and not wait.is_lent:
+                is_slow = job.longest_wait >= LENT_AFTER_SECONDS or job.lane in self._slow_lanes
+                patience = LENT_AGAIN_AFTER_SECONDS if is_slow else LENT_AFTER_SECONDS
+                found.append((wait.since + patience, job, wait))
+        return sorted(found, key=lambda each: each[0])
+
+    @contextlib.contextmanager
+    def _waiting(self, job: RunningJob) -> Iterator[None]:
+        sessions = [each.connection for each in connections.all(initialized_only=True) if each.connection is not None]
+        wait = _Wait(time.monotonic(), sessions)
+        with self._lock:
+            self._waits[job] = wait
+        try:
+            yield
+        finally:
+            with self._lock:
+                del self._waits[job]
+                job.longest_wait = max(job.longest_wait, time.monotonic() - wait.since)
+                self._lent.discard(job)
+                if wait.is_lent:
+                    self._returning.add(job)
+                    self._slot_left.wait_for(
+                        lambda: job.abandoned or self._free_without(self._lent | self._returning) > 0, RETURN_SECONDS
+                    )
+                    self._returning.discard(job)
+            if wait.is_lent:
+                # They were closed by another thread; Django opens new ones.
+                connections.close_all()
+
+    def _remove(self, job: RunningJob) -> None:
+        self._active.discard(job)
+        self._lent.discard(job)
+        self._slot_left.notify_all()
 
     def close(self) -> None:
         """Let idle threads and the event loop end; busy threads end with their job."""
@@ -115,16 +216,26 @@ class Slots:
         try:
             while (job := self._work.get()) is not None:
                 with self._lock:
-                    self._waiting -= 1
+                    self._queued -= 1
                     self._idle -= 1
+                job.lendable = self._waiting
                 ending = None if job.abandoned else self._execute(job)
                 with self._lock:
-                    self._active.discard(job)
+                    self._remove(job)
+                    if job.longest_wait >= LENT_AFTER_SECONDS and job.lane is not None:
+                        self._slow_lanes.add(job.lane)
+                    elif job.longest_wait:
+                        self._slow_lanes.discard(job.lane)
                     # The slot was taken away meanwhile, and this thread is one too many.
                     if job.abandoned:
                         return
-                    self._idle += 1
+                    # So is one that was started while slots were lent.
+                    spare = self._idle - self._queued
+                    is_needed = len(self._active - self._lent) + spare < self.size + self._kept
+                    self._idle += is_needed
                 self._done(job, ending)
+                if not is_needed:
+                    return
         finally:
             connections.close_all()
 
@@ -155,7 +266,7 @@ class Slots:
         ending = await self._execute_async(job)
         self._tasks.pop(job, None)
         with self._lock:
-            self._active.discard(job)
+            self._remove(job)
         if not job.abandoned:
             self._done(job, ending)
 

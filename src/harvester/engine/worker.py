@@ -149,6 +149,7 @@ class Worker:
         """Record endings, claim jobs for the free slots, and wait if there was nothing to do."""
         self._wakeup.clear()
         self._end_overdue()
+        self._slots.lend()
         room, urgent_room = self._room()
         if not self._endings and not room and not (urgent_room and self._claimer.may_have_urgent):
             self._wait()
@@ -185,7 +186,7 @@ class Worker:
     def _longest_wait(self) -> float:
         waits = [self.options.poll_seconds]
         if not self._slots.free:
-            waits.append(FULL_LOOK_SECONDS)
+            waits += [FULL_LOOK_SECONDS, self._slots.lends_in]
         if self._claimer.next_in is not None and self._slots.free:
             waits.append(max(self._claimer.next_in, 0.001))
         deadlines = [job.deadline for job in self._slots.active() if job.deadline is not None]

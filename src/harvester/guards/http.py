@@ -18,7 +18,7 @@ import select
 import socket
 import ssl
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
@@ -28,7 +28,7 @@ import httpcore
 import httpx
 
 from harvester.guards.egress import EgressPolicy
-from harvester.guards.inflate import InflateLimits, inflate
+from harvester.guards.inflate import BadGzip, InflateLimitExceeded, InflateLimits, TruncatedGzip, inflate
 from harvester.guards.remote import ConnectionLost, RemoteTimedOut, TransferTooLong, quote_reply
 from harvester.kernel.errors import InvalidInput, TerminalError, TransientError
 
@@ -165,14 +165,32 @@ class _Exchange:
         return HttpAnswer(url=str(url), status=answer.status, headers=read, body=body)
 
 
-def read_body(blocks: Iterable[bytes], encoding: str, limits: HttpLimits) -> bytes:
-    """Return a body, decompressed. Both sizes are limited while it is read."""
+def read_body(
+    blocks: Iterable[bytes], encoding: str, limits: HttpLimits, grow: Callable[[int], object] | None = None
+) -> bytes:
+    """Return a body, decompressed. Both sizes are limited while it is read.
+
+    `grow` is called with the size of each piece that is held; what it raises ends the reading.
+    """
     if encoding.lower() not in ("", "identity", "gzip", "x-gzip"):
         raise BadHttpAnswer(f"The answer is encoded as {encoding[:50]!r}, which was not requested.")
-    counted = _counted(blocks, limits.body_bytes)
-    if encoding.lower() in ("", "identity"):
-        return b"".join(counted)
-    return b"".join(inflate(counted, limits=InflateLimits(output_bytes=limits.inflated_bytes)))
+    pieces = _counted(blocks, limits.body_bytes)
+    if encoding.lower() not in ("", "identity"):
+        pieces = inflate(pieces, limits=InflateLimits(output_bytes=limits.inflated_bytes))
+    held = []
+    try:
+        for piece in pieces:
+            if grow:
+                grow(len(piece))
+            held.append(piece)
+    except InflateLimitExceeded:
+        most = limits.inflated_bytes
+        raise InflateLimitExceeded(f"The answer decompresses to more than {most} bytes and was rejected.") from None
+    except TruncatedGzip:
+        raise TruncatedGzip("The answer is compressed and ends in the middle. None of it is used.") from None
+    except BadGzip:
+        raise BadGzip("The answer is compressed and cannot be decompressed. None of it is used.") from None
+    return b"".join(held)
 
 
 def _counted(blocks: Iterable[bytes], most: int) -> Iterator[bytes]:

@@ -12,6 +12,7 @@ from django.conf import settings
 from django.db import connection
 
 from harvester.guards import redis_client
+from harvester.guards.prepared import prepared_cursor
 from harvester.kernel.errors import InvalidInput
 
 
@@ -199,7 +200,7 @@ def _refuse_transaction() -> None:
 def _take_in_database(name: str, interval: float, ahead: float, *, strict: bool) -> tuple[bool, float, float]:
     """Return whether it is granted, how far ahead of the clock the grants are, and for how long it is postponed."""
     values: dict[str, Any] = {"name": name, "interval": interval, "ahead": ahead, "strict": strict}
-    with connection.cursor() as cursor:
+    with prepared_cursor() as cursor:
         cursor.execute(_TAKE_STRICTLY if strict else _TAKE, values)
         taken = cursor.fetchone()
         if taken is not None:

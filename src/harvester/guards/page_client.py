@@ -2,7 +2,11 @@
 
 One client serves all threads of a process. Each exchange has one time limit, from connecting to the last byte, and
 every part of an answer has a limit of its own: interim answers, headers, chunks, the body as sent and decompressed.
-Redirects are not followed, and cookies are not kept. The errors are those of http.py.
+All answers together have one too, because many slow ones may be under way. Redirects are not followed, and cookies are
+not kept. The errors are those of http.py, and
+
+TransientError
+└── TooManyLargeAnswers     the large answers under way exceed what may be held at once
 """
 
 import re
@@ -10,6 +14,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from ssl import SSLContext
 
@@ -31,7 +36,7 @@ from harvester.guards.http import (
     translated_errors,
 )
 from harvester.guards.remote import quote_reply
-from harvester.kernel.errors import InvalidInput
+from harvester.kernel.errors import InvalidInput, TransientError
 
 PAGE_LIMITS = HttpLimits(
     connect=10.0, read=30.0, total=30.0, body_bytes=10 * 1024 * 1024, inflated_bytes=10 * 1024 * 1024
@@ -48,6 +53,10 @@ MOST_INTERIM = 10
 #: A page in chunks of a few bytes each only costs time.
 MOST_CHUNKS = 100_000
 READ_BYTES = 64 * 1024
+#: Nearly all pages are smaller, decompressed.
+USUAL_BYTES = 1024 * 1024
+#: What larger answers under way may hold together beyond that: a dozen of the largest.
+MOST_HELD_BYTES = 128 * 1024 * 1024
 #: The client sets these itself, or they are credentials, or they change how the connection is used.
 RESERVED_HEADERS = frozenset(
     {
@@ -61,6 +70,12 @@ _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}", re.ASCII)
 _VALUE = re.compile(r"[\x20-\x7e\t]{0,4000}", re.ASCII)
 
 
+class TooManyLargeAnswers(TransientError):
+    """The large answers under way exceed what may be held at once."""
+
+    code = "TOO_MANY_LARGE_ANSWERS"
+
+
 @dataclass(frozen=True, kw_only=True)
 class PageAnswer:
     """The answer of a site.
@@ -71,6 +86,7 @@ class PageAnswer:
         headers: by name in lower case; of repeated ones the first.
         body: decompressed.
         duration: seconds from sending the request to the last byte.
+        received_at: when the last byte had arrived, by the monotonic clock.
         is_reused: whether the connection had served another request.
     """
 
@@ -79,6 +95,7 @@ class PageAnswer:
     headers: Mapping[str, str]
     body: bytes = field(repr=False)
     duration: float
+    received_at: float
     is_reused: bool
 
     @property
@@ -114,6 +131,7 @@ class PageClient:
         tls: which certificates to trust, if not those of the public authorities.
         idle_seconds: how long a connection is kept for the next request to its origin.
         most_idle: how many of them are kept.
+        most_held: bytes that large answers under way may hold together.
     """
 
     def __init__(
@@ -126,6 +144,7 @@ class PageClient:
         tls: SSLContext | None = None,
         idle_seconds: float = IDLE_SECONDS,
         most_idle: int = MOST_IDLE,
+        most_held: int = MOST_HELD_BYTES,
     ) -> None:
         if not user_agent or not _VALUE.fullmatch(user_agent):
             raise InvalidInput("The User-Agent is missing or has characters that cannot be sent.", field="user_agent")
@@ -133,9 +152,15 @@ class PageClient:
         self._policy, self._limits, self._tls = policy, limits, tls
         self._headers = {"user-agent": user_agent, "accept-encoding": "gzip", **_lower(headers)}
         self._idle = IdleConnections(idle_seconds, most_idle)
+        self._held = HeldBytes(most_held)
 
     def get(
-        self, url: str, *, headers: Mapping[str, str] | None = None, before_send: Callable[[], object] | None = None
+        self,
+        url: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        before_send: Callable[[], object] | None = None,
+        waiting: Callable[[], AbstractContextManager[object]] = nullcontext,
     ) -> PageAnswer:
         """Return the answer to one request, whatever its status.
 
@@ -146,11 +171,21 @@ class PageClient:
             headers: for this request only.
             before_send: called when the connection is there, right before each request is written; its time does not
                 count, and an error of it ends the call with nothing sent.
+            waiting: makes a context that is entered while the call does nothing but wait for the server: once for the
+                connection, and once for the answer.
         """
         target = checked_url(url)
         check_headers(headers or {})
         deadline = Deadline(self._limits.total)
-        exchange = _Exchange(target, {**self._headers, **_lower(headers)}, self._limits, deadline, before_send)
+        exchange = _Exchange(
+            target=target,
+            headers={**self._headers, **_lower(headers)},
+            limits=self._limits,
+            deadline=deadline,
+            held=self._held,
+            before_send=before_send,
+            waiting=waiting,
+        )
         origin = (target.scheme, target.host, target.port)
         with translated_errors(target.host, deadline):
             if connection := self._idle.take(origin):
@@ -159,7 +194,9 @@ class PageClient:
                     return self._ask(exchange, connection, origin, is_reused=True)
                 except _ClosedWhileIdle:
                     deadline.share()
-            return self._ask(exchange, self._connect(target, deadline), origin, is_reused=False)
+            with waiting():
+                stream = self._connect(target, deadline)
+            return self._ask(exchange, stream, origin, is_reused=False)
 
     def close(self) -> None:
         """Close the idle connections."""
@@ -200,13 +237,17 @@ class _Exchange:
 
     def __init__(
         self,
+        *,
         target: httpx.URL,
         headers: Mapping[str, str],
         limits: HttpLimits,
         deadline: Deadline,
+        held: "HeldBytes",
         before_send: Callable[[], object] | None,
+        waiting: Callable[[], AbstractContextManager[object]],
     ) -> None:
-        self._target, self._limits, self._deadline, self._before_send = target, limits, deadline, before_send
+        self._target, self._limits, self._deadline, self._held = target, limits, deadline, held
+        self._before_send, self._waiting = before_send, waiting
         self._headers = [("host", target.netloc.decode("ascii")), *headers.items()]
 
     def run(self, stream: GuardedStream, *, is_reused: bool) -> PageAnswer:
@@ -223,12 +264,14 @@ class _Exchange:
         request = h11.Request(method="GET", target=self._target.raw_path, headers=self._headers)
         sent = (protocol.send(request) or b"") + (protocol.send(h11.EndOfMessage()) or b"")
         try:
-            events = self._events(stream, protocol, sent, is_reused=is_reused)
-            head = self._head(events)
-            headers = _read_headers(head)
-            if int(headers.get("content-length", 0)) > self._limits.body_bytes:
-                raise ResponseTooLarge(f"The answer has {headers['content-length']} bytes and was rejected.")
-            body = read_body(self._blocks(events), headers.get("content-encoding", ""), self._limits)
+            with self._held.growing() as grow, self._waiting():
+                events = self._events(stream, protocol, sent, is_reused=is_reused)
+                head = self._head(events)
+                headers = _read_headers(head)
+                if int(headers.get("content-length", 0)) > self._limits.body_bytes:
+                    raise ResponseTooLarge(f"The answer has {headers['content-length']} bytes and was rejected.")
+                body = read_body(self._blocks(events), headers.get("content-encoding", ""), self._limits, grow)
+                received_at = time.monotonic()
         except h11.ProtocolError as error:
             reason = quote_reply(str(error))
             raise BadHttpAnswer(f"{self._target.host} did not send a complete answer: {reason}.") from None
@@ -239,7 +282,8 @@ class _Exchange:
             status=head.status_code,
             headers=headers,
             body=body,
-            duration=time.monotonic() - begun,
+            duration=received_at - begun,
+            received_at=received_at,
             is_reused=is_reused,
         )
 
@@ -280,6 +324,37 @@ class _Exchange:
                 raise BadHttpAnswer(f"{self._target.host} sent its answer in more than {MOST_CHUNKS} pieces.")
             if isinstance(event, h11.Data):
                 yield bytes(event.data)
+
+
+class HeldBytes:
+    """What the answers under way hold beyond the usual size of each; counted for all threads together."""
+
+    def __init__(self, most: int) -> None:
+        self._most, self._held = most, 0
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def growing(self) -> Iterator[Callable[[int], None]]:
+        """Yield what has to be called for each piece of one answer; all of it is released at the end of the block."""
+        size = counted = 0
+
+        def grow(count: int) -> None:
+            nonlocal size, counted
+            size += count
+            more = size - USUAL_BYTES - counted
+            if more <= 0:
+                return
+            with self._lock:
+                if self._held + more > self._most:
+                    raise TooManyLargeAnswers("Too many large answers arrive at once. It will be retried later.")
+                self._held += more
+            counted += more
+
+        try:
+            yield grow
+        finally:
+            with self._lock:
+                self._held -= counted
 
 
 class IdleConnections:
