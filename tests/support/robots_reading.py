@@ -10,13 +10,12 @@ RESERVED = b":/?#[]@!$&'()*+,;="
 ANYTHING, END = "anything", "end"
 
 
-def rfc_allows(body: bytes, target: str, agent: str, *, same_delimiters: bool = False) -> bool:
-    rules = rules_for(body, agent.encode())
-    path = octets(target.encode(errors="surrogatepass"), same_delimiters)
+def rfc_allows(body: bytes, target: str, agent: str, *, same_delimiters_in: frozenset[str] = frozenset()) -> bool:
+    """`same_delimiters_in` has the rules ("allow", "disallow") that take an escaped delimiter for a plain one."""
     best_length, best_allows = -1, True
-    for allows, pattern in rules:
-        items = items_of(pattern, same_delimiters)
-        if not matches(items, path):
+    for allows, pattern in rules_for(body, agent.encode()):
+        is_same = ("allow" if allows else "disallow") in same_delimiters_in
+        if not matches(items_of(pattern, is_same), octets(target.encode(errors="surrogatepass"), is_same)):
             continue
         length = length_of(pattern)
         if length > best_length or (length == best_length and allows):

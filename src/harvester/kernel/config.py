@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from dataclasses import field as dataclass_field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -242,7 +243,7 @@ class Config:
         """Whether the database is the embedded one."""
         return not self.database_url
 
-    @property
+    @cached_property
     def egress_networks(self) -> tuple[Network, ...]:
         return tuple(parse_network(text) for text in self.egress_allow)
 
@@ -281,7 +282,14 @@ def _read(meta: Mapping[str, Any], text: str, default: Any) -> Any:
             raise ConfigError(f"{meta['variable']} is {text!r}; it must be true or false.")
         return BOOLEANS[text.lower()]
     if kind in (int, float):
-        return _read_number(meta, text, kind)
+        try:
+            number = kind(text)
+        except ValueError:
+            number = None
+        if number is None or not meta["low"] <= number <= meta["high"]:
+            limits = f"from {meta['low']} to {meta['high']}"
+            raise ConfigError(f"{meta['variable']} is {text!r}; it must be a number {limits}.")
+        return number
     if kind is tuple:
         return tuple(part.strip() for part in text.split(",") if part.strip())
     if isinstance(default, Path):
@@ -289,16 +297,6 @@ def _read(meta: Mapping[str, Any], text: str, default: Any) -> Any:
     if "choices" in meta and text.lower() not in meta["choices"]:
         raise ConfigError(f"{meta['variable']} is {text!r}; it must be one of {', '.join(meta['choices'])}.")
     return text.lower() if "choices" in meta else text
-
-
-def _read_number(meta: Mapping[str, Any], text: str, kind: type) -> Any:
-    try:
-        number = kind(text)
-    except ValueError:
-        number = None
-    if number is None or not meta["low"] <= number <= meta["high"]:
-        raise ConfigError(f"{meta['variable']} is {text!r}; it must be a number from {meta['low']} to {meta['high']}.")
-    return number
 
 
 def _check(config: Config) -> None:
