@@ -27,6 +27,7 @@ from harvester.catalog.named_rows import fetch
 from harvester.catalog.sources import locked
 from harvester.guards import limits
 from harvester.guards.limits import RateLimit
+from harvester.guards.prepared import prepared_cursor
 from harvester.kernel.actor import Actor
 from harvester.kernel.errors import Conflict, InvalidInput
 from harvester.ops import alerts, audit
@@ -206,7 +207,7 @@ def may_request(source_id: UUID, kind: str, *, holder: str) -> Permission:
         TransientError: the store of the limits does not respond.
     """
     values: dict[str, Any] = {"source": source_id, "kind": kind, "holder": holder, "lease": PROBE_LEASE}
-    with connection.cursor() as cursor:
+    with prepared_cursor() as cursor:
         breaker, now, rate = _read(cursor, values)
         permission = decide(breaker, now, holder)
         if permission.is_allowed and rate:
@@ -236,7 +237,8 @@ def note(
         is_blocked: the server refused us.
     """
     values: dict[str, Any] = {"source": source_id, "kind": kind}
-    before, now, _ = _read(cursor, values)
+    with prepared_cursor() as prepared:
+        before, now, _ = _read(prepared, values)
     after = next_state(before, result, now, is_blocked=is_blocked)
     # Nothing but the time of the last success: that of the source's row is enough. It needs no lock of the breaker,
     # because only the lease of a probe changes without that of the source, and while one can be taken it is not closed.

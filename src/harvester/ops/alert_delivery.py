@@ -57,8 +57,17 @@ def deliver_alert(job: RunningJob, alert_id: int, phase: str) -> str:
         return "resolved already; only that is sent"
     if alert.delivered_at(phase):
         return "sent before"
+    about = f"_{alert.kind}, alert {alert.id}"
+    if phase == OPENED:
+        text = f"{SIGNS[alert.severity]} *{alert.title}*\n{alert.body}\n{about}_"
+    else:
+        parts = [f":white_check_mark: *Resolved: {alert.title}*"]
+        if not alert.delivered_at(OPENED):
+            parts.append(alert.body)
+        parts += [alert.resolved_note, f"{about}, open since {alert.opened_at:%Y-%m-%d %H:%M} UTC_"]
+        text = "\n".join(part for part in parts if part)
     try:
-        _post(url, _text(alert, phase), policy=EgressPolicy.from_config(settings.CONFIG))
+        _post(url, text, policy=EgressPolicy.from_config(settings.CONFIG))
     except HarvesterError as problem:
         with job.transaction():
             Alert.objects.filter(id=alert_id).update(delivery_error=f"{problem.code}: {problem}")
@@ -67,16 +76,6 @@ def deliver_alert(job: RunningJob, alert_id: int, phase: str) -> str:
         Alert.objects.filter(id=alert_id).update(**{f"{phase}_delivered_at": Now()}, delivery_error=None)
         job.finish("sent to Slack")
     return "sent to Slack"
-
-
-def _text(alert: Alert, phase: str) -> str:
-    if phase == OPENED:
-        return f"{SIGNS[alert.severity]} *{alert.title}*\n{alert.body}\n_{alert.kind}, alert {alert.id}_"
-    parts = [f":white_check_mark: *Resolved: {alert.title}*"]
-    if not alert.delivered_at(OPENED):
-        parts.append(alert.body)
-    parts += [alert.resolved_note, f"_{alert.kind}, alert {alert.id}, open since {alert.opened_at:%Y-%m-%d %H:%M} UTC_"]
-    return "\n".join(part for part in parts if part)
 
 
 def _post(url: str, text: str, *, policy: EgressPolicy) -> None:

@@ -8,7 +8,8 @@ from django.db import connection
 
 from harvester.engine import sql
 from harvester.engine.maintenance import OLD_SNAPSHOT_SECONDS
-from harvester.engine.models import Job
+from harvester.engine.models import Job, JobEvent
+from harvester.engine.outcomes import SNOOZED
 from harvester.engine.registry import all_periodic
 from harvester.engine.states import JobState
 
@@ -171,3 +172,11 @@ def oldest_snapshot_seconds() -> float:
 def periodic_done() -> dict[str, Any]:
     """Return the filter for periodic jobs that succeeded: thousands a day that nobody needs to see."""
     return {"kind__in": sorted({item.kind for item in all_periodic().values()}), "state": JobState.SUCCEEDED.value}
+
+
+def snooze_reason(job: Job) -> str | None:
+    """Return why a job waits again, as it said itself; None if it does not, or if its events are no longer kept."""
+    if job.state != JobState.PENDING:
+        return None
+    newest = JobEvent.objects.filter(job_id=job.pk).order_by("-at", "-id").values_list("detail", flat=True).first()
+    return newest.removeprefix(SNOOZED) if newest and newest.startswith(SNOOZED) else None

@@ -25,10 +25,10 @@ MEANINGS = {
     Scope.OFFERS_READ: "search offers that consumers see, and read their price histories",
     Scope.FEEDS_READ: "read feeds and their runs, without secrets",
     Scope.FEEDS_OPERATE: "run, test, pause and resume feeds; approve and reject held runs",
-    Scope.FEEDS_ADMIN: "retire feeds",
+    Scope.FEEDS_ADMIN: "retire feeds; ignore runs, and undo that",
     Scope.SCRAPE_READ: "read sources that are scraped, their pages, imports and quarantine",
     Scope.SCRAPE_OPERATE: "add, import, pause, try and enqueue pages; decide about quarantine",
-    Scope.SCRAPE_ADMIN: "delete pages, change many at once, force; switch sources, adapters and visibility",
+    Scope.SCRAPE_ADMIN: "delete pages, change many, force; switch sources, adapters and visibility; ignore page runs",
     Scope.JOBS_READ: "read progress and results of jobs",
     Scope.JOBS_OPERATE: "retry and cancel jobs",
 }

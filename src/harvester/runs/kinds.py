@@ -205,8 +205,12 @@ class PartsKind(RunKind):
         """What `begin` gets in addition when somebody retries a part of an ended run."""
         return {}
 
+    def subject_of(self, run: Run) -> Any:
+        """Return the subject of a run, to be locked; a kind that reads it with the lock needs no more than its id."""
+        return self.find_or_none(run.subject_id)
+
     @abstractmethod
-    def do_part(self, job: RunningJob, subject: Any, part: RunPart) -> PartEnd:
+    def do_part(self, job: RunningJob, part: RunPart) -> PartEnd:
         """Do a part, outside any transaction. An exception ends the attempt."""
 
     def part_ended(self, context: Any, cursor: Any, state: Any, part: RunPart) -> None:
@@ -215,8 +219,12 @@ class PartsKind(RunKind):
         A part whose `judged_at` stays empty waits. An outcome that is changed here is changed on `part` too.
         """
 
+    def has_batch(self, context: Any, cursor: Any, state: Any) -> bool:  # noqa: ARG002 - not every kind judges
+        """Whether enough of the subject waits to be judged; asked after each part."""
+        return False
+
     def judge_batch(self, context: Any, cursor: Any, state: Any) -> None:
-        """Judge what waits of the subject if it is enough; called after each part."""
+        """Judge what waits of the subject."""
 
     def judge_rest(self, cursor: Any, subject: Any, state: Any) -> None:
         """Judge what waits, however little it is, because no part of the subject has ended for a while."""

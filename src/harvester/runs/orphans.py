@@ -66,8 +66,15 @@ def close_all(job: RunningJob) -> dict[str, int]:
     # A transaction of its own: it locks subjects, and everybody locks a subject before its runs.
     with job.transaction():
         kinds = [kind for kind in all_kinds() if isinstance(kind, JobRunKind)]
-        closed = close_orphans() + parts.close_orphans()
-        return {"closed": closed, "noted": noted, "failed_early": sum(map(_report_failed_early, kinds))}
+        closed = close_orphans()
+        failed_early = sum(map(_report_failed_early, kinds))
+    ended = parts.MOST_ORPHANS
+    while ended >= parts.MOST_ORPHANS:
+        job.check()
+        with job.transaction():
+            ended = parts.close_orphans()
+        closed += ended
+    return {"closed": closed, "noted": noted, "failed_early": failed_early}
 
 
 def close_orphans(kind: RunKind | None = None, subject: Any = None) -> int:

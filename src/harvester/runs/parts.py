@@ -4,6 +4,7 @@ A run has no job of its own. What a part found waits in it until its kind has ju
 that may span runs of one subject, and a rest at the end of a run or when nothing has ended for a while.
 """
 
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
@@ -21,6 +22,7 @@ from harvester.engine.job import RunningJob
 from harvester.engine.models import Job
 from harvester.engine.outcomes import DATABASE_LOST
 from harvester.engine.states import JobState
+from harvester.guards.prepared import prepared_cursor
 from harvester.kernel.actor import Actor
 from harvester.kernel.errors import Conflict, HarvesterError, InvalidInput, TerminalError
 from harvester.runs.context import RunContext
@@ -38,14 +40,35 @@ FAILED: Final = "FAILED"
 #: Time without another outcome after which a rest is judged.
 LONGEST_WAIT_SECONDS: Final = 15 * 60
 
+# A part with what its job and its end need to know of its run; in the order of the models.
+_PART_FIELDS: Final = ("id", "begun_at", "run_id", "target_id", "job_id", "outcome", "detail", "page", "observed_at")
+_RUN_FIELDS: Final = ("id", "no", "kind", "subject_id", "source_id", "trigger", "status", "started_at")
+_PART: Final = f"""
+SELECT {", ".join(f"p.{name}" for name in _PART_FIELDS)}, {", ".join(f"r.{name}" for name in _RUN_FIELDS)}
+FROM run_parts p JOIN runs r ON r.id = p.run_id WHERE p.id = %(id)s AND p.begun_at = %(begun_at)s
+"""  # noqa: S608 - constants only
+# Whether the part was open until now, and the state of its run under the lock of the subject.
+_END: Final = """
+WITH ended AS (
+    UPDATE run_parts SET outcome = %(outcome)s, detail = %(detail)s::jsonb, found = %(found)s::jsonb,
+        version = %(version)s, page = %(page)s, observed_at = %(observed_at)s, ended_at = statement_timestamp()
+    WHERE id = %(id)s AND begun_at = %(begun_at)s AND outcome IS NULL RETURNING id
+)
+SELECT EXISTS (SELECT FROM ended), status FROM runs WHERE id = %(run)s
+"""
+_HAS_OPEN: Final = """
+SELECT EXISTS (SELECT FROM run_parts WHERE run_id = %(run)s AND begun_at = %(begun_at)s AND outcome IS NULL)
+"""
 # Parts of runs in progress whose job is gone or has ended without them.
 _ORPHANS = """
 SELECT p.run_id, p.id, j.state, j.error_type, j.error
 FROM runs r JOIN run_parts p ON p.run_id = r.id AND p.begun_at = r.started_at LEFT JOIN jobs j ON j.id = p.job_id
 WHERE r.status = 'RUNNING' AND r.kind = ANY (%(kinds)s) AND p.outcome IS NULL
   AND (j.id IS NULL OR j.state NOT IN ('pending', 'running', 'retryable'))
-ORDER BY r.no, p.id
+ORDER BY r.no, p.id LIMIT %(most)s
 """
+#: Parts that one transaction ends without their jobs: it locks their subjects. Stopping everything leaves thousands.
+MOST_ORPHANS: Final = 100
 # Runs in progress without an open part: nobody else would end them.
 _FINISHED = """
 SELECT r.id FROM runs r WHERE r.status = 'RUNNING' AND r.kind = ANY (%(kinds)s)
@@ -135,13 +158,12 @@ def begin(kind: PartsKind, subject: Any, trigger: RunTrigger, new: Iterable[NewP
 
 def execute_part(job: RunningJob, part_id: str, begun_at: str) -> dict[str, Any] | None:
     """Do one part of a run. The transaction that ends the part also ends its job."""
-    part = RunPart.objects.select_related("run").filter(pk=part_id, begun_at=begun_at).first()
+    part = _find_part(part_id, begun_at)
     if part is None or part.outcome is not None:
         return {"outcome": part.outcome if part else None, "note": "there was nothing to do"}
     kind = parts_kind(part.run)
-    subject = kind.find_or_none(part.run.subject_id)
     try:
-        found = kind.do_part(job, subject, part)
+        found = kind.do_part(job, part)
     except JobCancelled as stopped:
         # The job ends as cancelled afterwards; its part must not wait for that.
         with job.transaction():
@@ -155,34 +177,51 @@ def execute_part(job: RunningJob, part_id: str, begun_at: str) -> dict[str, Any]
         else:
             raise
     with job.transaction():
-        outcome = end_part(kind, part, found, subject)
+        outcome = end_part(kind, part, found)
         job.finish({"run_no": part.run.no, "run_id": str(part.run.id), "outcome": outcome})
     return None
 
 
-def end_part(kind: PartsKind, part: RunPart, found: PartEnd, subject: Any = None) -> str:
+def _find_part(part_id: str, begun_at: str) -> RunPart | None:
+    """Return a part with its run; their other columns are read when something needs them."""
+    with prepared_cursor() as cursor:
+        cursor.execute(_PART, {"id": UUID(part_id), "begun_at": datetime.fromisoformat(begun_at)})
+        row = cursor.fetchone()
+    if row is None:
+        return None
+    own = dict(zip(_PART_FIELDS, row, strict=False))
+    part = RunPart.from_db("default", _PART_FIELDS, list({**own, "detail": json.loads(own["detail"])}.values()))
+    part.run = Run.from_db("default", _RUN_FIELDS, row[len(_PART_FIELDS) :])
+    return part
+
+
+def end_part(kind: PartsKind, part: RunPart, found: PartEnd) -> str:
     """Write the outcome of a part, and if it was the last one, end the run. The transaction is the caller's.
 
     Args:
         kind: the kind of its run.
         part: the part, with its run.
         found: how it ended; what the part has already, such as its page, stays where this says nothing.
-        subject: of the run, if it is known.
 
     Return the outcome as it is in the end.
     """
-    with connection.cursor() as cursor:
+    with prepared_cursor() as prepared, connection.cursor() as cursor:
         # Everybody locks the subject before its runs; the lock also decides which part is the last one.
-        subject, state = kind.lock(cursor, subject or kind.find_or_none(part.run.subject_id))
+        subject, state = kind.lock(cursor, kind.subject_of(part.run))
         part.page, part.observed_at = found.page or part.page, found.observed_at or part.observed_at
-        values = {"outcome": found.outcome, "detail": found.detail, "found": found.found, "version": found.version}
-        waiting = RunPart.objects.filter(pk=part.pk, begun_at=part.begun_at, outcome=None)
-        if not waiting.update(**values, page=part.page, observed_at=part.observed_at, ended_at=Now()):
+        values: dict[str, Any] = {"outcome": found.outcome, "version": found.version}
+        more: dict[str, Any] = {
+            "page": part.page, "observed_at": part.observed_at, "detail": json.dumps(found.detail),
+            "found": None if found.found is None else json.dumps(found.found),
+            "id": part.pk, "begun_at": part.begun_at, "run": part.run_id,
+        }  # fmt: skip
+        prepared.execute(_END, values | more)
+        was_open, part.run.status = prepared.fetchone()
+        if not was_open:
             part.refresh_from_db(from_queryset=RunPart.objects.filter(begun_at=part.begun_at))
             return part.outcome or ""
-        for name, value in values.items():
+        for name, value in {**values, "detail": found.detail, "found": found.found}.items():
             setattr(part, name, value)
-        part.run.refresh_from_db()
         if part.run.status == RunStatus.RUNNING:
             context = RunContext(kind=kind, job=None, subject=subject, run=part.run, stage=kind.part)
             _settle(context, cursor, state, part)
@@ -232,6 +271,25 @@ def cancel_open(cursor: Any, kind: str, subject_id: UUID) -> int:
     return int(cursor.fetchone()[0])
 
 
+def drop_target(kind: PartsKind, subject_id: UUID, target_id: UUID, why: str) -> None:
+    """Drop what is just being read of a target, and what was read and waits to be judged.
+
+    The transaction is the caller's, who has locked the subject.
+    """
+    runs = Run.objects.filter(kind=kind.name, subject_id=subject_id, status=RunStatus.RUNNING)
+    begun = dict(runs.values_list("pk", "started_at"))
+    # The days of the runs as values: the planner reads only their partitions.
+    found = RunPart.objects.filter(run_id__in=begun, begun_at__in=set(begun.values()), target_id=target_id)
+    for part in found.filter(judged_at=None).select_related("run"):
+        if part.outcome is None:
+            with connection.cursor() as cursor:
+                cursor.execute(sql.CANCEL_MANY, {"ids": [part.job_id]})
+            end_part(kind, part, PartEnd(outcome=JobCancelled.code, detail={"error": why}))
+        else:
+            own = RunPart.objects.filter(pk=part.pk, begun_at=part.begun_at)
+            own.update(outcome=JobCancelled.code, detail={**part.detail, "error": why})
+
+
 def judge_waiting(job: RunningJob, kind: PartsKind) -> int:
     """Judge the rests of all subjects of which nothing has ended for a while; return the number of subjects."""
     with connection.cursor() as cursor:
@@ -245,10 +303,13 @@ def judge_waiting(job: RunningJob, kind: PartsKind) -> int:
 
 
 def close_orphans() -> int:
-    """End parts whose job has ended without them, and runs without an open part. The transaction is the caller's."""
+    """End parts whose job has ended without them, and runs without an open part. The transaction is the caller's.
+
+    Return how many; if there are `MOST_ORPHANS` or more, some may be left.
+    """
     kinds = {"kinds": [kind.name for kind in all_kinds() if isinstance(kind, PartsKind)]}
     with connection.cursor() as cursor:
-        cursor.execute(_ORPHANS, kinds)
+        cursor.execute(_ORPHANS, {**kinds, "most": MOST_ORPHANS})
         found = cursor.fetchall()
         for run_id, part_id, *job in found:
             run = Run.objects.get(pk=run_id)
@@ -306,8 +367,9 @@ def _settle(context: RunContext, cursor: Any, state: Any, part: RunPart) -> None
         with transaction.atomic():
             kind.part_ended(context, cursor, state, part)
         is_noted = True
-        with transaction.atomic():
-            kind.judge_batch(context, cursor, state)
+        if kind.has_batch(context, cursor, state):
+            with transaction.atomic():
+                kind.judge_batch(context, cursor, state)
     except DATABASE_LOST:
         raise
     except Exception as error:
@@ -322,8 +384,10 @@ def _settle(context: RunContext, cursor: Any, state: Any, part: RunPart) -> None
 def _end_run_after_last_part(kind: PartsKind, subject: Any, state: Any, run: Run, cursor: Any) -> None:
     """End a run whose parts have all ended: promote, and if that fails, none of it is written and the run failed."""
     # The subject is locked, so no part can end meanwhile: with an open one, the run needs no lock.
-    if RunPart.objects.filter(run=run, begun_at=run.started_at, outcome=None).exists():
-        return
+    with prepared_cursor() as prepared:
+        prepared.execute(_HAS_OPEN, {"run": run.pk, "begun_at": run.started_at})
+        if prepared.fetchone()[0]:
+            return
     run = Run.objects.select_for_update().get(pk=run.pk)
     if run.status != RunStatus.RUNNING:
         return

@@ -149,7 +149,11 @@ class DescribedPart:
     def found(self) -> str:
         """What was found, or why nothing was, in one line; lists of evidence are for the part's own page."""
         facts = {**(self.part.found or {}), **self.part.detail}
-        shown = {name: value for name, value in facts.items() if value and not isinstance(value, dict | list)}
+        shown = {
+            name: value
+            for name, value in facts.items()
+            if value and value != self.name and not isinstance(value, dict | list)
+        }
         return ", ".join(f"{name.replace('_', ' ')}: {value}" for name, value in shown.items())
 
 

@@ -5,20 +5,32 @@ from collections.abc import Mapping
 from typing import Any, Final
 from uuid import UUID
 
+from django.db import connection
 from django.db.models import Count
 
+from harvester.catalog.models import Source
 from harvester.ops.alerts import Severity, raise_alert, resolve_alert
 from harvester.ops.models import Alert
 from harvester.runs.gates import Gate, Verdict
+from harvester.runs.models import Run
 from harvester.scraping.gates import GATES
 from harvester.scraping.models import AdapterState, QuarantineEntry, ScrapeTarget
-from harvester.scraping.states import PageOutcome, TargetStatus
+from harvester.scraping.states import PageOutcome, TargetStatus, was_read
 
 ADAPTER_DISABLED: Final = "SCRAPE_ADAPTER_DISABLED"
 BATCH_REFUSED: Final = "SCRAPE_BATCH_REFUSED"
 UNUSUAL: Final = "SCRAPE_UNUSUAL_RATES"
 ZERO_PRICE: Final = "SCRAPE_ZERO_PRICE"
 TARGETS_BROKEN: Final = "SCRAPE_TARGETS_BROKEN"
+NO_AGREEMENT: Final = "SCRAPE_NO_AGREEMENT"
+NO_ROOM: Final = "SCRAPE_NO_ROOM"
+
+#: Pages of a run from which on their share means something.
+FEWEST_PAGES: Final = 5
+_HAD_OFFERS = """
+SELECT count(*) FROM run_parts p JOIN scrape_targets t ON t.id = p.target_id
+WHERE p.run_id = %(run)s AND p.begun_at = %(begun)s AND p.outcome = 'NO_AGREEMENT' AND t.last_seen IS NOT NULL
+"""
 
 #: Cause of broken pages -> the outcomes that mean it, and what to do; anything else is "unreadable".
 CAUSES: Final[Mapping[str, tuple[tuple[PageOutcome, ...], str]]] = {
@@ -84,13 +96,63 @@ def broken_targets_changed(source_id: UUID, source: str) -> None:
         _keep(TARGETS_BROKEN, cause, source_id, counts[cause], title=title, body=body)
 
 
+def run_ended(run: Run, source: Source, pages: Mapping[str, int]) -> None:
+    """Raise or resolve the alert about pages that had an offer before and of which nothing agrees any more.
+
+    Such pages do not count as failures of the adapter, so no gate notices a redesigned shop whose offers expire.
+    A run of few pages says nothing about the shop.
+
+    Args:
+        run: the run.
+        source: its source.
+        pages: outcome -> pages of the run.
+    """
+    read = sum(number for outcome, number in pages.items() if was_read(outcome))
+    if read < FEWEST_PAGES:
+        return
+    had_offers = 0
+    if pages.get(PageOutcome.NO_AGREEMENT, 0) >= FEWEST_PAGES:
+        with connection.cursor() as cursor:
+            cursor.execute(_HAD_OFFERS, {"run": run.pk, "begun": run.started_at})
+            had_offers = int(cursor.fetchone()[0])
+    key = f"{NO_AGREEMENT}:source:{source.pk}"
+    if had_offers < FEWEST_PAGES or had_offers * 2 <= read:
+        resolve_alert(key, f"Run {run.no} could read most of its pages.")
+        return
+    title = f"{source}: nothing agrees on {had_offers:,} of {read:,} pages that had an offer before"
+    body = (
+        f"The shop was probably redesigned. Run {run.no} wrote no price of these pages; what is shown stays until it "
+        "expires. Look at them in quarantine, and make an override of the source from there or write a site file."
+    )
+    detail = {"source_id": str(source.pk), "run_no": run.no, "pages": had_offers, "read": read}
+    raise_alert(NO_AGREEMENT, key, title, body, detail=detail)
+
+
+def no_room() -> None:
+    """Raise the alert about a disk that has no room for pages."""
+    body = (
+        "No page of any shop is read until there is room; nothing was lost, and what is shown stays until it expires. "
+        "Free space on the disk of HARVESTER_HOME, or keep fewer pages (HARVESTER_KEEP_PAGES_GB). Reading continues "
+        "within a minute."
+    )
+    raise_alert(NO_ROOM, NO_ROOM, "The disk has no room for more pages", body, severity="critical")
+
+
+def resolve_no_room() -> None:
+    resolve_alert(NO_ROOM, "The disk has room again.")
+
+
 def resolve_ended() -> int:
     """Resolve alerts whose cause people have ended, as by deleting pages; return how many. In a transaction."""
     resolved = 0
-    for alert in Alert.objects.filter(kind__in=(TARGETS_BROKEN, ZERO_PRICE), resolved_at=None).order_by("pk"):
+    kinds = (TARGETS_BROKEN, ZERO_PRICE, NO_AGREEMENT)
+    for alert in Alert.objects.filter(kind__in=kinds, resolved_at=None).order_by("pk"):
         source_id = UUID(alert.detail["source_id"])
         if alert.kind == ZERO_PRICE:
             is_left = _zero_prices(source_id) > 0
+        elif alert.kind == NO_AGREEMENT:
+            disagreeing = ScrapeTarget.objects.filter(source_id=source_id, last_status=PageOutcome.NO_AGREEMENT)
+            is_left = disagreeing.filter(enabled=True, last_seen__isnull=False).exists()
         else:
             is_left = _broken(source_id)[alert.key.rsplit(":", 1)[-1]] > 0
         resolved += not is_left and resolve_alert(alert.key, "There is none left.")

@@ -4,18 +4,22 @@ Everything happens in the transaction that ends the part, with the source locked
 written when its batch has been judged (`judging`).
 """
 
+import json
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any, Final
+from uuid import UUID
 
 import structlog
 from django.db import transaction
 
 from harvester.catalog import governance, page_products
+from harvester.guards.prepared import prepared_cursor
 from harvester.kernel.rejects import Rejected
 from harvester.pipeline.baseline import Baseline
 from harvester.runs.models import RunPart
 from harvester.scraping import alerts, log_events, quarantine
+from harvester.scraping.duplicates import is_led_by_another
 from harvester.scraping.gates import price_move
 from harvester.scraping.models import ScrapeTarget
 from harvester.scraping.offers import ScrapedOffer, offer_from_json
@@ -23,11 +27,13 @@ from harvester.scraping.promotion import (
     VALIDATORS,
     Reading,
     observation_of,
+    other_after_redirect,
     other_product,
     price_before,
     supersede_entries,
 )
 from harvester.scraping.states import (
+    GONE_AFTER,
     MEANINGS,
     MOST_FAILURES,
     RUN_KIND,
@@ -40,7 +46,7 @@ from harvester.scraping.states import (
 log = structlog.get_logger(__name__)
 
 #: What is doubtful -> how long to wait before it is looked at a second time.
-SECOND_LOOK: Final = {PageOutcome.PRICE_MOVE: timedelta(minutes=10), PageOutcome.GONE: timedelta(hours=1)}
+SECOND_LOOK: Final = {PageOutcome.PRICE_MOVE: timedelta(minutes=10), PageOutcome.GONE: GONE_AFTER}
 #: Until the next look if one said nothing about the doubt, as when the shop could not be reached.
 LATER: Final = timedelta(hours=1)
 #: Looks at one doubt after which it waits for the schedule: some shops show another price to every visitor.
@@ -49,16 +55,29 @@ BROKEN_AGAIN: Final = timedelta(days=7)
 #: A sentence for people.
 LONGEST_DETAIL: Final = 500
 
+_COLUMNS: Final = tuple(field.attname for field in ScrapeTarget._meta.concrete_fields)  # noqa: SLF001 - documented
+_JSON: Final = frozenset({"last_seen", "waiting", "pinned", "chosen"})
+_TARGET: Final = f"SELECT {', '.join(_COLUMNS)} FROM scrape_targets WHERE id = %(id)s FOR NO KEY UPDATE"  # noqa: S608
+#: What the end of a page writes of its target; people write the rest.
+_WRITTEN: Final = (
+    *("last_scraped_at", "last_success_at", "last_status", "last_detail", "last_full_fetch_at", "page", "moved_to"),
+    *("etag", "last_modified", "consecutive_failures", "status", "waiting", "recheck_at", "recheck_reason"),
+    "updated_at",
+)
+_SAVE: Final = f"""
+UPDATE scrape_targets SET {", ".join(f"{name} = %({name})s" for name in _WRITTEN)} WHERE id = %(id)s
+"""  # noqa: S608 - constants only
+
 
 def note_end(cursor: Any, baseline: Baseline, adapter_id: str, part: RunPart) -> Rule:
     """Note the end of a page, and return the rule of its outcome, which may have changed on `part`."""
-    target = ScrapeTarget.objects.select_for_update(no_key=True).filter(pk=part.target_id).first()
+    target = _locked_target(part.target_id)
     if target is None:
         return rule_of("")
     part_at = part.observed_at or baseline.moment
     # A page that was kept and is read again may be older than what is known by now; it is judged and says no more.
     is_old = target.last_scraped_at is not None and part_at < target.last_scraped_at
-    _check_offer(cursor, target, part, part_at)
+    _check_offer(target, part, part_at)
     rule = rule_of(part.outcome or "")
     if is_old or part.outcome is None or part.outcome not in PageOutcome.__members__:
         return rule
@@ -66,7 +85,7 @@ def note_end(cursor: Any, baseline: Baseline, adapter_id: str, part: RunPart) ->
     was_broken = target.status == TargetStatus.BROKEN
     _note_outcome(target, part, outcome, rule, part_at)
     _plan_second_look(target, outcome, (part.found or {}).get("price"), part_at)
-    target.save(update_fields=_WRITTEN)
+    _save(target)
     if rule.breaker:
         is_blocked = outcome is PageOutcome.BLOCKED_PAGE
         governance.note(cursor, target.source_id, RUN_KIND, rule.breaker, is_blocked=is_blocked)
@@ -82,7 +101,7 @@ def note_end(cursor: Any, baseline: Baseline, adapter_id: str, part: RunPart) ->
     return rule
 
 
-def _check_offer(cursor: Any, target: ScrapeTarget, part: RunPart, at: datetime) -> None:
+def _check_offer(target: ScrapeTarget, part: RunPart, at: datetime) -> None:
     """Find out whether an offer may wait for its batch: valid, of the right product, and not moved far."""
     if part.outcome != PageOutcome.OFFER:
         return
@@ -92,9 +111,9 @@ def _check_offer(cursor: Any, target: ScrapeTarget, part: RunPart, at: datetime)
     except (ValueError, TypeError, KeyError, Rejected) as problem:
         _end_as(part, PageOutcome.VALIDATION_FAILED, f"What was read is not valid: {problem}.")
         return
-    if reason := other_product(target, offer):
+    if reason := other_product(target, offer) or other_after_redirect(target, offer, part.detail.get("url")):
         _end_as(part, PageOutcome.WRONG_PRODUCT, reason)
-    elif reason := price_move(offer.price, price_before(cursor, target, offer)):
+    elif reason := price_move(offer.price, price_before(target, offer)):
         if _is_confirmed(target, offer, at):
             part.detail = {**part.detail, "confirmed": reason}
             RunPart.objects.filter(pk=part.pk, begun_at=part.begun_at).update(detail=part.detail)
@@ -119,12 +138,22 @@ def _is_confirmed(target: ScrapeTarget, offer: ScrapedOffer, at: datetime) -> bo
     )
 
 
-#: What the end of a page writes of its target; people write the rest.
-_WRITTEN: Final = (
-    *("last_scraped_at", "last_success_at", "last_status", "last_detail", "last_full_fetch_at", "page", "moved_to"),
-    *("etag", "last_modified", "consecutive_failures", "status", "waiting", "recheck_at", "recheck_reason"),
-    "updated_at",
-)
+def _locked_target(target_id: UUID) -> ScrapeTarget | None:
+    """Return a target, locked; None if it was deleted."""
+    with prepared_cursor() as cursor:
+        cursor.execute(_TARGET, {"id": target_id})
+        row = cursor.fetchone()
+    if row is None:
+        return None
+    values = dict(zip(_COLUMNS, row, strict=True))
+    values |= {name: json.loads(values[name]) for name in _JSON if values[name]}
+    return ScrapeTarget.from_db("default", _COLUMNS, values.values())
+
+
+def _save(target: ScrapeTarget) -> None:
+    values = {name: getattr(target, name) for name in (*_WRITTEN, "id")}
+    with prepared_cursor() as cursor:
+        cursor.execute(_SAVE, {**values, "waiting": json.dumps(target.waiting) if target.waiting else None})
 
 
 def _note_outcome(target: ScrapeTarget, part: RunPart, outcome: PageOutcome, rule: Rule, at: datetime) -> None:
@@ -134,7 +163,8 @@ def _note_outcome(target: ScrapeTarget, part: RunPart, outcome: PageOutcome, rul
     target.page = part.page or target.page
     if part.page and outcome is not PageOutcome.NOT_MODIFIED:
         target.last_full_fetch_at = at
-        target.moved_to = part.detail.get("moved_to")
+        # Nobody is offered to replace a page by that of another product.
+        target.moved_to = None if outcome is PageOutcome.WRONG_PRODUCT else part.detail.get("moved_to")
         # Until this page is written, the next request must not be answered with "not modified": that would confirm
         # what an earlier page said. Its validators wait with it.
         validators = {name: getattr(target, name) for name in VALIDATORS if getattr(target, name)}
@@ -190,7 +220,10 @@ def _note_presence(cursor: Any, target: ScrapeTarget, outcome: PageOutcome, at: 
         return
     if outcome is PageOutcome.NOT_MODIFIED:
         page_products.confirm_observed(cursor, target.source_id, [product], at)
-    elif outcome is PageOutcome.OOS_NO_PRICE or (outcome is PageOutcome.GONE and is_gone(target, at)):
+        return
+    is_ended = outcome is PageOutcome.OOS_NO_PRICE or (outcome is PageOutcome.GONE and is_gone(target, at))
+    # A page that another one replaced says nothing about the product any more.
+    if is_ended and not is_led_by_another(target, product):
         page_products.end_presence(cursor, target.source_id, [product], at)
 
 

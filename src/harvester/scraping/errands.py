@@ -12,6 +12,7 @@ from uuid import UUID
 from django.db import connection
 
 from harvester.engine.job import RunningJob
+from harvester.guards.prepared import prepared_cursor
 from harvester.runs.kinds import PartEnd
 from harvester.runs.models import RunPart
 from harvester.runs.states import RunTrigger
@@ -30,7 +31,7 @@ SELECT t.url, t.enabled, t.status, t.robots_path_blocked, t.adapter_id, t.chosen
 FROM scrape_targets t JOIN sources s ON s.id = t.source_id JOIN retailers r ON r.id = s.retailer_id
 LEFT JOIN adapter_states a ON a.source_id = t.source_id AND a.adapter_id = t.adapter_id
 LEFT JOIN scrape_overrides o ON o.source_id = t.source_id AND o.status = 'ACTIVE'
-WHERE t.id = %s
+WHERE t.id = %(target)s
 """
 # A single fetch is for people who look before they switch a source on, so its switches do not count; a stop for the
 # whole source does.
@@ -104,8 +105,8 @@ class Situation:
 
 def situation_of(target_id: UUID | None, trigger: str = RunTrigger.MANUAL) -> Situation:
     """Return what counts for reading a target now, in a run with this trigger."""
-    with connection.cursor() as cursor:
-        cursor.execute(_SITUATION, [target_id])
+    with prepared_cursor() as cursor:
+        cursor.execute(_SITUATION, {"target": target_id})
         row = cursor.fetchone()
     if row is None:
         return Situation(stop="The page was deleted.")
@@ -217,7 +218,7 @@ class Errand(ABC):
     def keep(self, body: bytes, stored: StoredBody, facts: Mapping[str, Any], *, since: float) -> None:
         """Store that the page is there, unless the job was taken over. `since`: seconds since it was received."""
         state = {**self.state, "fetched": dict(facts)}
-        with self.job.transaction() as database, database.cursor() as cursor:
+        with self.job.transaction(), prepared_cursor() as cursor:
             at = kept_pages.keep(
                 cursor, stored, url=facts["url"], status=facts["status"], content_type=facts["type"], since=since,
                 source_id=self.source_id, target_id=self.target_id, run_no=self.run_no,

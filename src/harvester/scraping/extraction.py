@@ -22,7 +22,7 @@ def read(
     except KeyError:
         return PageReading(
             outcome=PageOutcome.ADAPTER_FAILED,
-            detail=f"There is no adapter {adapter_id} in this version. Give the source another one.",
+            detail=f"This worker has no adapter {adapter_id}. Restart the workers if it is new, or choose another one.",
             adapter_id=adapter_id,
             adapter_version="?",
         )

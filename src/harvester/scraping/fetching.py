@@ -15,10 +15,10 @@ from urllib.parse import urljoin
 
 import structlog
 from django.conf import settings
+from django.db import transaction
 
 from harvester import __version__
 from harvester.catalog import governance
-from harvester.catalog.models import Source
 from harvester.engine import lanes
 from harvester.engine.errors import JobCancelled, Snooze
 from harvester.engine.job import RunningJob
@@ -35,7 +35,7 @@ from harvester.kernel.rejects import Rejected
 from harvester.kernel.urls import WebUrl, split_url
 from harvester.runs.kinds import PartEnd
 from harvester.runs.models import RunPart
-from harvester.scraping import kept_pages, lane_pace, robots_cache
+from harvester.scraping import alerts, kept_pages, lane_pace, robots_cache
 from harvester.scraping.capacity import LONGEST_INTERVAL_SECONDS, pause_text
 from harvester.scraping.errands import Errand, PartErrand
 from harvester.scraping.jobs import QUEUE
@@ -68,6 +68,8 @@ LONGEST_RETRY_AFTER: Final = 24 * 60 * 60.0
 USUAL_RETRY_AFTER: Final = 60.0
 #: Seconds after which a limiter that did not respond is asked again: one interval, within these.
 LEAST_LIMITER_WAIT, MOST_LIMITER_WAIT = 0.5, 5.0
+#: Seconds until the disk is looked at again after it was full.
+NO_ROOM_SECONDS: Final = 60.0
 #: After so many refreshes without success (about four hours), a page does not wait for its robots.txt any longer.
 MOST_ROBOTS_FAILURES: Final = 4
 
@@ -88,7 +90,7 @@ def user_agent() -> str:
     if not url or not mail:
         raise ConfigError(
             "Shops must be able to see who reads their pages. Set HARVESTER_SCRAPE_CONTACT_URL and "
-            "HARVESTER_SCRAPE_CONTACT_MAIL; no request was made."
+            "HARVESTER_SCRAPE_CONTACT_MAIL, then restart all processes. No request was made."
         )
     return f"{robots_cache.AGENT}/{__version__} (+{url}; {mail})"
 
@@ -126,7 +128,7 @@ def request_headers(own: Mapping[str, str]) -> dict[str, str]:
     return {name.lower(): value for name, value in own.items() if name.lower() not in denied}
 
 
-def fetch_and_read(job: RunningJob, source: Source, part: RunPart) -> PartEnd:  # noqa: ARG001 - its switches are read again
+def fetch_and_read(job: RunningJob, part: RunPart) -> PartEnd:
     """Do a page of a run: fetch it unless it is kept already, and read it."""
     errand = PartErrand(job, part)
     for _ in range(2):
@@ -180,13 +182,20 @@ def fetch(errand: Errand) -> PartEnd | None:
             return errand.ended(PageOutcome.INVALID_URL, f"The address cannot be requested: {problem}.")
         if situation.cache_seconds and not errand.state and errand.use_cached(situation.cache_seconds):
             return None
+        if errand.may_wait and not kept_pages.has_room():
+            # The shop would be asked for nothing, three times for each page.
+            with transaction.atomic():
+                alerts.no_room()
+            raise Snooze(NO_ROOM_SECONDS, "the disk has no room for more pages; free some space", rest_lane=True)
         _ask_breaker(errand)
         headers = request_headers(situation.settings["headers"])
         robots = robots_cache.check(url)
         if robots.is_allowed is None:
             end = _fetch_robots(errand, url, headers)
         elif robots.is_allowed:
-            end = _request_page(errand, url, {**headers, **situation.conditions}, robots.crawl_delay)
+            # Another page may well be unchanged since some time; that says nothing about this one.
+            conditions = {} if errand.state.get("hops") else situation.conditions
+            end = _request_page(errand, url, {**headers, **conditions}, robots.crawl_delay)
         else:
             end = _forbidden(errand, robots)
         if end is not None:
@@ -209,10 +218,11 @@ def _forbidden(errand: Errand, robots: RobotsAnswer) -> PartEnd:
     """Return the end of a page that robots.txt forbids; while the file is not available, wait for it for some hours."""
     if not robots.wait:
         return errand.ended(PageOutcome.BLOCKED_BY_ROBOTS_TXT, robots.why)
+    # The other pages of the lane would find the same, unless the shop has hosts whose files are available.
+    rests = not robots_cache.has_available(errand.job.lane)
     if errand.may_wait and robots.failures < MOST_ROBOTS_FAILURES:
-        raise Snooze(robots.wait, robots.why, rest_lane=True)
-    # The other pages of the lane would find the same.
-    if errand.may_wait:
+        raise Snooze(robots.wait, robots.why, rest_lane=rests)
+    if errand.may_wait and rests:
         errand.job.rest_lane(robots.wait)
     return errand.ended(PageOutcome.ROBOTS_UNAVAILABLE, robots.why)
 
@@ -251,7 +261,7 @@ def _send(errand: Errand, url: WebUrl, headers: Mapping[str, str], crawl_delay: 
         _rest_lane(errand, found.lane, found.interval)
 
     try:
-        return client().get(str(url), headers=headers, before_send=take_turn)
+        return client().get(str(url), headers=headers, before_send=take_turn, waiting=errand.job.waiting)
     except (TransientError, TerminalError):
         # A server that cannot be reached is not asked faster than one that can.
         if not is_granted:
@@ -286,9 +296,8 @@ def _request_page(errand: Errand, url: WebUrl, headers: Mapping[str, str], crawl
     except TerminalError as problem:
         outcome = PageOutcome.INVALID_URL if isinstance(problem, ADDRESS_ERRORS) else PageOutcome.NETWORK
         return errand.ended(outcome, str(problem), code=problem.code)
-    received_at = time.monotonic()
     if answer.status == OK:
-        return _keep(errand, url, answer, received_at)
+        return _keep(errand, url, answer)
     if answer.status in REDIRECTS and "location" in answer.headers:
         return _follow(errand, url, answer)
     if answer.status in RETRYABLE:
@@ -322,7 +331,7 @@ def _again(errand: Errand, outcome: PageOutcome, why: str, *, wait: float | None
     raise ShopBusy(f"{why} It will be tried again.", retry_after=wait)
 
 
-def _keep(errand: Errand, url: WebUrl, answer: PageAnswer, received_at: float) -> PartEnd | None:
+def _keep(errand: Errand, url: WebUrl, answer: PageAnswer) -> PartEnd | None:
     """Store a page before anything looks at it."""
     kind = answer.content_type
     if kind and kind not in HTML_TYPES:
@@ -336,11 +345,11 @@ def _keep(errand: Errand, url: WebUrl, answer: PageAnswer, received_at: float) -
         "fetch_ms": round(answer.duration * 1000),
     }
     for name in ("etag", "last-modified"):
-        if 0 < len(answer.headers.get(name, "")) <= 500:  # noqa: PLR2004 - a longer one is not worth keeping
+        if not errand.state.get("hops") and 0 < len(answer.headers.get(name, "")) <= 500:  # noqa: PLR2004 - a longer one is not worth keeping
             facts[name] = answer.headers[name]
     if errand.state.get("moved_to"):
         facts["moved_to"] = errand.state["moved_to"]
-    errand.keep(answer.body, body, facts, since=time.monotonic() - received_at)
+    errand.keep(answer.body, body, facts, since=time.monotonic() - answer.received_at)
     return None
 
 

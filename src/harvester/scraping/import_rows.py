@@ -25,9 +25,10 @@ from harvester.kernel.gtin import normalize_gtin
 from harvester.kernel.text import CONTROLS, trim
 from harvester.kernel.urls import split_url
 
-#: Bytes of a file or text; 100,000 lines with an address have about 8 MB.
+#: Bytes of a file or text; 20,000 lines with an address have about 2 MB.
 MOST_BYTES: Final = 20 * 2**20
-MOST_ROWS: Final = 100_000
+#: Lines; a sheet is read no further, because somebody waits for the response.
+MOST_ROWS: Final = 20_000
 #: Bytes of a workbook's parts when they are unpacked, and how many parts there are.
 MOST_UNPACKED: Final = 100 * 2**20
 MOST_PARTS: Final = 1000
@@ -43,7 +44,8 @@ LONGEST_LINE, LONGEST_NUMBER, LONGEST_NOTE = 20_000, 255, 1000
 MOST_QUOTED_LINES: Final = 10
 #: Characters of a refused line that are shown.
 SHOWN: Final = 200
-LOWEST_PRIORITY, HIGHEST_PRIORITY = -100, 100
+#: Field -> lowest and highest value.
+NUMBERS: Final = {"harvester_id": (1, 10**18 - 1), "priority": (-100, 100)}
 DELIMITERS: Final = "\t;,|"
 CRON_FIELDS: Final = 5
 
@@ -53,11 +55,14 @@ COLUMNS: Final = {
     **dict.fromkeys(("sku", "articlenumber", "itemnumber"), "sku"),
     **dict.fromkeys(("gtin", "upc", "ean", "barcode"), "gtin"),
     **dict.fromkeys(("productid", "pid"), "product_id"),
+    **dict.fromkeys(("harvesterid", "harvesterproductid"), "harvester_id"),
     **dict.fromkeys(("schedule", "cron"), "schedule"),
     "priority": "priority",
     **dict.fromkeys(("notes", "note", "comment", "comments"), "notes"),
 }
-_HELP: Final = "Name the columns in the first line: url, sku, gtin, product id, schedule, priority, notes."
+_HELP: Final = (
+    "Name the columns in the first line: url, sku, gtin, product id, harvester id, schedule, priority, notes."
+)
 #: Begins only where a run of delimiters does: otherwise a long run would be looked at from each of its characters.
 _NEXT_ADDRESS: Final = re.compile(r"(?<![\s,;|])[\s,;|]+(?=[Hh][Tt][Tt][Pp][Ss]?://)")
 #: The end of "https://shop.example/a,B-12" may belong to the address or be an article number.
@@ -75,7 +80,8 @@ class ImportRow:
     Attributes:
         line: its number in the file, from 1.
         url: as given.
-        sku, gtin, product_id: by which the page is linked to a product of a feed.
+        sku, gtin, product_id: by which the page is linked to a product of a feed; the id is the shop's own.
+        harvester_id: the product itself, by its id in Harvester; it wins over the others.
         schedule: a cron line in UTC; none: that of the source.
         priority: higher is read first.
         notes: for people.
@@ -86,6 +92,7 @@ class ImportRow:
     sku: str | None = None
     gtin: str | None = None
     product_id: str | None = None
+    harvester_id: int | None = None
     schedule: str | None = None
     priority: int | None = None
     notes: str | None = None
@@ -167,7 +174,7 @@ def _check_size(size: int) -> None:
 
 def _check_rows(count: int) -> None:
     if count > MOST_ROWS:
-        raise InvalidInput(f"The list has more than {MOST_ROWS:,} lines; nothing was imported. Split it.")
+        raise InvalidInput(f"it has more than {MOST_ROWS:,} lines; nothing was imported. Split it.", field="file")
 
 
 def _decoded(body: bytes) -> str:
@@ -300,17 +307,19 @@ def _row(line: int, cells: Mapping[str, str]) -> ImportRow | str:
     schedule = given.get("schedule")
     if schedule and not _is_cron(schedule):
         return "schedule: write a cron line with five fields in UTC, such as 0 */4 * * *"
-    priority = given.get("priority", "0")
-    if not re.fullmatch("[+-]?[0-9]{1,3}", priority) or not LOWEST_PRIORITY <= int(priority) <= HIGHEST_PRIORITY:
-        return f"priority: write a whole number from {LOWEST_PRIORITY} to {HIGHEST_PRIORITY}"
+    for name, (lowest, highest) in NUMBERS.items():
+        text = given.get(name, "1")
+        if not re.fullmatch("[+-]?[0-9]{1,18}", text) or not lowest <= int(text) <= highest:
+            return f"{name}: write a whole number from {lowest} to {highest}"
     return ImportRow(
         line=line,
         url=url,
         sku=given.get("sku"),
         gtin=gtin.value if gtin else None,
         product_id=given.get("product_id"),
+        harvester_id=int(given["harvester_id"]) if "harvester_id" in given else None,
         schedule=schedule,
-        priority=int(priority) if "priority" in given else None,
+        priority=int(given["priority"]) if "priority" in given else None,
         notes=given.get("notes"),
     )
 
@@ -390,8 +399,13 @@ def _sheet_lines(sheet: Any) -> Iterator[_Line]:
                 faults[place] = "the cell has a formula; paste it as a value"
             elif cell.data_type == "e" or isinstance(value, bool) or not isinstance(value, str | int | float | None):
                 faults[place] = "the cell has neither text nor a number"
-            elif isinstance(value, float) and value.is_integer() and abs(value) < EXACT_FLOATS:
-                value = int(value)
+            elif isinstance(value, int | float):
+                # A number may be shown with zeros in front or behind, and only they make it the article number.
+                form, is_whole = cell.number_format or "General", float(value).is_integer()
+                if abs(value) >= EXACT_FLOATS or "e" in str(value) or not (is_whole or form == "General"):
+                    faults[place] = "the number is not stored as it is shown; paste it as text"
+                elif is_whole:
+                    value = str(int(value)).zfill(len(form) if re.fullmatch("0+", form) else 1)
             if value is not None:
                 cells += [""] * (place - len(cells)) + [str(value)]
         if any(map(trim, cells)):

@@ -17,13 +17,14 @@ from django.db import connection
 from django.db.models.functions import Now
 
 from harvester.catalog.models import Retailer, Source
+from harvester.catalog.named_rows import fetch
 from harvester.catalog.states import SourceKind
 from harvester.engine.cron import next_moment
 from harvester.engine.job import RunningJob
 from harvester.kernel.actor import actor_from_json
 from harvester.kernel.ids import uuid7
 from harvester.ops import audit
-from harvester.scraping.addresses import Link, Wanted, domains_of, find_products, has_feed
+from harvester.scraping.addresses import Link, Wanted, candidates_text, domains_of, find_products, has_feed
 from harvester.scraping.models import ScrapeImport, ScrapeTarget
 from harvester.scraping.sites import site_for_domain
 
@@ -34,6 +35,7 @@ CHUNK: Final = 500
 #: Refused lines that the results keep; the counts have all of them.
 MOST_REFUSED: Final = 5_000
 ANY_SHOP: Final = "structured"
+_KNOWN_PRODUCTS = "SELECT id FROM source_products WHERE source_id = %(source)s AND id = ANY(%(ids)s::bigint[])"
 
 
 class RowState(StrEnum):
@@ -43,7 +45,7 @@ class RowState(StrEnum):
     DUPLICATE_OF_TARGET = "DUPLICATE_OF_TARGET"  # the source has this page already
     DUPLICATE_IN_LIST = "DUPLICATE_IN_LIST"  # an earlier line has this page
     OFF_DOMAIN = "OFF_DOMAIN"  # it is not on the domain of the chosen source
-    UNLINKED = "UNLINKED"  # the source has a feed, and it is not clear which product this is
+    UNLINKED = "UNLINKED"  # its product is needed or named, and it is not clear which one that is
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +59,7 @@ class ListedPage:
         domain: the registrable domain of its shop.
         twin: the earlier line with the same page.
         sku, gtin, product, schedule, priority, notes: as given.
-        product_id: the product that it is of, if the list was made from a feed.
+        product_id: the product that it is of, if the list was made from a feed or names its id in Harvester.
     """
 
     line: int
@@ -103,6 +105,7 @@ class Choice:
         schedule: cron line of lines that name none; None: these are read on request only.
         skip: add none of them.
         name: of a new retailer and source.
+        links: canonical address -> product of the source, of pages that somebody linked.
     """
 
     source_id: UUID | None = None
@@ -110,6 +113,7 @@ class Choice:
     schedule: str | None = None
     skip: bool = False
     name: str = ""
+    links: Mapping[str, int] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, Any]:
         return {**asdict(self), "source_id": str(self.source_id) if self.source_id else None}
@@ -178,10 +182,16 @@ def preview(found: ScrapeImport) -> Preview:
                 sources={one.pk: one.name for one in known},
                 retailer=shops.retailer_name(domain),
                 has_feed=source is not None and has_feed(source.pk),
-                rows=judge(source, pages),
+                rows=judge(source, pages, choice.links),
             )
         )
     return Preview(groups=groups, refused=found.refused, not_read=found.rows["not_read"])
+
+
+def lines_of(found: ScrapeImport, *, state: RowState | None = None, domain: str = "") -> list[Judged]:
+    """Return the lines of shops that are not skipped, by shop, as they are now: also after the import has ended."""
+    groups = [group for group in preview(found).groups if not group.choice.skip and domain in ("", group.domain)]
+    return [row for group in groups for row in group.rows if state in (None, row.state)]
 
 
 def pages_of(found: ScrapeImport) -> list[ListedPage]:
@@ -202,14 +212,23 @@ def choice_for(found: ScrapeImport, domain: str, shops: "Shops") -> Choice:
     )
 
 
-def judge(source: Source | None, pages: Sequence[ListedPage]) -> list[Judged]:
-    """Return what would become of lines if they were added to a source; None: to a new one of their shop."""
-    allowed, have, links = set[str](), set[str](), dict[int, Link]()
+def judge(source: Source | None, pages: Sequence[ListedPage], chosen: Mapping[str, int] | None = None) -> list[Judged]:
+    """Return what would become of lines if they were added to a source.
+
+    Args:
+        source: None: a new one of their shop.
+        pages: the lines.
+        chosen: canonical address -> product, of lines that somebody linked.
+    """
+    linked = [(chosen or {}).get(page.canonical, page.product_id) for page in pages]
+    named = {place: number for place, number in enumerate(linked) if number is not None}
+    allowed, have = set[str](), set[str]()
+    links = {place: Link(product_id=None) for place in named}
     if source is not None:
         allowed = domains_of(source)
         known = ScrapeTarget.objects.filter(source=source, canonical_url__in=[page.canonical for page in pages])
         have = set(known.values_list("canonical_url", flat=True))
-        links = _links(source, pages)
+        links = _links(source, pages, named)
     judged = []
     for place, page in enumerate(pages):
         link = links.get(place)
@@ -222,17 +241,19 @@ def judge(source: Source | None, pages: Sequence[ListedPage]) -> list[Judged]:
             one = Judged(page=page, state=RowState.DUPLICATE_IN_LIST, reason=f"line {page.twin} has this page.")
         elif link is not None and link.product_id is None:
             candidates = tuple(asdict(candidate) for candidate in link.candidates)
-            one = Judged(page=page, state=RowState.UNLINKED, reason=_unlinked(link), candidates=candidates)
+            of = source or "a new source"
+            reason = f"{of} has no product {named[place]}." if place in named else _unlinked(link)
+            one = Judged(page=page, state=RowState.UNLINKED, reason=reason, candidates=candidates)
         else:
             one = Judged(page=page, state=RowState.NEW, product_id=link.product_id if link else None)
         judged.append(one)
     return judged
 
 
-def _links(source: Source, pages: Sequence[ListedPage]) -> dict[int, Link]:
+def _links(source: Source, pages: Sequence[ListedPage], named: Mapping[int, int]) -> dict[int, Link]:
     """Return place -> the product of a page; without pages that need none."""
-    named = {place: page.product_id for place, page in enumerate(pages) if page.product_id is not None}
-    links = {place: Link(product_id=product) for place, product in named.items()}
+    known = {row["id"] for row in fetch(_KNOWN_PRODUCTS, {"source": source.pk, "ids": list(set(named.values()))})}
+    links = {place: Link(product_id=product if product in known else None) for place, product in named.items()}
     if has_feed(source.pk):
         wanted = {place: page for place, page in enumerate(pages) if place not in links}
         given = [Wanted(url=page.url, sku=page.sku, gtin=page.gtin, product=page.product) for page in wanted.values()]
@@ -241,9 +262,9 @@ def _links(source: Source, pages: Sequence[ListedPage]) -> dict[int, Link]:
 
 
 def _unlinked(link: Link) -> str:
-    choice = "; ".join(f"{found.id}: {found.title[:60]} (SKU {found.sku or 'none'})" for found in link.candidates)
+    choice = candidates_text(link.candidates)
     what = "the source has a feed, and it is not clear which of its products this is"
-    return f"{what}; possible are {choice}." if choice else f"{what}; name its SKU or GTIN."
+    return f"{what}; possible are {choice}." if choice else f"{what}; name its SKU, GTIN or Harvester id."
 
 
 class Shops:
@@ -305,7 +326,7 @@ def _import_chunk(found: ScrapeImport, pages: Sequence[ListedPage]) -> None:
         else:
             by_source.setdefault(UUID(choice["source_id"]), []).append(page)
     for source_id, wanted in sorted(by_source.items()):
-        _add(found, source_id, wanted, results)
+        add_pages(found, source_id, wanted, results)
     results["done"] += len(chunk)
     found.results = results
     if results["done"] >= len(pages):
@@ -317,8 +338,8 @@ def _import_chunk(found: ScrapeImport, pages: Sequence[ListedPage]) -> None:
     found.save(update_fields=["results", "status", "finished_at"])
 
 
-def _add(found: ScrapeImport, source_id: UUID, pages: Sequence[ListedPage], results: dict[str, Any]) -> None:
-    """Add pages to a source, as far as they are new and of it; the others are refused."""
+def add_pages(found: ScrapeImport, source_id: UUID, pages: Sequence[ListedPage], results: dict[str, Any]) -> None:
+    """Add pages to a source, as far as they are new and of it; the others are refused. Both are counted in results."""
     source = Source.objects.select_for_update(of=("self",)).select_related("retailer").get(pk=source_id)
     if source.adapter_id is None:
         source.adapter_id = found.choices[pages[0].domain]["adapter_id"]
@@ -328,7 +349,10 @@ def _add(found: ScrapeImport, source_id: UUID, pages: Sequence[ListedPage], resu
         now = cursor.fetchone()[0]
     new = []
     due: dict[str, Any] = {}
-    for judged in judge(source, pages):
+    chosen: dict[str, int] = {}
+    for domain in {page.domain for page in pages}:
+        chosen |= found.choices[domain].get("links", {})
+    for judged in judge(source, pages, chosen):
         page = judged.page
         if judged.state is not RowState.NEW:
             results["refused"] += 1

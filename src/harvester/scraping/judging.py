@@ -20,6 +20,7 @@ from django.db.models import F, QuerySet
 from harvester.catalog.models import Source
 from harvester.engine.errors import JobCancelled
 from harvester.engine.job import RunningJob
+from harvester.guards.prepared import prepared_cursor
 from harvester.kernel.actor import system
 from harvester.pipeline.baseline import Baseline
 from harvester.runs.gates import Verdict, judge
@@ -62,11 +63,12 @@ KEEP_DAYS: Final = 90
 # The same as `waiting_parts` counts, asked for with every page. The days are values there too.
 _OPEN_RUNS: Final = """
 SELECT r.id, r.started_at FROM runs r JOIN scrape_runs s ON s.run_id = r.id
-WHERE r.kind = %s AND r.subject_id = %s AND r.status = 'RUNNING' AND s.adapter_id = %s
+WHERE r.kind = %(kind)s AND r.subject_id = %(source)s AND r.status = 'RUNNING' AND s.adapter_id = %(adapter)s
 """
 _COUNT_WAITING: Final = """
 SELECT count(*) FROM run_parts
-WHERE run_id = ANY (%s) AND begun_at = ANY (%s) AND outcome IS NOT NULL AND judged_at IS NULL
+WHERE run_id = ANY (%(runs)s::uuid[]) AND begun_at = ANY (%(days)s::timestamptz[])
+  AND outcome IS NOT NULL AND judged_at IS NULL
 """
 _WAITING: Final = (PageOutcome.OFFER, PageOutcome.PRICE_MOVE)
 
@@ -86,13 +88,14 @@ def adapters_that_wait(source_id: UUID) -> list[str]:
     return sorted({adapter for adapter in runs.values_list("scrape_run__adapter_id", flat=True) if adapter})
 
 
-def judge_batch(cursor: Any, baseline: Baseline, source: Source, adapter_id: str) -> None:
-    """Judge a batch if 20 parts wait."""
-    cursor.execute(_OPEN_RUNS, [RUN_KIND, source.pk, adapter_id])
-    runs = cursor.fetchall()
-    cursor.execute(_COUNT_WAITING, [[run_id for run_id, _ in runs], list({begun for _, begun in runs})])
-    if cursor.fetchone()[0] >= BATCH:
-        judge_waiting(cursor, baseline, source, adapter_id)
+def has_batch(source_id: UUID, adapter_id: str) -> bool:
+    """Whether 20 parts wait."""
+    with prepared_cursor() as cursor:
+        cursor.execute(_OPEN_RUNS, {"kind": RUN_KIND, "source": source_id, "adapter": adapter_id})
+        runs = cursor.fetchall()
+        values = {"runs": [run_id for run_id, _ in runs], "days": list({begun for _, begun in runs})}
+        cursor.execute(_COUNT_WAITING, values)
+        return bool(cursor.fetchone()[0] >= BATCH)
 
 
 def judge_waiting(cursor: Any, baseline: Baseline, source: Source, adapter_id: str) -> None:

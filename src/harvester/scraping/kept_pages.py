@@ -41,6 +41,8 @@ DIRECTORY: Final = "pages"
 MOST_PAGE_BYTES: Final = 10 * 1024 * 1024
 #: Halves the size again compared with gzip at its default, at two milliseconds for a usual page.
 LEVEL: Final = 3
+#: Bytes that are free before a page is requested: the largest page for some threads at once.
+LEAST_FREE: Final = 64 * 1024 * 1024
 #: Seconds after which a file without a row belongs to nobody: a writer adds the row within seconds.
 ORPHAN_SECONDS: Final = 3600.0
 #: Rows that one transaction of the clean-up deletes.
@@ -141,6 +143,15 @@ class CleanedUp:
 
 
 _local = threading.local()
+
+
+def has_room() -> bool:
+    """Return whether the disk has room for pages."""
+    try:
+        status = os.statvfs(_root())
+    except FileNotFoundError:  # no page was ever kept
+        return True
+    return status.f_bavail * status.f_frsize >= LEAST_FREE
 
 
 def store_body(body: bytes) -> StoredBody:

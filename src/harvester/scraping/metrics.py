@@ -4,10 +4,10 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any, Final
 
-from django.db import connection
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from harvester.catalog.named_rows import fetch_tuples
 from harvester.ops import metrics
 from harvester.scraping.states import DROPPED, QUARANTINED, READ, PageOutcome, rule_of
 from harvester.scraping.totals import DISABLED, DURATIONS, MORE, OUTCOME, RANGES, REJECTED, SUM
@@ -54,7 +54,7 @@ class ScrapeCollector(Collector):
 
     def collect(self) -> Iterator[Metric]:
         totals: dict[str, list[tuple[str, str, str, int]]] = defaultdict(list)
-        for figure, *row in _rows(_TOTALS):
+        for figure, *row in fetch_tuples(_TOTALS):
             totals[figure].append(tuple(row))
         for name, meaning, label, counted in _COUNTERS:
             yield _counter(name, meaning, label, counted, totals[OUTCOME])
@@ -78,14 +78,14 @@ class ScrapeCollector(Collector):
             ("quarantine_open", "Pages that wait for a person.", _WAITING),
         ):
             gauge = GaugeMetricFamily(f"harvester_scrape_{name}", meaning, labels=_SOURCE)
-            for adapter, source, value in _rows(query):
+            for adapter, source, value in fetch_tuples(query):
                 gauge.add_metric([adapter, source], value)
             yield gauge
         targets = {
             word: GaugeMetricFamily(f"harvester_scrape_targets_{word}", f"Pages that are {word}.", labels=_SOURCE)
             for word in ("active", "paused", "broken", "stale")
         }
-        for adapter, source, status, number in _rows(_TARGETS):
+        for adapter, source, status, number in fetch_tuples(_TARGETS):
             targets[status.lower()].add_metric([adapter, source], number)
         yield from targets.values()
 
@@ -120,9 +120,3 @@ def _histogram(name: str, totals: list[tuple[str, str, str, int]]) -> HistogramM
             buckets.append((end, reached))
         family.add_metric([adapter, source], buckets, sum_value=words.get(SUM, 0))
     return family
-
-
-def _rows(query: str) -> list[tuple[Any, ...]]:
-    with connection.cursor() as cursor:
-        cursor.execute(query)
-        return cursor.fetchall()

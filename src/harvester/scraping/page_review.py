@@ -11,7 +11,7 @@ from django.db import connection, transaction
 
 from harvester.catalog.models import Source
 from harvester.kernel.actor import Actor
-from harvester.kernel.errors import NotFound
+from harvester.kernel.errors import Conflict, NotFound
 from harvester.ops import audit
 from harvester.runs import parts
 from harvester.runs.models import Run
@@ -21,6 +21,7 @@ from harvester.scraping.errands import Situation, situation_of
 from harvester.scraping.kept_pages import PageMissing
 from harvester.scraping.models import KeptPage, QuarantineEntry, ScrapeTarget
 from harvester.scraping.offers import PageReading, offer_to_json
+from harvester.scraping.promotion import other_after_redirect
 from harvester.scraping.quarantine import write_one
 from harvester.scraping.reading import context_of, read_body
 from harvester.scraping.runs import SCRAPE_RUNS
@@ -35,7 +36,7 @@ MOST_SHOWN: Final = 200
 MOST_SEARCHED: Final = 50
 #: Fields that are looked for, most important first.
 HINTED: Final = ("price", "title", "sku")
-SEARCH: Final = "harvester.scraping.place_search:find"
+SEARCH: Final = "harvester.scraping.site_draft:find_places"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,8 +164,10 @@ def reprocess_entry(actor: Actor, entry_id: UUID, *, note: str = "") -> tuple[Pa
     entry = QuarantineEntry.objects.filter(pk=entry_id).first()
     if entry is None or entry.page is None:
         raise NotFound(f"There is no entry {entry_id} with a kept page.")
-    _, reading = read_kept(entry.target_id, entry.page)
+    kept, reading = read_kept(entry.target_id, entry.page)
     if reading.outcome is PageOutcome.OFFER and reading.offer is not None:
+        if reason := other_after_redirect(ScrapeTarget.objects.get(pk=entry.target_id), reading.offer, kept.url):
+            raise Conflict(f"{reason} Nothing was changed.")
         entry = write_one(actor, entry_id, reading.offer, note=note or "Its page was read again.")
     return reading, entry
 
@@ -191,7 +194,8 @@ def backtest(source: Source, overrides: Mapping[str, Any] | None = None, *, most
         except PageMissing:
             return kept, None
 
-    pages = list(_pages(source, most))
+    kept_of_source = KeptPage.objects.filter(source=source, target__isnull=False, status=200).select_related("target")
+    pages = list(kept_of_source.order_by("-fetched_at")[:most])
     situations = {kept.target_id: situation_of(kept.target_id) for kept in pages}
     for kept, reading in _in_parallel(look, pages):
         if reading is None:
@@ -249,11 +253,6 @@ def hints(source: Source) -> list[Hint]:
         if count * 2 > searched[name]
     ]
     return sorted(made, key=lambda hint: (HINTED.index(hint.field), -hint.found, len(hint.place)))
-
-
-def _pages(source: Source, most: int) -> Iterator[KeptPage]:
-    pages = KeptPage.objects.filter(source=source, target__isnull=False, status=200).select_related("target")
-    yield from pages.order_by("-fetched_at")[:most]
 
 
 def _read(kept: KeptPage, url: str, situation: Situation) -> PageReading:

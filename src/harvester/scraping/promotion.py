@@ -13,13 +13,15 @@ from django.conf import settings
 from django.db import transaction
 
 from harvester.catalog.models import Source
+from harvester.guards.prepared import prepared_cursor
 from harvester.kernel.currencies import MINOR_UNITS
 from harvester.kernel.gtin import normalize_gtin
 from harvester.kernel.identity import NUMBERS, PRIORITY, Identity, identity_of
 from harvester.kernel.link_rules import LinkRules
 from harvester.kernel.money import Price
+from harvester.kernel.rejects import Rejected
 from harvester.kernel.signature import Content
-from harvester.kernel.urls import identity_url, url_hash
+from harvester.kernel.urls import canonical_page_url, identity_url, url_hash
 from harvester.pipeline.baseline import Baseline
 from harvester.pipeline.observations import Observation, promote_observations
 from harvester.scraping import alerts, log_events
@@ -36,6 +38,8 @@ ATTRIBUTES: Final = (
 )
 #: Numbers by which a page names its product.
 NUMBERS_OF_PRODUCT: Final = ("product_id", "sku", "gtin")
+#: Numbers by which it is recognized somewhere else, whatever each of them is called there.
+ANY_NUMBER: Final = (*NUMBERS_OF_PRODUCT, "mpn")
 
 #: By which a shop is asked whether a page has changed; columns of a target.
 VALIDATORS: Final = ("etag", "last_modified")
@@ -70,6 +74,7 @@ WHERE k.source_id = %(source)s AND (k.id = %(product)s OR (
     %(product)s::bigint IS NULL AND k.identity_type = %(type)s AND k.identity_value = %(value)s))
 LIMIT 1
 """
+_LINKED = "SELECT title, item_id, sku, gtin, mpn FROM source_products WHERE (source_id, id) = (%s, %s)"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -194,14 +199,49 @@ def other_product(target: ScrapeTarget, offer: ScrapedOffer) -> str | None:
     return None
 
 
-def price_before(cursor: Any, target: ScrapeTarget, offer: ScrapedOffer) -> Price | None:
+def other_after_redirect(target: ScrapeTarget, offer: ScrapedOffer, url: str | None) -> str | None:
+    """Return why a page to which the shop redirects may be of another product; None if it is the same one.
+
+    Shops redirect a product that they no longer sell to its successor. Without a number or the title that was known
+    before, the price there is not believed. The first page of a target that is not linked has nothing to compare.
+    """
+    if not url or _is_same_page(url, target.url):
+        return None
+    known: list[Mapping[str, Any]] = [target.pinned or {}, (target.last_seen or {}).get("offer", {})]
+    if target.product_id:
+        with prepared_cursor() as cursor:
+            cursor.execute(_LINKED, [target.source_id, target.product_id])
+            row = cursor.fetchone()
+        if row:
+            known.append(dict(zip(("title", "product_id", "sku", "gtin", "mpn"), row, strict=True)))
+    titles = {" ".join(each["title"].lower().split()) for each in known if each.get("title")}
+    numbers = {_compared(name, str(each[name])) for each in known for name in ANY_NUMBER if each.get(name)}
+    named = {_compared(name, value) for name in ANY_NUMBER if (value := getattr(offer, name))}
+    is_same = " ".join(offer.title.lower().split()) in titles or bool(numbers & named)
+    if is_same or not (titles or numbers):
+        return None
+    return (
+        f"The shop redirects to {url}, and neither a number nor the title there is that of the product. "
+        "If it is the same product all the same, write what was read there."
+    )
+
+
+def _is_same_page(url: str, other: str) -> bool:
+    try:
+        return canonical_page_url(url) == canonical_page_url(other)
+    except Rejected:
+        return False
+
+
+def price_before(target: ScrapeTarget, offer: ScrapedOffer) -> Price | None:
     """Return what the product of a target cost when it was last written."""
     if target.last_seen:
         return offer_from_json(target.last_seen["offer"]).price
     identity = identity_in(target, offer)
     values = {"product": target.product_id, "type": NUMBERS[identity.type], "value": identity.value}
-    cursor.execute(_PRICE_BEFORE, {"source": target.source_id, **values})
-    row = cursor.fetchone()
+    with prepared_cursor() as cursor:
+        cursor.execute(_PRICE_BEFORE, {"source": target.source_id, **values})
+        row = cursor.fetchone()
     return Price(amount=_exact(*row), currency=row[1]) if row else None
 
 

@@ -19,6 +19,7 @@ from harvester.scraping import alerts
 from harvester.scraping.models import QuarantineEntry, ScrapeOverride, ScrapeTarget
 from harvester.scraping.offers import ScrapedOffer, offer_from_json
 from harvester.scraping.promotion import Reading, other_product, promote
+from harvester.scraping.reader.places import check_place
 from harvester.scraping.site import FIELDS
 from harvester.scraping.states import MEANINGS, PageOutcome
 
@@ -132,12 +133,7 @@ def choose_places(actor: Actor, entry_id: UUID, places: Mapping[str, str]) -> Sc
 @transaction.atomic
 def forget_places(actor: Actor, target_id: UUID) -> ScrapeTarget:
     """Read a page by the places of its shop alone again."""
-    found = ScrapeTarget.objects.filter(pk=target_id).first()
-    if found is None:
-        raise NotFound(f"There is no page {target_id}.")
-    with connection.cursor() as cursor:
-        read_baseline(cursor, found.source_id, lock=True)
-    target = ScrapeTarget.objects.select_for_update(no_key=True).get(pk=target_id)
+    target = _locked_page(target_id)
     if not target.chosen:
         raise Conflict("No place was chosen for this page. Nothing was changed.")
     detail = {"source": str(target.source_id), "chosen": target.chosen}
@@ -173,12 +169,7 @@ def propose_override(actor: Actor, entry_id: UUID, places: Mapping[str, str], no
 @transaction.atomic
 def unpin(actor: Actor, target_id: UUID) -> ScrapeTarget:
     """Let a page show another product than before: the next offer that is written pins it again."""
-    found = ScrapeTarget.objects.filter(pk=target_id).first()
-    if found is None:
-        raise NotFound(f"There is no page {target_id}.")
-    with connection.cursor() as cursor:
-        read_baseline(cursor, found.source_id, lock=True)
-    target = ScrapeTarget.objects.select_for_update(no_key=True).get(pk=target_id)
+    target = _locked_page(target_id)
     detail = {"source": str(target.source_id), "pinned": target.pinned, "product_id": target.pinned_product_id}
     target.pinned = target.pinned_product_id = target.last_seen = target.etag = target.last_modified = None
     target.save(update_fields=["pinned", "pinned_product_id", "last_seen", "etag", "last_modified"])
@@ -199,6 +190,16 @@ def delete_old(days: int = 90) -> int:
     for source_id in sorted({source for source, status, reason in deleted if status == OPEN and reason == zero}):
         alerts.zero_prices_changed(source_id, "")
     return len(deleted)
+
+
+def _locked_page(target_id: UUID) -> ScrapeTarget:
+    """Return a page, after its source was locked like in a run."""
+    found = ScrapeTarget.objects.filter(pk=target_id).first()
+    if found is None:
+        raise NotFound(f"There is no page {target_id}.")
+    with connection.cursor() as cursor:
+        read_baseline(cursor, found.source_id, lock=True)
+    return ScrapeTarget.objects.select_for_update(no_key=True).get(pk=target_id)
 
 
 def _locked(cursor: Any, entry_id: UUID) -> tuple[QuarantineEntry, Baseline]:
@@ -234,4 +235,8 @@ def _checked_places(places: Mapping[str, str]) -> dict[str, str]:
     for name, place in places.items():
         if not place.strip() or len(place) > LONGEST_PLACE:
             raise InvalidInput(f"the place of {name} has 1 to {LONGEST_PLACE} characters.", field="places")
+        try:
+            check_place(place)
+        except ValueError as problem:
+            raise InvalidInput(f"the place of {name} cannot be used: {problem}.", field="places") from None
     return dict(places)

@@ -9,7 +9,7 @@ from uuid import UUID
 from django.db.models import Count, Q
 
 from harvester.catalog.models import Source
-from harvester.catalog.named_rows import fetch
+from harvester.catalog.named_rows import fetch, fetch_tuples
 from harvester.kernel.errors import InvalidInput, NotFound
 from harvester.runs.models import RunPart
 from harvester.scraping import robots_cache
@@ -25,37 +25,40 @@ LARGEST_PAGE: Final = 200
 #: Fields whose coverage is shown, in the order in which people read them.
 COVERED: Final = ("title", "price", "availability", "sku", "gtin", "brand")
 
+# Pages, parts and entries are counted for the sources of one page of the list only.
 _SOURCES = """
+WITH s AS MATERIALIZED (
+    SELECT * FROM sources
+    WHERE CASE WHEN %(ids)s::uuid[] IS NULL THEN adapter_id IS NOT NULL ELSE id = ANY (%(ids)s::uuid[]) END
+      AND name > %(after)s
+    ORDER BY name LIMIT %(most)s
+)
 SELECT s.id AS source_id, s.name, s.adapter_id, s.enabled, s.scrape_enabled, s.robots_compliant, s.robots_set_by,
     s.visibility, coalesce(a.enabled, true) AS adapter_enabled, a.disabled_reason, a.disabled_by, a.disabled_at,
     coalesce(a.check_next_run, false) AS check_next_run, a.check_run_no, a.baseline_failure_rate,
     a.baseline_yield_rate, coalesce(a.baseline_sample_size, 0) AS baseline_sample_size, a.last_batch_failure_rate,
     a.backoff_until,
-    coalesce(t.pages, 0) AS pages, coalesce(t.readable, 0) AS readable, coalesce(t.due, 0) AS due,
-    t.oldest_due, t.newest_success, t.oldest_success, coalesce(t.never_read, 0) AS never_read,
-    coalesce(p.pending, 0) AS pending, coalesce(q.quarantined, 0) AS quarantined
-FROM sources s
+    t.pages, t.readable, t.due, t.oldest_due, t.newest_success, t.oldest_success, t.never_read, p.pending,
+    q.quarantined
+FROM s
 LEFT JOIN adapter_states a ON a.source_id = s.id AND a.adapter_id = s.adapter_id
-LEFT JOIN (
-    SELECT source_id, count(*) AS pages,
+CROSS JOIN LATERAL (
+    SELECT count(*) AS pages,
         count(*) FILTER (WHERE is_read) AS readable,
         count(*) FILTER (WHERE is_read AND due_at <= statement_timestamp()) AS due,
         min(due_at) FILTER (WHERE is_read AND due_at <= statement_timestamp()) AS oldest_due,
         max(last_success_at) AS newest_success,
         min(last_success_at) FILTER (WHERE is_read) AS oldest_success,
         count(*) FILTER (WHERE is_read AND last_scraped_at IS NULL) AS never_read
-    FROM (SELECT *, enabled AND status = 'ACTIVE' AND NOT robots_path_blocked AS is_read FROM scrape_targets) each
-    GROUP BY source_id) t ON t.source_id = s.id
-LEFT JOIN (
-    SELECT r.source_id, count(*) AS pending FROM runs r
+    FROM (SELECT *, enabled AND status = 'ACTIVE' AND NOT robots_path_blocked AS is_read FROM scrape_targets
+        WHERE source_id = s.id) each) t
+CROSS JOIN LATERAL (
+    SELECT count(*) AS pending FROM runs r
     JOIN run_parts p ON p.run_id = r.id AND p.begun_at = r.started_at
-    WHERE r.kind = 'SCRAPE' AND r.status = 'RUNNING' AND p.outcome IS NULL GROUP BY r.source_id) p ON p.source_id = s.id
-LEFT JOIN (
-    SELECT source_id, count(*) AS quarantined FROM quarantine WHERE status = 'OPEN' GROUP BY source_id
-) q ON q.source_id = s.id
-WHERE CASE WHEN %(ids)s::uuid[] IS NULL THEN s.adapter_id IS NOT NULL ELSE s.id = ANY (%(ids)s::uuid[]) END
-  AND s.name > %(after)s
-ORDER BY s.name LIMIT %(most)s
+    WHERE r.source_id = s.id AND r.kind = 'SCRAPE' AND r.status = 'RUNNING' AND p.outcome IS NULL) p
+CROSS JOIN LATERAL (
+    SELECT count(*) AS quarantined FROM quarantine WHERE source_id = s.id AND status = 'OPEN') q
+ORDER BY s.name
 """
 _ADAPTERS = """
 SELECT s.adapter_id, count(*) AS sources, count(*) FILTER (WHERE NOT a.enabled) AS disabled,
@@ -74,6 +77,12 @@ SELECT t.id, t.source_id, t.url, t.moved_to FROM scrape_targets t
 WHERE t.source_id = %(source)s AND t.moved_to IS NOT NULL AND t.moved_to <> t.url ORDER BY t.id LIMIT %(most)s
 """
 # A page is of the product that it is linked to, or of the one that its first written offer was of.
+_SAME: Final = """
+SELECT source_id, coalesce(product_id, pinned_product_id) AS product, array_agg(id ORDER BY created_at, id),
+    count(*) OVER ()
+FROM scrape_targets WHERE enabled AND coalesce(product_id, pinned_product_id) IS NOT NULL
+GROUP BY 1, 2 HAVING count(*) > 1 ORDER BY 1, 2 LIMIT %(most)s
+"""
 _TWICE = """
 SELECT coalesce(product_id, pinned_product_id) AS product_id, array_agg(id ORDER BY id) AS ids,
     array_agg(url ORDER BY id) AS urls
@@ -88,6 +97,23 @@ WHERE t.enabled AND t.status = 'ACTIVE' AND NOT t.robots_path_blocked AND t.sche
   AND (s.scrape_enabled OR s.id = %(source)s)
 GROUP BY t.source_id, t.schedule ORDER BY t.schedule
 """
+
+
+@dataclass(frozen=True, kw_only=True)
+class SameProduct:
+    """A product of a source with more than one page, the oldest page first."""
+
+    source_id: UUID
+    product_id: int
+    target_ids: list[UUID]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SameProducts:
+    """Some products with more than one page, and the number of all."""
+
+    groups: list[SameProduct]
+    total: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -266,6 +292,13 @@ def url_health(source_id: UUID, most: int = 100) -> UrlHealth:
         gone=list(gone),
         twice={row["product_id"]: dict(zip(row["ids"], row["urls"], strict=True)) for row in twice},
     )
+
+
+def same_products(most: int) -> SameProducts:
+    """Return products that have more than one page, in one statement."""
+    rows = fetch_tuples(_SAME, {"most": most})
+    groups = [SameProduct(source_id=source, product_id=product, target_ids=ids) for source, product, ids, _ in rows]
+    return SameProducts(groups=groups, total=rows[0][3] if rows else 0)
 
 
 def schedule_fits(source: Source) -> list[Fit]:

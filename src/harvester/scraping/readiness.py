@@ -166,12 +166,15 @@ def _now() -> datetime:
     return moment
 
 
+_ROBOTS_WORDS: Final = {robots_cache.RULES: "known", robots_cache.NONE: "there is none, so everything is allowed"}
+
+
 def _robots(source: Source) -> Step:
     known = [(origin, robots_cache.look(origin)) for origin in origins_of(source)]
     missing = [origin for origin, file in known if file is None or not file.is_current or file.state == "UNAVAILABLE"]
     step, detail = (
         "Check robots.txt of the shop.",
-        ", ".join(f"{file.origin}: {file.state}" for _, file in known if file),
+        ", ".join(f"{file.origin}: {_ROBOTS_WORDS.get(file.state, file.state)}" for _, file in known if file),
     )
     if not source.robots_compliant:
         who = source.robots_set_by
@@ -191,9 +194,11 @@ def _samples(source: Source) -> Step:
     pages = KeptPage.objects.filter(source=source, outcome=PageOutcome.OFFER).order_by("url", "-fetched_at")
     rows = pages.distinct("url").values("url", "found", "fetched_at")[:SAMPLES]
     found: list[dict[str, Any]] = [dict(row) for row in rows]
+    # A shop of which only a few pages are read has no more samples.
+    needed = max(1, min(SAMPLES, ScrapeTarget.objects.filter(source=source, enabled=True).count()))
     return Step(
-        name="samples", label="Sample pages", is_done=len(found) >= SAMPLES,
-        detail=f"{len(found)} of {SAMPLES} pages were read.", examples=tuple(found),
+        name="samples", label="Sample pages", is_done=len(found) >= needed,
+        detail=f"{len(found)} of {needed} pages were read.", examples=tuple(found),
         next_step="Read all pages once, then compare what was read with the pages.",
     )  # fmt: skip
 
@@ -237,7 +242,9 @@ def _comparison(source: Source) -> Step:
 
 
 def _visible(source: Source) -> Step:
+    is_shown = source.visibility == Visibility.ELIGIBLE
     return Step(
-        name="visible", label="Shown to consumers", is_done=source.visibility == Visibility.ELIGIBLE,
-        detail=source.visibility, next_step="Show its prices to consumers once they are right.",
+        name="visible", label="Shown to consumers", is_done=is_shown,
+        detail=f"Consumers {'see' if is_shown else 'do not see'} the prices of its pages.",
+        next_step="Show its prices to consumers once they are right.",
     )  # fmt: skip

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import Any, Final
 from urllib.parse import parse_qsl
 
@@ -80,7 +79,7 @@ def end_of(errand: Errand, situation: Situation, body: bytes, about: Mapping[str
 
 def _shown(reading: PageReading) -> dict[str, Any]:
     """Return what people see of a reading."""
-    shown: dict[str, Any] = {"evidence": [asdict(each) for each in reading.evidence]}
+    shown: dict[str, Any] = {"evidence": [dict(vars(each)) for each in reading.evidence]}
     if reading.detail:
         shown["error" if reading.outcome is not PageOutcome.OFFER else "note"] = reading.detail
     if reading.warnings:

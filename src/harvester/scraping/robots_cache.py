@@ -5,6 +5,7 @@ as long each time, up to a day. A shop that forbids all pages of a source in thr
 source off; only a refresh that allows one switches it on again, and only if no person had switched it off.
 """
 
+import re
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable
@@ -15,6 +16,7 @@ from uuid import UUID
 
 from django.db import connection
 
+from harvester.guards.prepared import prepared_cursor
 from harvester.kernel.actor import system
 from harvester.kernel.rejects import Rejected
 from harvester.kernel.robots import MOST_BYTES, NO_RULES, Robots, parse_robots
@@ -38,6 +40,9 @@ _LOOK = """
 SELECT state, status, detail, failures, tries, fetched_at, extract(epoch FROM expires_at - clock_timestamp())::float8,
        CASE WHEN fetched_at IS DISTINCT FROM %(ready)s THEN body END
 FROM robots_files WHERE origin = %(origin)s
+"""
+_AVAILABLE = """
+SELECT EXISTS (SELECT FROM robots_files WHERE state <> %s AND expires_at > clock_timestamp() AND origin ~ %s)
 """
 _FETCHED = """
 INSERT INTO robots_files (origin, state, body, status, detail, fetched_at, expires_at)
@@ -154,7 +159,7 @@ def check(url: WebUrl) -> RobotsAnswer:
 def look(origin: str) -> KnownRobots | None:
     """Return what is known about the robots.txt of an origin; the rules may be out of date."""
     ready = _ready.get(origin)
-    with connection.cursor() as cursor:
+    with prepared_cursor() as cursor:
         cursor.execute(_LOOK, {"origin": origin, "ready": ready and ready[0]})
         row = cursor.fetchone()
     if row is None:
@@ -169,6 +174,15 @@ def look(origin: str) -> KnownRobots | None:
         origin=origin, state=state, robots=robots, seconds_left=left, status=status, detail=detail, failures=failures,
         fetched_at=fetched_at,
     )  # fmt: skip
+
+
+def has_available(lane: str | None) -> bool:
+    """Return whether the robots.txt of some host of a domain is known, so that pages there may be read."""
+    if lane is None:
+        return False
+    with connection.cursor() as cursor:
+        cursor.execute(_AVAILABLE, [UNAVAILABLE, rf"^https?://([^/]*\.)?{re.escape(lane)}(:|$)"])
+        return bool(cursor.fetchone()[0])
 
 
 def fetched(origin: str, status: int, body: bytes | None) -> "Refresh":

@@ -1,7 +1,7 @@
 """The pages that are due. To claim a due page, a tick locks its source, so parallel ticks never enqueue it twice."""
 
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
@@ -43,6 +43,8 @@ BACKOFF_ALERT: Final = "SCRAPE_BACKOFF"
 _MAY_BE_READ = """
     s.enabled AND s.scrape_enabled AND s.robots_compliant AND s.adapter_id IS NOT NULL AND coalesce(a.enabled, true)
     AND (a.backoff_until IS NULL OR a.backoff_until <= statement_timestamp())
+    AND NOT EXISTS (SELECT FROM source_breakers b
+                    WHERE b.source_id = s.id AND b.kind = 'SCRAPE' AND b.stopped_at IS NOT NULL)
 """
 _IS_DUE = "t.due_at <= statement_timestamp() AND t.enabled AND t.status = 'ACTIVE' AND NOT t.robots_path_blocked"
 _IS_RECHECKED = (
@@ -194,7 +196,13 @@ def tick(job: RunningJob) -> dict[str, int]:
     lanes = Lanes.load() if plan else Lanes(own_hosts=frozenset(), rates={})
     for _ in range(PASSES):
         busy: list[Due] = []
-        for chunk in _chunks(plan):
+        chunks: list[list[Due]] = []
+        for due in plan:
+            size = sum(each.size for each in chunks[-1]) if chunks else 0
+            if not chunks or len(chunks[-1]) == MOST_SOURCES or size + due.size > MOST_PAGES:
+                chunks.append([])
+            chunks[-1].append(due)
+        for chunk in chunks:
             with job.transaction(), connection.cursor() as cursor:
                 busy += _enqueue(cursor, chunk, lanes, counts)
             job.check()
@@ -222,17 +230,6 @@ def _plan() -> list[Due]:
         )
         for row in rows
     ]  # fmt: skip
-
-
-def _chunks(plan: Sequence[Due]) -> Iterator[list[Due]]:
-    chunk: list[Due] = []
-    for due in plan:
-        if chunk and (len(chunk) == MOST_SOURCES or sum(one.size for one in chunk) + due.size > MOST_PAGES):
-            yield chunk
-            chunk = []
-        chunk.append(due)
-    if chunk:
-        yield chunk
 
 
 def _enqueue(cursor: Any, chunk: Sequence[Due], lanes: Lanes, counts: dict[str, int]) -> list[Due]:

@@ -102,7 +102,7 @@ def effective(stored: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _refused(name: str, value: Any, allowed: str) -> InvalidInput:
-    return InvalidInput(f"{name} is {repr(value)[:80]}; it must be {allowed}.", field=name)
+    return InvalidInput(f"{repr(value)[:80]} is not possible; it must be {allowed}.", field=name)
 
 
 def _rate(name: str, value: Any) -> float:

@@ -87,7 +87,10 @@ def execute(job: RunningJob, request_id: str) -> dict[str, Any] | None:
         return {"note": "there was nothing to do"}
     errand = RequestErrand(job, request)
     try:
-        result = _check_of_robots(errand) if request.purpose == ROBOTS else _result_of(errand)
+        if request.purpose == ROBOTS:
+            result = {"outcome": KNOWN, "robots": refresh_robots(errand).why, "url": errand.url}
+        else:
+            result = _result_of(errand)
     except TerminalError as problem:
         result = {"outcome": FAILED, "error": str(problem), "code": problem.code}
     with job.transaction():
@@ -121,7 +124,9 @@ def _request(actor: Actor, purpose: str, url: str, source: Source | None) -> Fet
     except Rejected as problem:
         raise InvalidInput(f"{problem}; it must look like https://shop.example/product.", field="url") from None
     if not is_public_url(url, LinkRules(allowed_networks=settings.CONFIG.egress_networks)):
-        raise InvalidInput("its host is not on the public internet, so it is never read.", field="url")
+        raise InvalidInput(
+            "its host is not on the public internet, and its network is not in HARVESTER_EGRESS_ALLOW.", field="url"
+        )
     user_agent()
     domain = registrable_domain(address.host)
     lane = lane_pace.pace_of(str(address), source.scrape_config if source else {}).lane
@@ -156,11 +161,6 @@ def _enqueue(actor: Actor, purpose: str, url: str, source: Source | None, *, pri
     request.job_id = enqueue(FETCH, {"request_id": str(request.pk)}, lane=lane, priority=priority).job_id
     request.save(update_fields=["job_id"])
     return request
-
-
-def _check_of_robots(errand: RequestErrand) -> dict[str, Any]:
-    robots = refresh_robots(errand)
-    return {"outcome": KNOWN, "robots": robots.why, "url": errand.url}
 
 
 def _result_of(errand: RequestErrand) -> dict[str, Any]:

@@ -64,23 +64,19 @@ def take_out(job: RunningJob) -> dict[str, int]:
         cursor.execute(_LOOK_AGAIN)
         rechecks = cursor.rowcount
         cursor.execute(_FORGET_IMPORTS)
-        _keep_alert()
+        all_stale = ScrapeTarget.objects.filter(status=TargetStatus.STALE)
+        count = all_stale.count()
+        if count <= MOST_STALE:
+            resolve_alert(STALE_ALERT, f"{count:,} pages are stale.")
+        else:
+            names = all_stale.values_list("source__name", flat=True).distinct()
+            raise_alert(
+                STALE_ALERT,
+                STALE_ALERT,
+                f"{count:,} pages waited for a day and are no longer read",
+                f"They are of {', '.join(sorted(names)[:10])}. Check whether their schedules can be met and whether "
+                "workers run, then re-queue them (`harvester scrape requeue SOURCE`).",
+                severity="info",
+                detail={"count": count},
+            )
     return {"stale": stale, "rechecks": rechecks}
-
-
-def _keep_alert() -> None:
-    """Raise the alert about stale pages, or end it."""
-    count = ScrapeTarget.objects.filter(status=TargetStatus.STALE).count()
-    if count <= MOST_STALE:
-        resolve_alert(STALE_ALERT, f"{count:,} pages are stale.")
-        return
-    names = ScrapeTarget.objects.filter(status=TargetStatus.STALE).values_list("source__name", flat=True).distinct()
-    raise_alert(
-        STALE_ALERT,
-        STALE_ALERT,
-        f"{count:,} pages waited for a day and are no longer read",
-        f"They are of {', '.join(sorted(names)[:10])}. Check whether their schedules can be met and whether workers "
-        "run, then re-queue them (`harvester scrape requeue SOURCE`).",
-        severity="info",
-        detail={"count": count},
-    )

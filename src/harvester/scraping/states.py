@@ -1,6 +1,7 @@
 """The states and outcomes of scraping."""
 
 from dataclasses import dataclass
+from datetime import timedelta
 from enum import StrEnum
 from typing import Final, Literal
 
@@ -192,10 +193,19 @@ MEANINGS: Final[dict[PageOutcome, str]] = {
 QUARANTINED: Final = tuple(outcome for outcome, rule in RULES.items() if rule.is_kept)
 #: The target fails so often in a row until it is BROKEN.
 MOST_FAILURES: Final = 5
+#: A page that is still gone after so long is gone.
+GONE_AFTER: Final = timedelta(hours=1)
 #: Pages of which an offer was read, whatever happened to it afterwards.
 READ: Final = (
     *(PageOutcome.OFFER, PageOutcome.PRICE_MOVE, PageOutcome.WRONG_PRODUCT, PageOutcome.SUPERSEDED),
     *(PageOutcome.DRIFT_DETECTED, PageOutcome.SAME_VALUE, PageOutcome.BULK_MOVE),
+)
+#: Pages that were there and looked at, besides those that count in a batch.
+_SEEN: Final = frozenset(
+    {
+        *(PageOutcome.NO_AGREEMENT, PageOutcome.OOS_NO_PRICE, PageOutcome.WRONG_PRODUCT),
+        PageOutcome.DUPLICATE_WITHIN_RUN,
+    }
 )
 #: Offers that are left out, as expected or because something is not certain; nobody has to look at them.
 DROPPED: Final = (PageOutcome.OOS_NO_PRICE, PageOutcome.UNKNOWN_AVAILABILITY)
@@ -204,3 +214,8 @@ DROPPED: Final = (PageOutcome.OOS_NO_PRICE, PageOutcome.UNKNOWN_AVAILABILITY)
 def rule_of(outcome: str) -> Rule:
     """Return what an outcome does; the outcomes of parts that failed or were cancelled do nothing."""
     return RULES[PageOutcome(outcome)] if outcome in PageOutcome.__members__ else _NOTHING
+
+
+def was_read(outcome: str) -> bool:
+    """Return whether the shop showed the page, or said that it has not changed."""
+    return rule_of(outcome).in_batch or outcome in _SEEN

@@ -1,7 +1,7 @@
 """Which pages of shops a list, a bulk edit or a request is about, and why a page yields nothing."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 from uuid import UUID
@@ -35,8 +35,9 @@ class Diagnosis:
     next_step: str
 
 
-_BLOCKED_STEP = "Read the runbook for blocked shops; slow down or ask the shop. Nobody evades a block."
+_BLOCKED_STEP = "Slow down, or ask the shop: see the runbook 'A shop blocks us'. Do not try to get around a block."
 _BROKEN_STEP = "Look at the page in quarantine, or try its address; then correct where the field is."
+_DRIFT_STEP = "Find out why the other pages of its batch failed and fix that, then read the pages of the shop again."
 _OURS_STEP = "Nothing to do unless it lasts: it is tried again by itself. The run of the page has the details."
 
 #: Outcome -> diagnosis. Outcomes that are not here yield something, or wait for a second look.
@@ -74,8 +75,8 @@ DIAGNOSES: Final[Mapping[str, Diagnosis]] = {
             (PageOutcome.UNKNOWN_AVAILABILITY, "The page does not say whether it is in stock.", _BROKEN_STEP),
             (
                 PageOutcome.NO_AGREEMENT,
-                "The page names prices that do not agree, and no site file says which one counts.",
-                "Choose the price in quarantine, or add a site file.",
+                "The page says different things about its price or stock, and no site file says which one counts.",
+                "Choose the right place in quarantine, or add a site file.",
             ),
             (PageOutcome.MISSING_REQUIRED_FIELD, "A required field is missing.", _BROKEN_STEP),
             (PageOutcome.INVALID_PRICE, "The price cannot be read with certainty.", _BROKEN_STEP),
@@ -95,7 +96,7 @@ DIAGNOSES: Final[Mapping[str, Diagnosis]] = {
                 "The page leads to another shop.",
                 "Enter the product's new address at this shop, or delete the page.",
             ),
-            (PageOutcome.DRIFT_DETECTED, "Most pages of its batch failed, so none was believed.", _BROKEN_STEP),
+            (PageOutcome.DRIFT_DETECTED, "Most pages of its batch failed, so none was believed.", _DRIFT_STEP),
             (PageOutcome.SAME_VALUE, "Several pages of its batch had one price or title.", _BROKEN_STEP),
             (PageOutcome.BULK_MOVE, "Too many prices of its batch moved far.", _BROKEN_STEP),
         )
@@ -103,7 +104,7 @@ DIAGNOSES: Final[Mapping[str, Diagnosis]] = {
     **{
         outcome: Diagnosis(trouble=Trouble.OUR_PROBLEM, reason=reason, next_step=step)
         for outcome, reason, step in (
-            (PageOutcome.NETWORK.value, "The shop's server could not be reached, or did not respond.", _OURS_STEP),
+            (PageOutcome.NETWORK.value, "The page could not be fetched.", _OURS_STEP),
             (
                 PageOutcome.ADAPTER_FAILED.value,
                 "The adapter failed, took too long or needed too much memory.",
@@ -137,6 +138,9 @@ def diagnose(target: ScrapeTarget) -> Diagnosis | None:
     if target.status == TargetStatus.STALE:
         return _STALE
     found = DIAGNOSES.get(target.last_status or "")
+    if found and target.last_status == PageOutcome.NETWORK and target.last_detail:
+        # From a server that is away to an answer of two gigabytes: what it was says what to do.
+        return replace(found, reason=target.last_detail)
     return found or (_NOT_READABLE if target.status == TargetStatus.BROKEN else None)
 
 

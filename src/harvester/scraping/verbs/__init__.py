@@ -4,6 +4,7 @@ Each verb has an actor and is one transaction, which includes its audit event. I
 needs; callers enforce it. A verb locks the source before its pages, like a run does.
 """
 
+from harvester.scraping.verbs.import_links import LineLink, link_lines
 from harvester.scraping.verbs.imports import cancel_import, choose, create_import, import_from_feed, start_import
 from harvester.scraping.verbs.requests import request, requeue_stale, run_now
 from harvester.scraping.verbs.sources import (
@@ -30,6 +31,7 @@ from harvester.scraping.verbs.targets import (
 )
 
 __all__ = [
+    "LineLink",
     "add_target",
     "cancel_import",
     "check_robots",
@@ -41,6 +43,7 @@ __all__ = [
     "enable",
     "hide",
     "import_from_feed",
+    "link_lines",
     "pause_target",
     "record_review",
     "replace_moved",

@@ -16,7 +16,7 @@ from harvester.kernel.actor import Actor
 from harvester.kernel.errors import Conflict, InvalidInput, NotFound
 from harvester.ops import audit
 from harvester.scraping.addresses import has_feed, read_address
-from harvester.scraping.import_rows import ImportedList, ImportRow, read_list, read_text
+from harvester.scraping.import_rows import MOST_ROWS, ImportedList, ImportRow, read_list, read_text
 from harvester.scraping.imports import Choice, ListedPage, Shops, choice_for, pages_of
 from harvester.scraping.jobs import IMPORT
 from harvester.scraping.models import ScrapeImport
@@ -24,8 +24,7 @@ from harvester.scraping.readiness import adapter_problem
 from harvester.scraping.sites import site_named
 from harvester.scraping.verbs.targets import locked_source, read_schedule
 
-#: Lines of a list, and bytes of a file or text.
-MOST_ROWS: Final = 20_000
+#: Bytes of a file or text.
 MOST_BYTES: Final = 5 * 2**20
 
 # Products of a feed that no page is linked to, those that consumers see first.
@@ -56,8 +55,6 @@ def create_import(actor: Actor, name: str, given: bytes | str) -> ScrapeImport:
     if size > MOST_BYTES:
         raise InvalidInput(f"it has more than {MOST_BYTES >> 20} MB; nothing was imported. Split it.", field="file")
     found = read_text(given) if isinstance(given, str) else read_list(given)
-    if len(found.rows) + len(found.refused) > MOST_ROWS:
-        raise InvalidInput(f"it has more than {MOST_ROWS:,} lines; nothing was imported. Split it.", field="file")
     if not found.rows and not found.refused:
         raise InvalidInput("it has no addresses; nothing was imported.", field="file")
     made = _insert(actor, title, found, {})
@@ -76,13 +73,14 @@ def choose(actor: Actor, import_id: UUID, domain: str, **choice: Any) -> ScrapeI
         domain: the shop, as the preview groups them.
         choice: fields of `imports.Choice`.
     """
-    found = _locked(import_id, "PREVIEW")
+    found = locked_import(import_id, "PREVIEW")
     if domain not in {page.domain for page in pages_of(found)}:
         raise NotFound(f"The import has no pages of {domain}.", field="domain")
     before = choice_for(found, domain, Shops([domain]))
     found.choices = {**found.choices, domain: _checked(before, choice).as_json()}
     found.save(update_fields=["choices"])
     detail = {"domain": domain, **found.choices[domain]}
+    del detail["links"]
     audit.record(actor, "SCRAPE_IMPORT_CHOSEN", "scrape_import", found.pk, changed=choice, detail=detail)
     return found
 
@@ -94,7 +92,7 @@ def start_import(actor: Actor, import_id: UUID) -> Enqueued:
     Retailers and sources that do not exist are made here. Nothing of a new source is read until an admin enables it.
     Starting an import that has begun returns its job.
     """
-    found = _locked(import_id)
+    found = locked_import(import_id)
     if found.status == "IMPORTING":
         return enqueue(IMPORT, {"import_id": str(found.pk)}, dedupe_key=f"scrape-import:{found.pk}")
     if found.status != "PREVIEW":
@@ -112,7 +110,7 @@ def start_import(actor: Actor, import_id: UUID) -> Enqueued:
 @transaction.atomic
 def cancel_import(actor: Actor, import_id: UUID) -> ScrapeImport:
     """Import nothing more of a list; pages that were added stay. Needs: operator."""
-    found = _locked(import_id)
+    found = locked_import(import_id)
     if found.status not in ("PREVIEW", "IMPORTING"):
         raise Conflict(f"The import {found} is {found.status} already. Nothing was changed.")
     found.status, found.finished_at = "CANCELLED", Now()
@@ -172,6 +170,11 @@ def _insert(actor: Actor, name: str, found: ImportedList, products: dict[int, in
         except InvalidInput as problem:
             refused.append({"line": row.line, "text": row.url[:200], "reason": str(problem)})
             continue
+        if "." not in address.domain:
+            # No retailer can have it, and one such line must not keep the others from being imported.
+            reason = "url: its host has no dot, and the domain of a retailer needs one."
+            refused.append({"line": row.line, "text": row.url[:200], "reason": reason})
+            continue
         twin = first.get(address.canonical)
         first.setdefault(address.canonical, row.line)
         pages.append(
@@ -187,7 +190,7 @@ def _insert(actor: Actor, name: str, found: ImportedList, products: dict[int, in
                 schedule=" ".join(row.schedule.split()) if row.schedule else None,
                 priority=row.priority or 0,
                 notes=row.notes or "",
-                product_id=products.get(row.line),
+                product_id=products.get(row.line, row.harvester_id),
             )
         )
     who = {"kind": actor.kind, "id": actor.id, "name": actor.name}
@@ -206,7 +209,8 @@ def _begin(actor: Actor, found: ScrapeImport) -> Enqueued:
     return made
 
 
-def _locked(import_id: UUID, status: str | None = None) -> ScrapeImport:
+def locked_import(import_id: UUID, status: str | None = None) -> ScrapeImport:
+    """Return an import, locked; if a status is named, only one that has it."""
     found = ScrapeImport.objects.select_for_update().filter(pk=import_id).first()
     if found is None:
         raise NotFound(f"There is no import {import_id}; it may have been deleted.")
@@ -216,11 +220,14 @@ def _locked(import_id: UUID, status: str | None = None) -> ScrapeImport:
 
 
 def _checked(before: Choice, changes: dict[str, Any]) -> Choice:
-    """Return a choice with changes."""
-    unknown = sorted(changes.keys() - set(asdict(before)))
+    """Return a choice with changes. Links are to products of a source, so another source has none."""
+    allowed = [name for name in asdict(before) if name != "links"]
+    unknown = sorted(changes.keys() - set(allowed))
     if unknown:
-        raise InvalidInput(f"there are {', '.join(asdict(before))}.", field=unknown[0])
+        raise InvalidInput(f"there are {', '.join(allowed)}.", field=unknown[0])
     choice = replace(before, **changes)
+    if choice.source_id != before.source_id:
+        choice = replace(choice, links={})
     source = None
     if choice.source_id is not None:
         source = Source.objects.select_related("retailer").filter(pk=choice.source_id).first()

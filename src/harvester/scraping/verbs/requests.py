@@ -7,9 +7,10 @@ from uuid import UUID
 
 import structlog
 from django.db import connection, transaction
-from django.db.models import BooleanField, F, QuerySet
+from django.db.models import BooleanField, F
 from django.db.models.expressions import RawSQL
 
+from harvester.catalog import governance
 from harvester.catalog.models import Source
 from harvester.kernel.actor import Actor
 from harvester.kernel.errors import Conflict, InvalidInput
@@ -23,7 +24,7 @@ from harvester.scraping.jobs import QUEUE
 from harvester.scraping.lanes import Lanes
 from harvester.scraping.models import AdapterState, ScrapeTarget
 from harvester.scraping.runs import SCRAPE_RUNS
-from harvester.scraping.states import TargetStatus
+from harvester.scraping.states import RUN_KIND, TargetStatus
 from harvester.scraping.target_filters import TargetFilter
 from harvester.scraping.verbs.targets import locked_source
 
@@ -63,7 +64,10 @@ def request(
         What was accepted and rejected; `require()` raises if nothing was accepted.
     """
     source = locked_source(source_id)
-    chosen = _chosen(source, targets)
+    chosen = ScrapeTarget.objects.filter(source=source)
+    if targets is not None:
+        wanted = targets if isinstance(targets, TargetFilter) else TargetFilter(ids=targets)
+        chosen = wanted.targets().filter(source=source)
     if force and chosen.count() > MOST_FORCED:
         raise InvalidInput(
             f"force is for at most {MOST_FORCED} pages; {chosen.count():,} were named. Nothing was changed.",
@@ -158,24 +162,21 @@ def switched_off(source: Source) -> tuple[Rejection, str] | None:
     """Return why no page of a locked source may be read now: the reason and a message; None if they may."""
     for is_on, what in (
         (source.enabled, "is switched off"),
-        (source.scrape_enabled, "is not enabled for scraping"),
+        (source.scrape_enabled, "is not enabled for scraping; enable it first"),
         (source.robots_compliant, "may not be read: its robots.txt or a person forbids it"),
     ):
         if not is_on:
             return Rejection.SOURCE_DISABLED, f"{source} {what}. Nothing was enqueued."
+    for each in governance.states([source.pk]):
+        if each.kind == RUN_KIND and each.gate is governance.Gate.STOPPED:
+            why = f"{source} is paused until a person resumes it: {(each.breaker.stopped_reason or '').rstrip('.')}."
+            return Rejection.SOURCE_DISABLED, f"{why} Nothing was enqueued."
     state = AdapterState.objects.filter(source=source, adapter_id=source.adapter_id).first()
     if state is not None and not state.enabled:
         adapter = f"The adapter {source.adapter_id} is switched off for {source} ({state.disabled_reason})."
         step = "Nothing was enqueued. Enable it again once its cause was fixed."
         return Rejection.ADAPTER_DISABLED, f"{adapter} {step}"
     return None
-
-
-def _chosen(source: Source, targets: Sequence[UUID] | TargetFilter | None) -> QuerySet[ScrapeTarget]:
-    if targets is None:
-        return ScrapeTarget.objects.filter(source=source)
-    wanted = targets if isinstance(targets, TargetFilter) else TargetFilter(ids=targets)
-    return wanted.targets().filter(source=source)
 
 
 def _rejected(  # noqa: PLR0917 - what a rejection consists of

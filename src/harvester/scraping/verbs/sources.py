@@ -21,6 +21,7 @@ from harvester.scraping import single_fetches
 from harvester.scraping.addresses import has_feed
 from harvester.scraping.models import AdapterState, FetchRequest
 from harvester.scraping.readiness import Step, adapter_problem, missing_for_reading, origins_of, readiness
+from harvester.scraping.robots_cache import ROBOTS_DISALLOWED
 from harvester.scraping.schedule import backoff_key
 from harvester.scraping.settings import read_settings
 from harvester.scraping.states import RUN_KIND
@@ -165,7 +166,8 @@ def stop(actor: Actor, source_id: UUID, reason: str = "") -> int:
         return 0
     source.scrape_enabled = False
     source.save(update_fields=["scrape_enabled"])
-    _end_backoff(source, "Scraping was stopped.")
+    AdapterState.objects.filter(source=source).update(backoff_until=None, backoff_seconds=0)
+    resolve_alert(backoff_key(source), "Scraping was stopped.")
     text = fields.optional_text("reason", reason, LONGEST_NOTE)
     detail = {"reason": text, "cancelled": cancelled}
     audit.record(actor, "SCRAPE_STOPPED", "source", source.pk, changed=["scrape_enabled"], detail=detail)
@@ -197,6 +199,8 @@ def set_robots_compliant(actor: Actor, source_id: UUID, compliant: bool, note: s
     before = source.robots_compliant
     source.robots_compliant, source.robots_set_by, source.robots_refusals = is_compliant, by, 0
     source.save(update_fields=["robots_compliant", "robots_set_by", "robots_refusals"])
+    if is_compliant:
+        resolve_alert(f"{ROBOTS_DISALLOWED}:{source.pk}", f"{actor.name} allowed reading it again.")
     detail = {"from": before, "to": is_compliant, "note": text, "cancelled": cancelled}
     audit.record(actor, "SCRAPE_ROBOTS_SET", "source", source.pk, changed=["robots_compliant"], detail=detail)
     return source
@@ -226,8 +230,3 @@ def hide(actor: Actor, source_id: UUID) -> Source:
     """Hide what was scraped from a source from consumers; it is still read. Needs: admin."""
     source = locked_source(source_id)
     return sources.update(actor, source.pk, visibility=Visibility.INELIGIBLE)
-
-
-def _end_backoff(source: Source, note: str) -> None:
-    AdapterState.objects.filter(source=source).update(backoff_until=None, backoff_seconds=0)
-    resolve_alert(backoff_key(source), note)

@@ -9,15 +9,18 @@ from django.db import IntegrityError, connection, transaction
 from django.db.models import F
 from django.db.models.functions import Now
 
-from harvester.catalog import fields
+from harvester.catalog import fields, offers, page_products
 from harvester.catalog.models import Source
 from harvester.engine.cron import next_moment
 from harvester.kernel.actor import Actor
 from harvester.kernel.errors import ConfigError, Conflict, InvalidInput, NotFound
 from harvester.kernel.text import trim
 from harvester.ops import audit
-from harvester.scraping.addresses import Candidate, Wanted, address_on, find_products, has_feed
-from harvester.scraping.models import ScrapeTarget
+from harvester.runs import parts
+from harvester.scraping import alerts
+from harvester.scraping.addresses import Candidate, Wanted, address_on, candidates_text, find_products, has_feed
+from harvester.scraping.models import KeptPage, QuarantineEntry, ScrapeTarget
+from harvester.scraping.runs import SCRAPE_RUNS
 from harvester.scraping.settings import InvalidSettings
 from harvester.scraping.states import TargetStatus
 from harvester.scraping.target_filters import TargetFilter
@@ -33,7 +36,9 @@ _ANOTHER_ADDRESS: Final[Mapping[str, Any]] = {
     "etag": None, "last_modified": None, "last_full_fetch_at": None, "moved_to": None, "waiting": None,
     "recheck_at": None, "recheck_reason": None, "consecutive_failures": 0,
 }  # fmt: skip
-_ANOTHER_PRODUCT: Final[Mapping[str, Any]] = {"pinned": None, "pinned_product_id": None, "waiting": None}
+_ANOTHER_PRODUCT: Final[Mapping[str, Any]] = {
+    "pinned": None, "pinned_product_id": None, "waiting": None, "last_seen": None, "etag": None, "last_modified": None,
+}  # fmt: skip
 _ANOTHER_PAGE: Final[Mapping[str, Any]] = {
     **_ANOTHER_ADDRESS, **_ANOTHER_PRODUCT, "page": None, "last_seen": None, "last_status": None, "last_detail": None,
     "last_success_at": None,
@@ -175,7 +180,12 @@ def update_target(actor: Actor, target_id: UUID, **changes: Any) -> ScrapeTarget
             values |= _ANOTHER_PRODUCT
     if target.status == TargetStatus.BROKEN and "canonical_url" in values and "status" not in values:
         values["status"] = TargetStatus.ACTIVE.value
+    if "page" in values:
+        _forget_page(actor, target)
+    before = target.product_id
     _apply(actor, target, values)
+    if before is not None and before != target.product_id:
+        _end_lead(target.source, before)
     return target
 
 
@@ -233,8 +243,13 @@ def update_targets(actor: Actor, wanted: TargetFilter, *, most: int | None = MOS
         return 0
     targets = _locked_targets(wanted, most)
     differing = ScrapeTarget.objects.filter(pk__in=targets)
-    written = {**values, **_follow(values), "updated_at": Now()}
-    changed = differing.exclude(**_same(values)).update(**written)
+    written = {**values, "updated_at": Now()}
+    if values.get("status") == TargetStatus.ACTIVE:
+        written |= _ACTIVE_AGAIN
+    if "schedule" in values:
+        written["due_at"] = first_due(values["schedule"])
+    same = {f"{name}__isnull" if value is None else name: value is None or value for name, value in values.items()}
+    changed = differing.exclude(**same).update(**written)
     detail = {"filter": wanted.as_detail(), "to": values, "count": changed}
     audit.record(actor, "SCRAPE_TARGETS_UPDATED", "source", wanted.source_id or "all", changed=values, detail=detail)
     return changed
@@ -330,12 +345,35 @@ def _linked(source: Source, url: str, product_id: int | None, sku: str, gtin: st
     [link] = find_products(source.pk, [Wanted(url=url, sku=trim(sku), gtin=trim(gtin))])
     if link.product_id is not None:
         return link.product_id
-    choice = "; ".join(f"{found.id}: {found.title[:60]} (SKU {found.sku or 'none'})" for found in link.candidates)
-    raise NotLinked(
-        f"{source} has products of its own already, and it is not clear which one this page is of. Name its "
-        + (f"product; possible are {choice}." if choice else "SKU, GTIN or product."),
-        link.candidates,
-    )
+    why = f"The products of {source} come from its feed, and it is not clear which one this page is of."
+    step = "Name its SKU, GTIN or product."
+    if not is_needed:
+        numbers = " and ".join(f"{name} {value}" for name, value in (("SKU", trim(sku)), ("GTIN", trim(gtin))) if value)
+        why = f"It is not clear which product of {source} has the {numbers}."
+        if not link.candidates:
+            why = f"{source} has no product with the {numbers}."
+            step = "Leave it out, and the page describes a product of its own."
+    if link.candidates:
+        step = f"Name the product; possible are {candidates_text(link.candidates)}."
+    raise NotLinked(f"{why} {step}", link.candidates)
+
+
+def _forget_page(actor: Actor, target: ScrapeTarget) -> None:
+    """Drop what was read from the old address of a page, so that it is never written as what the new one says."""
+    parts.drop_target(SCRAPE_RUNS, target.source_id, target.pk, "The page got another address meanwhile.")
+    KeptPage.objects.filter(target=target).update(target=None)
+    waiting = QuarantineEntry.objects.filter(target=target, status="OPEN")
+    note = "The page got another address."
+    if waiting.update(status="DISMISSED", resolved_at=Now(), resolved_by=actor.name, note=note):
+        alerts.zero_prices_changed(target.source_id, str(target.source))
+
+
+def _end_lead(source: Source, product_id: int) -> None:
+    """Show what the feed says about a product whose page turned out to be of another one, unless it has more pages."""
+    if not ScrapeTarget.objects.filter(source=source, product_id=product_id).exists():
+        with connection.cursor() as cursor:
+            page_products.drop_leads(cursor, source.pk, [product_id])
+        offers.recompute(source.pk, [product_id], comparison=offers.Comparison.NEWEST)
 
 
 def _apply(actor: Actor, target: ScrapeTarget, values: dict[str, Any]) -> None:
@@ -359,19 +397,6 @@ def _apply(actor: Actor, target: ScrapeTarget, values: dict[str, Any]) -> None:
     detail = {"from": {name: before[name] for name in shown}, "to": {name: values[name] for name in shown}}
     audit.record(actor, "SCRAPE_TARGET_UPDATED", "scrape_target", target.pk, changed=shown, detail=detail)
     target.refresh_from_db()
-
-
-def _follow(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the columns that follow from changed settings of many pages."""
-    follow = dict(_ACTIVE_AGAIN) if values.get("status") == TargetStatus.ACTIVE else {}
-    if "schedule" in values:
-        follow["due_at"] = first_due(values["schedule"])
-    return follow
-
-
-def _same(values: Mapping[str, Any]) -> dict[str, Any]:
-    return {f"{name}__isnull" if value is None else name: True if value is None else value
-            for name, value in values.items()}  # fmt: skip
 
 
 def _locked_targets(wanted: TargetFilter, most: int | None) -> list[UUID]:
