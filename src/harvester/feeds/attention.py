@@ -1,4 +1,8 @@
-"""The feeds that need attention."""
+"""The feeds that need attention, and the alerts about two deadlines, which are raised before they pass.
+
+HOLD_ENDS_SOON          a held run stops offers from expiring only for a limited time
+PRODUCTS_EXPIRE_SOON    no run is expected to confirm the offers before they expire
+"""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -6,13 +10,98 @@ from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
-from django.db import connection
+from django.utils import timezone
 
 from harvester.catalog.exposure import SHOWS_OFFERS, VISIBLE_COUNT, exposure_of
-from harvester.feeds.early_warnings import EXPIRING, EXPIRY_CAUSES, EXPIRY_NOTICE_HOURS
+from harvester.catalog.named_rows import fetch_tuples
+from harvester.engine.job import RunningJob
 from harvester.feeds.states import FeedStatus
 from harvester.guards.host_keys import HostKey
 from harvester.kernel.errors import InvalidInput
+from harvester.ops.alerts import Severity, raise_alert, resolve_others
+
+HOLD_ENDS_SOON, PRODUCTS_EXPIRE_SOON = "HOLD_ENDS_SOON", "PRODUCTS_EXPIRE_SOON"
+#: Hours before the deadline at which the alert is raised: a working day, and a night.
+HOLD_NOTICE_HOURS, EXPIRY_NOTICE_HOURS = 24, 12
+
+# Includes passed deadlines: the alert ends only when the run is decided, or a newer run replaces it.
+_HOLDS = """
+SELECT f.id, s.name, s.held_run_no, s.held_since + s.max_hold_hours * interval '1 hour' - s.frozen, w.offers_expire_at
+FROM feeds f JOIN sources s ON s.id = f.source_id JOIN source_windows w ON w.source_id = s.id
+WHERE s.held_run_no IS NOT NULL
+  AND s.held_since + s.max_hold_hours * interval '1 hour' - s.frozen
+      < statement_timestamp() + %(hours)s * interval '1 hour'
+"""
+# Feeds whose offers expire within some hours, or have expired, and the reason why no run is expected to confirm them in
+# time. A held run has a separate alert.
+EXPIRING = """
+SELECT f.id AS feed_id, s.name AS source, last.no AS run_no, w.offers_expire_at, w.is_shown,
+       CASE WHEN f.status IN ('PAUSED', 'DISABLED') THEN f.status
+            WHEN last.status = 'FAILED' THEN 'FAILED'
+            WHEN last.outcome IN ('SKIPPED', 'REJECTED') THEN last.outcome
+            WHEN f.schedule_hours IS NULL THEN 'MANUAL' ELSE 'LATE' END AS cause
+FROM feeds f JOIN sources s ON s.id = f.source_id JOIN source_windows w ON w.source_id = s.id
+CROSS JOIN LATERAL (
+    SELECT r.no, r.status, r.outcome FROM runs r
+    WHERE r.source_id = s.id AND r.kind = 'AFFILIATE_FEED' AND r.status <> 'RUNNING'
+    ORDER BY r.started_at DESC, r.no DESC LIMIT 1
+) last
+WHERE s.held_run_no IS NULL AND f.retired_at IS NULL
+  AND w.offers_expire_at < statement_timestamp() + %(hours)s * interval '1 hour'
+  AND NOT (f.status = 'ENABLED' AND last.outcome IN ('PROMOTED', 'APPROVED', 'OVERTAKEN')
+           AND f.next_run_at IS NOT NULL AND f.next_run_at < w.offers_expire_at)
+"""
+_EXPIRIES = f"SELECT feed_id, source, run_no, offers_expire_at, cause FROM ({EXPIRING}) e"  # noqa: S608 - of constants
+#: Cause -> what happened, and what to do.
+EXPIRY_CAUSES = {
+    "PAUSED": "The feed is paused. Resume it if its offers should stay visible.",
+    "DISABLED": "The feed is disabled. Fix the problem and re-enable it.",
+    "FAILED": "The last run failed. Fix the problem and run the feed again.",
+    "SKIPPED": (
+        "The file has not changed since the last promoted run. Ask the partner for a new one; if unchanged files are "
+        "still right, let them count as seen."
+    ),
+    "REJECTED": "The last run was rejected. Ask the partner for a correct file.",
+    "MANUAL": "The feed runs only manually. Run it now.",
+    "LATE": "The next run comes too late. Run the feed now, or schedule it more often.",
+}
+
+
+def watch_clocks(job: RunningJob) -> dict[str, int]:
+    """Raise alerts for deadlines that are near, and resolve those that no longer apply."""
+    with job.transaction():
+        holds = []
+        for feed_id, name, run_no, ends_at, expires_at in fetch_tuples(_HOLDS, {"hours": HOLD_NOTICE_HOURS}):
+            gone = f" If nobody decides, they disappear on {expires_at:%Y-%m-%d %H:%M} UTC." if expires_at else ""
+            body = (
+                f"Run {run_no} is held, and consumers see the offers from before. Offers won't expire before "
+                f"{ends_at:%Y-%m-%d %H:%M} UTC.{gone} Approve or reject the run."
+            )
+            if expires_at and expires_at < ends_at:
+                body = (
+                    f"Run {run_no} is held, and the offers before it expired on {expires_at:%Y-%m-%d %H:%M} UTC. "
+                    "Approve or reject the run."
+                )
+            title = f"{name}: held run {run_no} needs a decision"
+            holds.append(_warn(HOLD_ENDS_SOON, feed_id, run_no, title, body, severity="critical"))
+        resolve_others(HOLD_ENDS_SOON, holds, "The held run was decided, or a newer run replaced it.")
+        expiries = []
+        for feed_id, name, run_no, expires_at, cause in fetch_tuples(_EXPIRIES, {"hours": EXPIRY_NOTICE_HOURS}):
+            is_gone = expires_at < timezone.now()
+            moment = f"{expires_at:%Y-%m-%d %H:%M} UTC"
+            title = f"{name}: offers disappeared" if is_gone else f"{name}: offers disappear soon"
+            when = f"Its offers disappeared on {moment}." if is_gone else f"Otherwise its offers disappear on {moment}."
+            body = f"{EXPIRY_CAUSES[cause]} {when} The last run is {run_no}."
+            expiries.append(_warn(PRODUCTS_EXPIRE_SOON, feed_id, run_no, title, body, severity="warning"))
+        resolve_others(PRODUCTS_EXPIRE_SOON, expiries, "The products were seen again, or the deadline moved.")
+    return {"holds": len(holds), "expiries": len(expiries)}
+
+
+def _warn(kind: str, feed_id: Any, run_no: int, title: str, body: str, *, severity: Severity) -> str:
+    key = f"{kind}:feed:{feed_id}"
+    raise_alert(kind, key, title, body, severity=severity, detail={"feed_id": str(feed_id), "run_no": run_no})
+    return key
+
 
 #: Needs of each kind that are named; of the others only the number is shown.
 NAMED = 5
@@ -165,23 +254,23 @@ _ALL_NEEDS += " ORDER BY kind, place"
 
 def feeds_by_status() -> dict[str, int]:
     """Number of feeds in each status, zeros included."""
-    found = dict(_rows("SELECT status, count(*) FROM feeds WHERE retired_at IS NULL GROUP BY status", {}))
+    found = dict(fetch_tuples("SELECT status, count(*) FROM feeds WHERE retired_at IS NULL GROUP BY status"))
     return {status.value: found.get(status.value, 0) for status in FeedStatus}
 
 
 def needs(named: int = NAMED) -> list[Needs]:
     """Return what needs attention, by urgency; kinds without a need are left out."""
-    rows = _rows(_ALL_NEEDS, {"named": named, "late": LATE_MINUTES, "hours": EXPIRY_NOTICE_HOURS})
-    found = [_needs(kind, [row[2:] for row in rows if row[0] == kind]) for kind in NeedKind]
-    return [each for each in found if each.total]
-
-
-def _needs(kind: NeedKind, rows: list[tuple[Any, ...]]) -> Needs:
-    items = [
-        Need(kind=kind, feed_id=feed_id, feed=name, run_no=run_no, reason=_reason(kind, reason), at=at)
-        for feed_id, name, run_no, reason, at, _ in rows
-    ]
-    return Needs(kind=kind, named=items, total=rows[0][-1] if rows else 0)
+    rows = fetch_tuples(_ALL_NEEDS, {"named": named, "late": LATE_MINUTES, "hours": EXPIRY_NOTICE_HOURS})
+    found = []
+    for kind in NeedKind:
+        of_kind = [row[2:] for row in rows if row[0] == kind]
+        items = [
+            Need(kind=kind, feed_id=feed_id, feed=name, run_no=run_no, reason=_reason(kind, text), at=at)
+            for feed_id, name, run_no, text, at, _ in of_kind
+        ]
+        if items:
+            found.append(Needs(kind=kind, named=items, total=of_kind[0][-1]))
+    return found
 
 
 def _reason(kind: NeedKind, text: str) -> str:
@@ -204,9 +293,3 @@ def _about_key(status: str, sight: str, line: str) -> str:
         return f"Its server shows a host key that nobody has approved: {key}"
     stopped = " The feed is disabled." if status == FeedStatus.DISABLED else ""
     return f"Its server shows another host key than the approved one, and every run fails: {key}.{stopped}"
-
-
-def _rows(query: str, values: dict[str, Any]) -> list[tuple[Any, ...]]:
-    with connection.cursor() as cursor:
-        cursor.execute(query, values)
-        return cursor.fetchall()

@@ -9,13 +9,13 @@ from django.db.models.functions import Now
 from harvester.catalog import ignored_runs
 from harvester.feeds import notices
 from harvester.feeds.file_end import EndRule, FileFacts, end_rule, leaves_record_to_take
+from harvester.feeds.files import artifact_store
 from harvester.feeds.manifest import Expected, read_expected
 from harvester.feeds.models import Feed
 from harvester.feeds.notices import NoticeCode
 from harvester.feeds.partner_connection import note_host_key, open_remote, port_of
 from harvester.feeds.run_context import FeedRunContext
 from harvester.feeds.states import Compression, SkipReason
-from harvester.feeds.store import artifact_store
 from harvester.guards.host_keys import HostKeyChanged, HostKeyUnknown
 from harvester.guards.inflate import GZIP_MAGIC, is_gzip
 from harvester.guards.remote import RemoteFiles, RemoteStat
@@ -103,7 +103,10 @@ def _download(
     with artifact_store().writer() as writer:
         downloaded = remote.download(feed.path, writer, cap_bytes=cap, on_progress=_Progress(context))
         artifact = writer.commit()
-    stat, compression = downloaded.stat, _compression(artifact.sha256)
+    stat = downloaded.stat
+    # The compression in the feed may be outdated.
+    with artifact_store().open(artifact.sha256) as file:
+        compression = Compression.GZIP if is_gzip(file.read(len(GZIP_MAGIC))) else Compression.NONE
     context.log.info(
         "DOWNLOAD_COMPLETE",
         bytes=downloaded.size,
@@ -127,12 +130,6 @@ def _download(
     )  # fmt: skip
     end = end_rule(feed, facts, context.run)
     return Fetched(sha256=artifact.sha256, size=artifact.size, manifest_rows=expected.rows, end=end)
-
-
-def _compression(sha256: str) -> Compression:
-    """Return the compression of the file; that in the feed may be outdated."""
-    with artifact_store().open(sha256) as file:
-        return Compression.GZIP if is_gzip(file.read(len(GZIP_MAGIC))) else Compression.NONE
 
 
 def _skipped(context: FeedRunContext, reason: SkipReason) -> SkipReason:

@@ -1,4 +1,7 @@
-"""The file of a run, as the partner wrote it. Downloads are audited: it may have data that pages would redact."""
+"""The files of runs, as partners wrote them, and the store that has them.
+
+Downloads are audited: a file may have data that pages would redact.
+"""
 
 import re
 from dataclasses import dataclass
@@ -6,15 +9,24 @@ from pathlib import PurePosixPath
 from typing import BinaryIO
 from uuid import UUID
 
+from django.conf import settings
 from django.db import transaction
 
 from harvester.feeds import queries
-from harvester.feeds.models import Feed, FeedRun
-from harvester.feeds.store import artifact_store
+from harvester.feeds.models import FeedRun
+from harvester.guards.artifacts import ArtifactStore
 from harvester.kernel.actor import Actor
 from harvester.kernel.errors import Conflict
 from harvester.ops import audit
 from harvester.runs.models import Run
+
+DIRECTORY = "artifacts"
+
+
+def artifact_store() -> ArtifactStore:
+    """Return the store of this installation; machines share it by sharing the directory `artifacts` of the home."""
+    return ArtifactStore(settings.CONFIG.home / DIRECTORY)
+
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 #: Characters kept of the name that the file has on the partner's server.
@@ -68,9 +80,5 @@ def hand_out(actor: Actor, run_id: UUID) -> KeptFile:
     with transaction.atomic():
         detail = {"feed": str(feed.id), "sha256": sha256}
         audit.record(actor, "RUN_FILE_DOWNLOADED", "run", run.id, detail=detail)
-    return KeptFile(content=content, name=_name(feed, run))
-
-
-def _name(feed: Feed, run: Run) -> str:
     known = _UNSAFE.sub("_", PurePosixPath(feed.path).name)[-LONGEST_NAME:].lstrip(".")
-    return f"run-{run.no}-{known or 'catalog'}"
+    return KeptFile(content=content, name=f"run-{run.no}-{known or 'catalog'}")

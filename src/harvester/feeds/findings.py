@@ -1,7 +1,7 @@
 """What a run found in its file, stored with the run: counts by code, and the first rows of each."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from harvester.feeds import notices
@@ -52,7 +52,9 @@ class MoreSample(NamedTuple):
 def keep_findings(context: FeedRunContext, report: ParseReport, *, more: Sequence[MoreSample] = ()) -> None:
     """Write counts and samples, in place of those of an earlier attempt. The transaction is the caller's."""
     counts = report.findings.counts
-    rejected = report.rows_rejected
+    rejected, binding = report.rows_rejected, report.binding
+    columns = {name: [storable(column) for column in found] for name, found in binding.names.items()}
+    unbound = [storable(name) for name in binding.unbound[:200]]
     context.note(
         rows_read=report.rows_read,
         rows_parsed=report.rows_valid,
@@ -61,7 +63,7 @@ def keep_findings(context: FeedRunContext, report: ParseReport, *, more: Sequenc
         duplicate_key_count=report.duplicates.count if report.duplicates else 0,
         rejects={code.value: counts[code] for code in RejectCode if counts[code]},
         warnings={code.value: counts[code] for code in WarningCode if counts[code]},
-        dialect={**dialect_of(report), **_binding_of(report)},
+        dialect={**dialect_of(report), "family": binding.family, "columns": columns, "unbound": unbound},
     )
     notices.store(context.run, notices.of_report(report), checked=notices.OF_REPORT)
     FeedRunSample.objects.filter(run_id=context.run.pk).delete()
@@ -128,13 +130,6 @@ def header_check(run: Run, dialect: Mapping[str, Any]) -> list[HeaderRow]:
     return [*(row(group, is_missing=True) for group in groups), *(row([field], is_missing=False) for field in others)]
 
 
-def _binding_of(report: ParseReport) -> dict[str, Any]:
-    """Return which column was read as which field."""
-    binding = report.binding
-    columns = {name: [storable(column) for column in found] for name, found in binding.names.items()}
-    return {"family": binding.family, "columns": columns, "unbound": [storable(name) for name in binding.unbound[:200]]}
-
-
 def _samples(context: FeedRunContext, report: ParseReport, more: Sequence[MoreSample]) -> list[FeedRunSample]:
     found = [
         FeedRunSample(
@@ -143,22 +138,17 @@ def _samples(context: FeedRunContext, report: ParseReport, more: Sequence[MoreSa
         for code, kept in report.findings.samples.items()
         for place, item in enumerate(kept)
     ]
+    # The first rows that a later row replaced, with identity and row if they were staged.
+    replaced = []
+    for line, by_line in report.duplicates.samples if report.duplicates else ():
+        shown = report.duplicates.shown.get(line) if report.duplicates else None
+        reason = f"replaced by line {by_line}" + (f": {shown.identity}" if shown else "")
+        replaced.append(MoreSample(DUPLICATE, line, shown.row if shown else "", reason))
     places: Counter[str] = Counter()
-    for item in (*_duplicates(report), *more):
+    for item in (*replaced, *more):
         row, reason = redact_text(item.row)[:SAMPLE_CHARACTERS], redact_text(item.reason)
         place, places[item.code] = places[item.code], places[item.code] + 1
         found.append(
             FeedRunSample(run_id=context.run.pk, code=item.code, place=place, line=item.line, row=row, reason=reason)
         )
     return found
-
-
-def _duplicates(report: ParseReport) -> Iterator[MoreSample]:
-    """Yield the first rows that a later row replaced, with identity and row if they were staged."""
-    duplicates = report.duplicates
-    if duplicates is None:
-        return
-    for line, by_line in duplicates.samples:
-        shown = duplicates.shown.get(line)
-        reason = f"replaced by line {by_line}" + (f": {shown.identity}" if shown else "")
-        yield MoreSample(DUPLICATE, line, shown.row if shown else "", reason)

@@ -1,11 +1,14 @@
 """Read the file of a run, judge it, and promote or hold it. No facts are written before the verdict."""
 
+import ctypes
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from datetime import datetime
+from functools import partial
 from pathlib import Path
-from typing import BinaryIO, NamedTuple, cast
+from typing import BinaryIO, Final, NamedTuple, cast
 
 from django.conf import settings
 from django.db import DatabaseError, connection
@@ -18,6 +21,7 @@ from harvester.feeds import file_end, notices
 from harvester.feeds.errors import NoValidProducts
 from harvester.feeds.fetch import MAX_FILE_BYTES
 from harvester.feeds.file_end import EndRule, prove_whole, rule_of_verified
+from harvester.feeds.files import artifact_store
 from harvester.feeds.findings import UPGRADE, URL_ONLY, MoreSample, keep_findings
 from harvester.feeds.gates import GATES, RunFacts, Thresholds
 from harvester.feeds.log_events import (
@@ -33,7 +37,6 @@ from harvester.feeds.log_events import (
 from harvester.feeds.models import Feed, FeedRun
 from harvester.feeds.notices import NoticeCode
 from harvester.feeds.reader import ParseLimits, ParseReport, ParseSettings, Parsing
-from harvester.feeds.reader.allocator import memory_kept
 from harvester.feeds.reader.encoding import Encoding
 from harvester.feeds.reader.load import (
     Position,
@@ -49,7 +52,6 @@ from harvester.feeds.reader.row_cache.store import publish_cache, use_cache
 from harvester.feeds.reader.spool import Spool
 from harvester.feeds.run_context import FeedRunContext
 from harvester.feeds.run_endings import ENDINGS, Endings, lock_feed_and_source
-from harvester.feeds.store import artifact_store
 from harvester.guards.inflate import GzipEnd, InflateLimits, inflate
 from harvester.kernel.numerals import DecimalStyle
 from harvester.kernel.stock import UnknownStock
@@ -66,6 +68,22 @@ READ_BYTES = 1024 * 1024
 INFLATED_TIMES, LEAST_INFLATED_BYTES = 8, 1024**3
 #: The lines of a file are counted in 32 bits.
 MOST_INFLATED_BYTES = 4 * 1024**3
+
+
+#: By default, the allocator returns every large piece to the kernel at once and requests it again for the next block: a
+#: third of the kernel's time while a catalog is read.
+_LIBC = ctypes.CDLL(None)
+#: From <malloc.h>.
+_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
+#: Bytes that may be free at the end of the heap; more than a run ever frees.
+_KEPT_FREE: Final = 256 << 20
+#: Pieces from this size are mapped separately; the most that the library allows.
+_MAPPED_FROM: Final = 32 << 20
+#: The default of both.
+_DEFAULT: Final = 128 << 10
+
+_lock = threading.Lock()
+_runs = 0
 
 
 class RunFile(NamedTuple):
@@ -119,7 +137,13 @@ def _ingest(context: FeedRunContext, slot: Slot, file: RunFile, endings: Endings
             _promote(context, slot, spool, judged, endings)
             publish_cache(context, written)
         else:
-            _hold(context, slot, spool, judged, endings)
+            if judged.match.new or judged.match.content:
+                with context.step("upsert"):
+                    stage_contents(context.job, slot, spool, with_new=True)
+            with context.step("promote"), context.job.transaction(), connection.cursor() as cursor:
+                feed, baseline = lock_feed_and_source(cursor, context.feed)
+                hold(cursor, slot, baseline, context.run.no)
+                endings.held(context, feed, judged.verdict, baseline)
     return True
 
 
@@ -145,7 +169,18 @@ def _read(
         with _kept_anyway(context, report), use_cache(context, parsing, spool, looks=looks) as written:
             stage(context.job, slot, parsing, spool, Position(file), on_block=ParseProgress(context, report))
         log_parsed(context, report)
-        _prove(report, kept.manifest_rows)
+        prove_whole(report, kept.manifest_rows)
+        if not report.rows_read:
+            raise NoValidProducts(
+                "The file has a header and no row. Nothing was changed; ask the partner whether the shop sells nothing."
+            )
+        if not report.rows_valid:
+            counts = ", ".join(f"{code.value} {count:,}" for code, count in report.findings.counts.most_common(5))
+            raise NoValidProducts(
+                f"Not one of the file's {report.rows_read:,} rows can be used ({counts}). Nothing was changed. The "
+                "run's rejected rows say why, line by line; what is missing in all of them can often be set on the "
+                "feed, such as the currency."
+            )
     with context.job.transaction():
         context.run.artifact_hash = kept.sha256
         context.run.save(update_fields=["artifact_hash"])
@@ -176,9 +211,9 @@ def _parsing(context: FeedRunContext, file: BinaryIO, end: EndRule) -> Parsing:
     with connection.cursor() as cursor:
         moment = read_baseline(cursor, feed.source_id).moment
     encoding = cast("Encoding | None", feed.encoding or None)
-    gzip_end = GzipEnd()
+    gzip_end, chunks = GzipEnd(), iter(partial(file.read, READ_BYTES), b"")
     return Parsing(
-        inflate(_chunks(file), limits=inflate_limits_of(feed), end=gzip_end), context.network,
+        inflate(chunks, limits=inflate_limits_of(feed), end=gzip_end), context.network,
         parse_settings_of(feed, moment), limits=limits_of(feed), encoding=encoding, open_end=end.open_end,
         suspicion=end.suspicion, may_lack_parts=lambda: gzip_end.may_lack_parts,
     )  # fmt: skip
@@ -207,28 +242,6 @@ def inflate_limits_of(feed: Feed) -> InflateLimits:
     return InflateLimits(output_bytes=min(most, MOST_INFLATED_BYTES))
 
 
-def _chunks(file: BinaryIO) -> Iterator[bytes]:
-    while chunk := file.read(READ_BYTES):
-        yield chunk
-
-
-def _prove(report: ParseReport, manifest_rows: int | None) -> None:
-    prove_whole(report, manifest_rows)
-    if not report.rows_valid:
-        raise NoValidProducts(_why_nothing(report))
-
-
-def _why_nothing(report: ParseReport) -> str:
-    if not report.rows_read:
-        return "The file has a header and no row. Nothing was changed; ask the partner whether the shop sells nothing."
-    counts = ", ".join(f"{code.value} {count:,}" for code, count in report.findings.counts.most_common(5))
-    return (
-        f"Not one of the file's {report.rows_read:,} rows can be used ({counts}). Nothing was changed. The run's "
-        "rejected rows say why, line by line; what is missing in all of them can often be set on the feed, such as the "
-        "currency."
-    )
-
-
 def _judge(context: FeedRunContext, slot: Slot, spool: Spool, report: ParseReport) -> Judged | None:
     """Compare with the catalog; return None if the content of rows is needed that were cached and not parsed."""
     thresholds = thresholds_of(context)
@@ -253,21 +266,18 @@ def _judge(context: FeedRunContext, slot: Slot, spool: Spool, report: ParseRepor
             *notices.of_tenfold(found.tenfold, found.known, moved),
         ]
         samples = [MoreSample(UPGRADE, *upgrade) for upgrade in shown]
+        by_url = first_by_url(slot, spool) if found.url_hash else []
+        samples += [MoreSample(URL_ONLY, line, url, "neither an item id nor a SKU") for line, url in by_url]
         verdict = judge(GATES, _facts(found, report, baseline, repeats), thresholds)
         judged = Judged(baseline=baseline, match=found, report=report, verdict=verdict, upgrades=upgrades)
         with context.job.transaction():
             context.note(**_figures(judged))
             context.note_verdict(verdict)
-            keep_findings(context, report, more=samples + _url_samples(slot, spool, found))
+            keep_findings(context, report, more=samples)
             notices.store(context.run, noticed, checked=[NoticeCode.IDENTITY_UPGRADES, NoticeCode.TENFOLD_PRICES])
         log_matched(context, found, upgrades)
         log_judged(context, found, verdict)
     return judged
-
-
-def _url_samples(slot: Slot, spool: Spool, found: Match) -> list[MoreSample]:
-    shown = first_by_url(slot, spool) if found.url_hash else []
-    return [MoreSample(URL_ONLY, line, url, "neither an item id nor a SKU") for line, url in shown]
 
 
 def _facts(found: Match, report: ParseReport, baseline: Baseline, repeats: Repeats) -> RunFacts:
@@ -345,11 +355,24 @@ def promotion_of(context: FeedRunContext, products: int, *, accept_absence: bool
     )
 
 
-def _hold(context: FeedRunContext, slot: Slot, spool: Spool, judged: Judged, endings: Endings) -> None:
-    if judged.match.new or judged.match.content:
-        with context.step("upsert"):
-            stage_contents(context.job, slot, spool, with_new=True)
-    with context.step("promote"), context.job.transaction(), connection.cursor() as cursor:
-        feed, baseline = lock_feed_and_source(cursor, context.feed)
-        hold(cursor, slot, baseline, context.run.no)
-        endings.held(context, feed, judged.verdict, baseline)
+@contextmanager
+def memory_kept() -> Iterator[None]:
+    """Keep freed memory with the process while a run reads its file; return it when the last run ends."""
+    _count_runs(1)
+    try:
+        yield
+    finally:
+        _count_runs(-1)
+
+
+def _count_runs(change: int) -> None:
+    """Keep memory from the first run on, and return it after the last. C libraries other than GNU's are left alone."""
+    global _runs
+    with _lock:
+        before, _runs = _runs, _runs + change
+        if bool(before) == bool(_runs) or not hasattr(_LIBC, "malloc_trim"):
+            return
+        _LIBC.mallopt(_MMAP_THRESHOLD, _MAPPED_FROM if _runs else _DEFAULT)
+        _LIBC.mallopt(_TRIM_THRESHOLD, _KEPT_FREE if _runs else _DEFAULT)
+        if not _runs:
+            _LIBC.malloc_trim(0)

@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from typing import Any
 
-from django.db import connection
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from harvester.catalog.named_rows import fetch_tuples
 from harvester.feeds.states import FeedStatus
 from harvester.ops import metrics
 from harvester.runs.states import RunOutcome, RunStatus
@@ -43,28 +43,22 @@ class FeedCollector(Collector):
             _RUNS,
         )
         yield GaugeMetricFamily(
-            "harvester_feeds_held", "Feeds with a run that waits for a person.", value=_rows(_HELD)[0][0]
+            "harvester_feeds_held", "Feeds with a run that waits for a person.", value=fetch_tuples(_HELD)[0][0]
         )
         ages = GaugeMetricFamily(
             "harvester_feed_last_promotion_age_seconds",
             "How long ago what consumers see of a feed was confirmed by a run.",
             labels=["feed_id", "feed"],
         )
-        for feed_id, name, age in _rows(_AGES):
+        for feed_id, name, age in fetch_tuples(_AGES):
             ages.add_metric([feed_id, name], age)
         yield ages
 
 
 def _counted(name: str, meaning: str, label: str, words: Any, query: str) -> GaugeMetricFamily:
     """Return the count of each label, zeros included."""
-    found = dict(_rows(query))
+    found = dict(fetch_tuples(query))
     gauge = GaugeMetricFamily(name, meaning, labels=[label])
     for word in words:
         gauge.add_metric([word.value], found.get(word.value, 0))
     return gauge
-
-
-def _rows(query: str) -> list[tuple[Any, ...]]:
-    with connection.cursor() as cursor:
-        cursor.execute(query)
-        return cursor.fetchall()

@@ -153,7 +153,19 @@ class Notice:
 
 def of_report(report: ParseReport) -> list[Notice]:
     """Return the notices about the parsed rows of a file, or the first of them."""
-    return [*_of_links(report), *_of_spares(report), *_of_columns(report), *_of_stock(report)]
+    notices = []
+    if (links := report.duplicates) and links.collapsed:
+        products = "1 product has" if links.collapsed == 1 else f"{links.collapsed:,} products have"
+        message = f"{products} several links that differ in parameters that do not count; the last row of each is used."
+        pairs = tuple(" and ".join(each) for each in links.collapsed_links)
+        notices.append(Notice(code=NoticeCode.LINKS_COLLAPSED, message=message, count=links.collapsed, examples=pairs))
+    notices += _of_spares(report)
+    if doubtful := report.binding.doubtful:
+        columns = "1 column is" if len(doubtful) == 1 else f"{len(doubtful):,} columns are"
+        message = f"{columns} not read: the name looks like a currency, a price, an ID or stock, but is not known."
+        names = tuple(f"{name} (looks like: {field})" for name, field in doubtful)
+        notices.append(Notice(code=NoticeCode.UNBOUND_COLUMNS, message=message, count=len(doubtful), examples=names))
+    return [*notices, *_of_stock(report)]
 
 
 def _of_spares(report: ParseReport) -> list[Notice]:
@@ -170,26 +182,6 @@ def _of_spares(report: ParseReport) -> list[Notice]:
     total = sum(found.values())
     message = f"{total:,} of {report.rows_valid:,} rows lack their identifier, and another column has one."
     return [Notice(code=NoticeCode.SPARE_IDENTIFIERS, message=message, count=total, examples=examples)]
-
-
-def _of_links(report: ParseReport) -> list[Notice]:
-    found = report.duplicates
-    if not found or not found.collapsed:
-        return []
-    products = "1 product has" if found.collapsed == 1 else f"{found.collapsed:,} products have"
-    message = f"{products} several links that differ in parameters that do not count; the last row of each is used."
-    examples = tuple(" and ".join(links) for links in found.collapsed_links)
-    return [Notice(code=NoticeCode.LINKS_COLLAPSED, message=message, count=found.collapsed, examples=examples)]
-
-
-def _of_columns(report: ParseReport) -> list[Notice]:
-    doubtful = report.binding.doubtful
-    if not doubtful:
-        return []
-    columns = "1 column is" if len(doubtful) == 1 else f"{len(doubtful):,} columns are"
-    message = f"{columns} not read: the name looks like a currency, a price, an ID or stock, but is not known."
-    examples = tuple(f"{name} (looks like: {field})" for name, field in doubtful)
-    return [Notice(code=NoticeCode.UNBOUND_COLUMNS, message=message, count=len(doubtful), examples=examples)]
 
 
 def _of_stock(report: ParseReport) -> list[Notice]:

@@ -15,7 +15,7 @@ from harvester.catalog.search_index import ask_for_words
 from harvester.engine.enqueue import enqueue
 from harvester.engine.models import Job
 from harvester.engine.states import OPEN
-from harvester.feeds import alerts, notices
+from harvester.feeds import notices
 from harvester.feeds.change_detection import INGESTED, forget_if_corrected, remember_ingested
 from harvester.feeds.findings import summary_of
 from harvester.feeds.jobs import RUN
@@ -24,6 +24,7 @@ from harvester.feeds.run_context import FeedRunContext, log_fields
 from harvester.feeds.states import FeedStatus, SkipReason
 from harvester.kernel.actor import system
 from harvester.ops import audit
+from harvester.ops.alerts import raise_alert, resolve_alert
 from harvester.pipeline.baseline import Baseline, read_baseline
 from harvester.pipeline.hold import make_held_products
 from harvester.pipeline.promote import HELD, Promoted, Promotion, promote
@@ -36,6 +37,13 @@ from harvester.runs.models import Run
 from harvester.runs.states import RunOutcome, RunStatus, RunTrigger
 
 log = structlog.get_logger(__name__)
+
+#: Codes that mean that a file, or its content, is larger than the feed allows.
+LIMITS: Final = (
+    *("FILE_SIZE_LIMIT_EXCEEDED", "INFLATE_LIMIT_EXCEEDED", "ROW_COUNT_LIMIT_EXCEEDED"),
+    "UNIQUE_PRODUCT_LIMIT_EXCEEDED",
+)
+_DISABLED: Final = "FEED_AUTO_DISABLED"
 
 #: Final failures in a row after which a feed is disabled.
 FAILURES_TO_DISABLE: Final = 3  # mutant: failures-to-disable
@@ -205,6 +213,11 @@ def drop_lost_request(feed: Feed) -> None:
     feed.save(update_fields=["manual_run_requested_at", "takes_file_as_is"])
 
 
+def feed_runs_again(feed: Feed) -> None:
+    """Resolve the alert of a feed that was re-enabled; if it is disabled again, that is a new alert."""
+    resolve_alert(f"{_DISABLED}:feed:{feed.id}", "The feed was re-enabled.")  # mutant: enabled-again
+
+
 def _after_promotion(context: FeedRunContext, promoted: Promoted) -> None:
     """Enqueue the jobs that index the run's products for search and link them to canonical products."""
     if promoted.lacks_words:
@@ -222,7 +235,7 @@ def _last_ingested_is_shown(feed: Feed, baseline: Baseline) -> bool:
 
 
 def _disable(feed: Feed, failures: int, error: str) -> None:
-    """Disable the feed and drop the request for a run, if there is one. The caller saves it."""
+    """Disable the feed, drop the request for a run, if there is one, and raise the alert. The caller saves it."""
     before, feed.status = feed.status, FeedStatus.DISABLED
     feed.next_run_at = feed.manual_run_requested_at = None  # mutant: disabled-request
     feed.takes_file_as_is = False
@@ -231,4 +244,9 @@ def _disable(feed: Feed, failures: int, error: str) -> None:
     change = {"old_status": before, "new_status": feed.status, "reason": "failed three times", "by": ACTOR.id}
     fields = {**log_fields(feed), **change}
     transaction.on_commit(lambda: log.info("FEED_STATUS_CHANGED", **fields))
-    alerts.feed_is_disabled(feed, failures, error)
+    warning = {**log_fields(feed), "consecutive_failures": failures, "last_error": error}
+    transaction.on_commit(lambda: log.warning(_DISABLED, **warning))
+    title = f"{feed}: disabled after {failures} failures"
+    body = f"{failures} runs in a row failed; the last one said: {error}\nFix the cause, then re-enable the feed."
+    key = f"{_DISABLED}:feed:{feed.id}"
+    raise_alert(_DISABLED, key, title, body, severity="warning", detail={"feed_id": str(feed.id)})

@@ -8,7 +8,7 @@ import structlog
 from django.core.exceptions import ValidationError
 
 from harvester.engine.job import RunningJob
-from harvester.feeds import alerts
+from harvester.feeds import run_endings
 from harvester.feeds.advice import advice_for
 from harvester.feeds.change_detection import expect_a_file
 from harvester.feeds.fetch import Fetched, fetch
@@ -153,7 +153,7 @@ class FeedRuns(JobRunKind, HoldingKind):
                 context.note(dialect=header_of(error))
 
     def alert_for(self, code: str) -> str:
-        return "LIMIT_EXCEEDED" if code in alerts.LIMITS else "RUN_FAILED"
+        return "LIMIT_EXCEEDED" if code in run_endings.LIMITS else "RUN_FAILED"
 
     def failed(self, subject: Feed, run: Run, *, is_counted: bool, run_follows: bool) -> None:
         settle_failed_feed(subject, run, is_counted=is_counted, run_follows=run_follows)

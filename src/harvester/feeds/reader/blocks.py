@@ -11,10 +11,9 @@ from enum import Enum
 import numpy as np
 from numpy.typing import NDArray
 
-from harvester.feeds.reader.blank_lines import drop_blank_lines
 from harvester.feeds.reader.errors import RowCountLimitExceeded, TruncatedFile
 from harvester.feeds.reader.findings import Findings
-from harvester.feeds.reader.quoting import QuoteRepair, Quotes, late_quotes
+from harvester.feeds.reader.quoting import QuoteRepair, Quotes, drop_blank_lines, late_quotes
 from harvester.feeds.reader.survey import Positions, lines_alone, survey
 from harvester.kernel.rejects import Fault
 

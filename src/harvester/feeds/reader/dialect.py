@@ -16,7 +16,7 @@ from harvester.feeds.reader.quoting import SAMPLE_BYTES, first_quoted, first_row
 from harvester.feeds.reader.records import Record, read_record
 from harvester.guards.redaction import redact_text
 from harvester.kernel.errors import TerminalError
-from harvester.kernel.network import Field, Network
+from harvester.kernel.network import Network
 from harvester.kernel.urls import LONGEST_URL
 
 #: More columns are not a product catalog, and each of them costs time in every block.
@@ -178,7 +178,12 @@ def _unreadable(head: bytes, best: _Header | None, network: Network) -> Terminal
             "The file is not text in UTF-8, Windows-1252 or UTF-16: its first line has zero bytes. It begins with "
             f"{_shown(head)}. {_EXPECTED} {_CHECK_PATH}, or ask the partner for UTF-8."
         )
-    expected = " and ".join(_expected_column(group, network) for group in lacking) or "the names of columns"
+    columns = []
+    for group in lacking:
+        aliases = [alias for field in group for alias in network.aliases.get(field, ())]
+        what = " or ".join(field.value.replace("_", " ") for field in group)
+        columns.append(f"a column for the {what} (such as {', '.join(aliases[:4])})")
+    expected = " and ".join(columns) or "the names of columns"
     tried = ", ".join(_DELIMITER_NAMES.get(mark, mark) for mark in network.delimiters)
     if best is None or not best.binding.columns:
         found = (
@@ -205,9 +210,3 @@ def _shown(head: bytes) -> str:
     # Cut last: half a password would not be recognized as one.
     text = head[: _SHOWN_BYTES + LONGEST_URL].decode(errors="backslashreplace")
     return repr(redact_text(text)[:_SHOWN_BYTES])
-
-
-def _expected_column(group: tuple[Field, ...], network: Network) -> str:
-    names = [alias for field in group for alias in network.aliases.get(field, ())]
-    what = " or ".join(field.value.replace("_", " ") for field in group)
-    return f"a column for the {what} (such as {', '.join(names[:4])})"

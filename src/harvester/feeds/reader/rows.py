@@ -28,8 +28,14 @@ from harvester.feeds.reader.expressions import (
 )
 from harvester.feeds.reader.faults import FAULT_TYPE, NUMBER, NUMBERS_OF_CODE, fault_of, no_faults
 from harvester.feeds.reader.findings import MOST_SAMPLES, Findings, storable
-from harvester.feeds.reader.identifiers import GtinReader, is_odd_identifier, read_odd_identifiers
-from harvester.feeds.reader.links import LinkReader, is_surely_web, read_odd_addresses
+from harvester.feeds.reader.links import (
+    GtinReader,
+    LinkReader,
+    is_odd_identifier,
+    is_surely_web,
+    read_odd_addresses,
+    read_odd_identifiers,
+)
 from harvester.feeds.reader.output_rows import BY_URL, SCHEMA, finish
 from harvester.feeds.reader.prices import CELLS, CURRENCY_COLUMN, RESULT, PriceReader
 from harvester.kernel.identity import NUMBERS, IdentityType, clean_identifier

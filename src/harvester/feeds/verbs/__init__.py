@@ -11,9 +11,8 @@ from harvester.feeds.verbs.configuration import (
     set_expiry_hours,
     update,
 )
-from harvester.feeds.verbs.lifecycle import enable, pause, re_enable, resume, retire
+from harvester.feeds.verbs.lifecycle import enable, pause, re_enable, resume, retire, run_now, test_run
 from harvester.feeds.verbs.locked_feed import feed_named
-from harvester.feeds.verbs.run_requests import run_now, test_run
 
 __all__ = [
     "approve_host_key",

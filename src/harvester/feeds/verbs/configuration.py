@@ -53,7 +53,14 @@ def create(actor: Actor, source_id: UUID, settings: Mapping[str, Any], *, accept
     if values.get("transport") == Transport.FTP:
         _require_acceptance(accept_insecure)
     hours = values.pop("expiry_hours", source.expiry_hours or DEFAULT_EXPIRY_HOURS)
-    feed = _insert(actor, source, values)
+    thresholds = {name: number for name, number in values.pop("thresholds", {}).items() if number is not None}
+    try:
+        with transaction.atomic():
+            feed = Feed.objects.create(source=source, created_by=actor.id, thresholds=thresholds, **values)
+    except IntegrityError:
+        if Feed.objects.filter(source=source, retired_at__isnull=False).exists():
+            raise Conflict(f"The feed of the source {source} was retired; add a new source for a new feed.") from None
+        raise Conflict(f"The source {source} has a feed already; change that one.") from None
     record(actor, feed, "FEED_CREATED", changed=values)
     _record_if_insecure(actor, feed, values)
     _change_expiry_hours(actor, feed, source, hours)
@@ -195,17 +202,6 @@ def _locked_source(source_id: UUID) -> Source:
     if source is None:
         raise NotFound(f"There is no source {source_id}; `harvester source list` shows them all.")
     return source
-
-
-def _insert(actor: Actor, source: Source, values: dict[str, Any]) -> Feed:
-    thresholds = {name: number for name, number in values.pop("thresholds", {}).items() if number is not None}
-    try:
-        with transaction.atomic():
-            return Feed.objects.create(source=source, created_by=actor.id, thresholds=thresholds, **values)
-    except IntegrityError:
-        if Feed.objects.filter(source=source, retired_at__isnull=False).exists():
-            raise Conflict(f"The feed of the source {source} was retired; add a new source for a new feed.") from None
-        raise Conflict(f"The source {source} has a feed already; change that one.") from None
 
 
 def _apply(feed: Feed, changed: Mapping[str, Any]) -> list[str]:

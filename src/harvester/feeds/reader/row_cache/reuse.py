@@ -22,8 +22,7 @@ from harvester.feeds.reader.blocks import Block, join
 from harvester.feeds.reader.dialect import Dialect
 from harvester.feeds.reader.findings import Findings
 from harvester.feeds.reader.output_rows import BY_URL, ROW_COLUMNS
-from harvester.feeds.reader.row_cache.file import KEY, CachedRows, CacheWriter
-from harvester.feeds.reader.row_cache.hashes import Hashes, hash_records
+from harvester.feeds.reader.row_cache.file import KEY, CachedRows, CacheWriter, Hashes, hash_records
 from harvester.feeds.reader.rows import ParseSettings, RowReader
 from harvester.feeds.reader.survey import Positions
 from harvester.kernel.network import Field, Network
