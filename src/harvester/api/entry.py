@@ -2,7 +2,7 @@
 
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from http import HTTPStatus
 from uuid import uuid4
 
@@ -21,8 +21,10 @@ Handler = Callable[[HttpRequest], HttpResponseBase]
 
 PREFIX = "/api/"
 READS = ("GET", "HEAD")
-#: No request needs more; the longest field is a reason.
+#: Bytes of a body. No other request needs more; the longest field is a reason.
 MOST_BYTES = 64 * 1024
+#: Method and address -> bytes of a body that may have more. A list of 20,000 addresses has about 2 MiB.
+LARGER_BODIES: Mapping[tuple[str, str], int] = {("POST", "/api/v1/scrape/imports"): 2 * 2**20}
 
 #: The route of unknown addresses. Never the address itself: clients would choose the labels.
 UNKNOWN_ROUTE = "other"
@@ -75,7 +77,12 @@ def answer_api(get_response: Handler) -> Handler:
             except Exception as error:  # noqa: BLE001 - every error becomes a problem
                 response = problems.of_exception(request, error)
         response.headers[problems.REQUEST_ID_HEADER] = request_id
-        _count(request, response.status_code, time.monotonic() - started)
+        # Counted by its route, which is the address as the reference writes it.
+        pattern = request.resolver_match.route if request.resolver_match else _CATCH_ALL
+        route = UNKNOWN_ROUTE if pattern == _CATCH_ALL else "/" + _PARAMETER.sub(r"{\1}", pattern)
+        method = request.method if request.method in _METHODS else UNKNOWN_ROUTE
+        _requests.labels(route, method, f"{response.status_code // 100}xx").inc()
+        _seconds.labels(route, method).observe(time.monotonic() - started)
         return response
 
     return answer
@@ -84,8 +91,9 @@ def answer_api(get_response: Handler) -> Handler:
 def _answer(request: HttpRequest) -> HttpResponseBase:
     request.get_host()
     length = request.META.get("CONTENT_LENGTH") or "0"
-    if length.isdigit() and int(length) > MOST_BYTES:
-        return problems.too_large(MOST_BYTES)
+    most = LARGER_BODIES.get((request.method or "", request.path_info), MOST_BYTES)
+    if length.isdigit() and int(length) > most:
+        return problems.too_large(most)
     if "Transfer-Encoding" in request.headers:
         # Without a length Django reads an empty body, and would report the fields that were sent as missing.
         return problems.length_required()
@@ -102,12 +110,3 @@ def _answer(request: HttpRequest) -> HttpResponseBase:
         more = ["HEAD"] if "GET" in allowed and "HEAD" not in allowed else []
         return problems.not_allowed(", ".join([*allowed, *more]))
     return response
-
-
-def _count(request: HttpRequest, status: int, seconds: float) -> None:
-    """Count a response by its route, which is the address as the reference writes it."""
-    pattern = request.resolver_match.route if request.resolver_match else _CATCH_ALL
-    route = UNKNOWN_ROUTE if pattern == _CATCH_ALL else "/" + _PARAMETER.sub(r"{\1}", pattern)
-    method = request.method if request.method in _METHODS else UNKNOWN_ROUTE
-    _requests.labels(route, method, f"{status // 100}xx").inc()
-    _seconds.labels(route, method).observe(seconds)

@@ -14,7 +14,7 @@ from harvester.engine.enqueue import Enqueued
 from harvester.engine.states import OPEN
 from harvester.feeds.display_names import subjects_of
 from harvester.kernel.errors import NotFound
-from harvester.ops import jobs
+from harvester.ops import job_figures, jobs
 from harvester.ops.scopes import Scope
 
 router = Router(tags=["jobs"], auth=BearerKey(Scope.JOBS_READ))
@@ -80,6 +80,7 @@ def job_shape(job_id: int) -> Job:
             **{name: getattr(job, name) for name in _FIELDS},
             "feed": subject.name if subject else None,
             "progress": job.progress if isinstance(job.progress, dict) and job.state in OPEN else None,
+            "waits_for": job_figures.snooze_reason(job),
             "error_code": job.error_type,
         }
     )

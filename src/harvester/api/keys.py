@@ -42,7 +42,10 @@ class BearerKey(HttpBearer):
             grant = limits.take(f"api-refused:{client_network(request)}", WRONG_KEYS)
             if not grant.granted:
                 raise _rate_limited("This address sent too many requests with invalid API keys", grant)
-            raise _refusal(key)
+            if key is None:
+                raise Refused(401, "KEY_INVALID", "This API key does not exist.", _CHALLENGE)
+            code = "KEY_REVOKED" if key.revoked_at else "KEY_EXPIRED"
+            raise Refused(401, code, f"The key {key.name!r} is {key.state}. Ask an admin for a new one.", _CHALLENGE)
         grant = limits.take(f"api:{key.pk}", rate_limit())
         if not grant.granted:
             raise _rate_limited(f"The key {key.name!r} exceeded {rate_limit().count} requests per minute", grant)
@@ -75,13 +78,6 @@ def rate_limit() -> RateLimit:
     """Return the rate limit of each key."""
     rate = settings.CONFIG.api_rate_per_minute
     return RateLimit(count=rate, seconds=60.0, burst=max(rate // _BURST, 1))
-
-
-def _refusal(key: ApiKey | None) -> Refused:
-    if key is None:
-        return Refused(401, "KEY_INVALID", "This API key does not exist.", _CHALLENGE)
-    code = "KEY_REVOKED" if key.revoked_at else "KEY_EXPIRED"
-    return Refused(401, code, f"The key {key.name!r} is {key.state}. Ask an admin for a new one.", _CHALLENGE)
 
 
 def _rate_limited(why: str, grant: Grant) -> Refused:

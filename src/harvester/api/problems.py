@@ -162,7 +162,8 @@ def not_allowed(allowed: str) -> HttpResponse:
 
 
 def too_large(limit: int) -> HttpResponse:
-    return problem(413, "REQUEST_TOO_LARGE", f"The body is larger than {limit:,} bytes. Nothing was done.")
+    detail = f"The body is larger than {limit:,} bytes. Nothing was done; split it into several requests."
+    return problem(413, "REQUEST_TOO_LARGE", detail)
 
 
 def length_required() -> HttpResponse:

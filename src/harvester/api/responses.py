@@ -4,7 +4,7 @@ import hashlib
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeVar
 
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
@@ -15,8 +15,11 @@ from pydantic_core import to_json
 
 from harvester.api.keys import key_of, rate_headers
 from harvester.api.problems import Refused
+from harvester.kernel.actor import Actor
 from harvester.ops import idempotency
 from harvester.ops.idempotency import Answer
+
+T = TypeVar("T")
 
 MEDIA_TYPE = "application/json"
 FILE_TYPE = "application/octet-stream"
@@ -82,6 +85,14 @@ def write(request: HttpRequest, status: int, act: Callable[[], tuple[BaseModel, 
         if stored is None:
             idempotency.keep(owner, given, answer)
     return _sent(request, answer, replayed=stored is not None)
+
+
+def change(
+    request: HttpRequest, status: int, verb: Callable[[Actor], T], shape: Callable[[T], BaseModel]
+) -> HttpResponse:
+    """Call a verb in the name of the key, and return the shape of what it returned."""
+    actor = key_of(request).actor
+    return write(request, status, lambda: (shape(verb(actor)), {}))
 
 
 def _act(status: int, act: Callable[[], tuple[BaseModel, Mapping[str, str]]]) -> Answer:

@@ -13,28 +13,44 @@ from pydantic import Field
 
 from harvester.api import cursors, responses
 from harvester.api.jobs import enqueued
-from harvester.api.keys import BearerKey, key_of
+from harvester.api.keys import BearerKey, key_of, require
 from harvester.api.problems import Refused, WrongField
-from harvester.api.schemas import HIGHEST, Approval, Decision, Filters, Job, Rejection, Run, Runs, RunSummary
+from harvester.api.schemas import (
+    HIGHEST,
+    Approval,
+    Decision,
+    Filters,
+    IgnoredRun,
+    Ignoring,
+    Job,
+    Rejection,
+    Run,
+    Runs,
+    RunSummary,
+)
 from harvester.catalog.exposure import missed_by
 from harvester.catalog.holds import choices
 from harvester.engine.enqueue import Enqueued
+from harvester.feeds import decisions as feed_decisions
 from harvester.feeds import files
 from harvester.feeds.models import FeedRun
 from harvester.feeds.queries import LARGEST_PAGE
 from harvester.guards.artifacts import ArtifactMissing
+from harvester.kernel.actor import Actor
 from harvester.kernel.errors import Conflict
 from harvester.ops.scopes import Scope
 from harvester.runs import decisions, models, queries
 from harvester.runs.kinds import holding_kind
 from harvester.runs.states import PROMOTED, RunOutcome, RunStatus, RunTrigger
+from harvester.scraping.states import RUN_KIND
+from harvester.scraping.verbs import runs as page_decisions
 
 RunId = Annotated[
     UUID | Annotated[int, Field(ge=1, le=HIGHEST)], Path(description="as `id` or `no` of a run: people call it by `no`")
 ]
 
 router = Router(tags=["runs"], auth=BearerKey(Scope.FEEDS_READ))
-_OPERATE = BearerKey(Scope.FEEDS_OPERATE)
+_OPERATE, _ADMIN = BearerKey(Scope.FEEDS_OPERATE), BearerKey(Scope.FEEDS_ADMIN)
 
 _OF_RUN = (
     "id", "no", "kind", "trigger", "status", "outcome", "started_at", "finished_at", "duration_ms", "job_id",
@@ -101,6 +117,31 @@ def approve_run(request: HttpRequest, run_id: RunId, body: Approval) -> HttpResp
 def reject_run(request: HttpRequest, run_id: RunId, body: Rejection) -> HttpResponse:
     """Have a held run dropped; what consumers see stays as it is. It is a job, like an approval."""
     return _decide(request, run_id, body, partial(decisions.request_rejection, reason=body.reason))
+
+
+@router.post(
+    "/runs/{run_id}/ignore", response=IgnoredRun, operation_id="ignore_run", summary="Ignore a run", auth=_ADMIN
+)
+def ignore_run(request: HttpRequest, run_id: RunId, body: Ignoring) -> HttpResponse:
+    """Hide the prices of a promoted run from every reader; products show the prices from before.
+
+    Pages that it read are fetched in full again. If it is the newest promoted run of a feed, titles, links and presence
+    return to their state before it as well, and its file is refused until it changes. A run over pages also needs the
+    scope `scrape:admin`.
+    """
+    return _set_ignored(request, run_id, body.reason)
+
+
+@router.post(
+    "/runs/{run_id}/undo-ignore",
+    response=IgnoredRun,
+    operation_id="undo_ignore_run",
+    summary="Undo ignoring a run",
+    auth=_ADMIN,
+)
+def undo_ignore_run(request: HttpRequest, run_id: RunId) -> HttpResponse:
+    """Restore the prices of an ignored run and accept its file again. A run over pages also needs `scrape:admin`."""
+    return _set_ignored(request, run_id, None)
 
 
 @router.get(
@@ -179,3 +220,21 @@ def _decide(
         return enqueued(request_decision(key_of(request).actor, run.pk, expected=body.expected))
 
     return responses.write(request, 202, act)
+
+
+def _set_ignored(request: HttpRequest, run_id: UUID | int, reason: str | None) -> HttpResponse:
+    """Ignore a run, or undo that if there is no reason."""
+    run = queries.run(run_id)
+    is_of_pages = run.kind == RUN_KIND
+    if is_of_pages:
+        require(request, Scope.SCRAPE_ADMIN)
+    verbs: Any = page_decisions if is_of_pages else feed_decisions
+
+    def act(actor: Actor) -> int:
+        count: int = verbs.undo_ignore(actor, run.pk) if reason is None else verbs.ignore(actor, run.pk, reason)
+        run.refresh_from_db(fields=["ignored_at"])
+        return count
+
+    return responses.change(
+        request, 200, act, lambda count: IgnoredRun(id=run.pk, no=run.no, ignored_at=run.ignored_at, products=count)
+    )

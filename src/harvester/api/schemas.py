@@ -350,6 +350,7 @@ class Job(BaseModel):
     max_attempts: int
     feed: str | None = Field(description="the name of its feed, if it has one")
     progress: Progress | None = Field(description="until the job ends")
+    waits_for: str | None = Field(description="why it waits again, while it does")
     result: Any = Field(description="the result; its form depends on the kind")
     error_code: str | None
     error: str | None
@@ -374,3 +375,18 @@ class Rejection(Decision):
     """Reject a held run."""
 
     reason: str = Field(min_length=1, max_length=LONGEST_REASON, pattern=r"\S", description="shown with the run")
+
+
+class Ignoring(Body):
+    """Ignore a promoted run."""
+
+    reason: str = Field(min_length=1, max_length=LONGEST_REASON, pattern=r"\S", description="shown with the run")
+
+
+class IgnoredRun(BaseModel):
+    """A run whose prices were hidden, or are read again."""
+
+    id: UUID
+    no: int
+    ignored_at: datetime | None = Field(description="none: its prices count")
+    products: int = Field(description="how many products this concerns")

@@ -1,21 +1,28 @@
-"""Adapters: where they are used, how they do on a source, and what they would read from its kept pages."""
+"""Adapters: where they are used, how they do on a source, and what they would read from its kept pages.
+
+Overrides of a source are saved as a draft, tested on kept pages in a job, then used.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
-from typing import Final
+from datetime import datetime
+from typing import Annotated, Any, Final
 from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse
-from ninja import Router
+from ninja import Path, Router
+from pydantic import BaseModel, Field
 
 from harvester.api import responses
-from harvester.api.keys import BearerKey, key_of
+from harvester.api.keys import BearerKey
 from harvester.api.problems import WrongField
+from harvester.api.schemas import Body
 from harvester.api.scraping import source_schemas as schemas
 from harvester.api.scraping.sources import SourceId, adapter_shape, find_source, switch
 from harvester.kernel.actor import Actor
 from harvester.ops.scopes import Scope
-from harvester.scraping import adapters, page_review, queries, verbs
+from harvester.scraping import adapters, overrides, page_review, queries, verbs
+from harvester.scraping.models import ScrapeOverride
 from harvester.scraping.reader.reading import with_overrides
 from harvester.scraping.sites import site_named, sites
 from harvester.scraping.verbs.targets import ANY_SHOP
@@ -165,10 +172,109 @@ def _history(source_id: UUID) -> schemas.AdapterHistory:
 
 def _switch_adapter(request: HttpRequest, source_id: UUID, verb: Callable[[Actor], object]) -> HttpResponse:
     """Call a verb and return the adapter of the source afterwards."""
-    actor = key_of(request).actor
+    return responses.change(request, 200, verb, lambda _: _history(source_id))
 
-    def act() -> tuple[schemas.AdapterHistory, Mapping[str, str]]:
-        verb(actor)
-        return _history(source_id), {}
 
-    return responses.write(request, 200, act)
+Version = Annotated[int, Path(ge=1, le=2**31 - 1, description="the version of the overrides")]
+LONGEST_LIST = 100
+
+
+class NewOverride(Body):
+    """Where a source differs from its site file."""
+
+    places: dict[str, Any] = Field(description='such as {"places": {"price": ["json:offers.price"]}}')
+    note: str = Field(default="", description="why; others will ask")
+
+
+class Override(BaseModel):
+    """A version of a source's overrides."""
+
+    version: int
+    status: str = Field(description="DRAFT, ACTIVE or RETIRED")
+    places: dict[str, Any]
+    backtest: dict[str, Any] | None = Field(description="what it reads from kept pages; null: not tested yet")
+    note: str
+    created_by: str
+    created_at: datetime
+    activated_by: str | None
+    activated_at: datetime | None
+
+
+class Overrides(BaseModel):
+    """Versions of a source's overrides, the newest first."""
+
+    items: list[Override]
+
+
+class StartedTest(BaseModel):
+    """The job that tests a version."""
+
+    job_id: int
+
+
+@router.get(
+    "/scrape/sources/{source_id}/overrides",
+    response=Overrides,
+    operation_id="list_overrides",
+    summary="List overrides of a source",
+)
+def list_overrides(request: HttpRequest, source_id: SourceId) -> HttpResponse:
+    """The newest hundred versions, with the results of their tests."""
+    found = ScrapeOverride.objects.filter(source=find_source(source_id)).order_by("-version")[:LONGEST_LIST]
+    return responses.read(request, Overrides(items=[_override(each) for each in found]))
+
+
+@router.post(
+    "/scrape/sources/{source_id}/overrides",
+    response={201: Override},
+    operation_id="save_override",
+    summary="Save overrides as a draft",
+    auth=_ADMIN,
+)
+def save_override(request: HttpRequest, source_id: SourceId, body: NewOverride) -> HttpResponse:
+    """Save a new version. It counts once it was tested on kept pages and is used."""
+    return responses.change(
+        request, 201, lambda actor: overrides.save(actor, source_id, body.places, body.note), _override
+    )
+
+
+@router.post(
+    "/scrape/sources/{source_id}/overrides/{version}/test",
+    response={202: StartedTest},
+    operation_id="test_override",
+    summary="Test overrides on kept pages",
+    auth=_ADMIN,
+)
+def test_override(request: HttpRequest, source_id: SourceId, version: Version) -> HttpResponse:
+    """Read the kept pages with a version, in a job. Nothing is requested or written."""
+    return responses.change(
+        request, 202, lambda actor: overrides.test(actor, source_id, version), lambda job: StartedTest(job_id=job)
+    )
+
+
+@router.post(
+    "/scrape/sources/{source_id}/overrides/{version}/use",
+    response=Override,
+    operation_id="use_override",
+    summary="Use tested overrides",
+    auth=_ADMIN,
+)
+def use_override(request: HttpRequest, source_id: SourceId, version: Version) -> HttpResponse:
+    """Read the pages of the source with a tested version from now on; the one before is retired."""
+    return responses.change(request, 200, lambda actor: overrides.use(actor, source_id, version), _override)
+
+
+@router.post(
+    "/scrape/sources/{source_id}/overrides/{version}/retire",
+    response=Override,
+    operation_id="retire_override",
+    summary="Retire overrides",
+    auth=_ADMIN,
+)
+def retire_override(request: HttpRequest, source_id: SourceId, version: Version) -> HttpResponse:
+    """Read the pages of the source by its site file alone again."""
+    return responses.change(request, 200, lambda actor: overrides.retire(actor, source_id, version), _override)
+
+
+def _override(found: ScrapeOverride) -> Override:
+    return Override.model_validate({name: getattr(found, name) for name in Override.model_fields})

@@ -8,8 +8,9 @@ from pydantic import BaseModel, Field
 
 from harvester.api.offers import PRINTABLE
 from harvester.api.schemas import Body
-from harvester.api.scraping.fields import Changes, Id, Word
+from harvester.api.scraping.fields import Changes, Id, ProductId, Url, Word
 from harvester.scraping.imports import RowState
+from harvester.scraping.verbs.import_links import MOST_LINKS
 
 
 class ImportSummary(BaseModel):
@@ -44,13 +45,21 @@ class ShopChoice(BaseModel):
 
 
 class ListedLine(BaseModel):
-    """A line of a list that would not be added."""
+    """A line of a list."""
 
     line: int
     url: str
     state: RowState
-    reason: str
+    reason: str = Field(description="why it is not added")
+    product_id: int | None = Field(description="the product of the source that it would refresh")
     candidates: list[dict[str, Any]] = Field(description="products that it may be of")
+
+
+class ListedLines(BaseModel):
+    """A page of lines, by shop."""
+
+    items: list[ListedLine]
+    next_cursor: str | None
 
 
 class ListedShop(BaseModel):
@@ -62,7 +71,7 @@ class ListedShop(BaseModel):
     retailer: str | None
     has_feed: bool = Field(description="pages must be of products of its feed")
     counts: dict[str, int] = Field(description="lines by state")
-    problems: list[ListedLine] = Field(description="the first 100 lines that would not be added")
+    problems: list[ListedLine] = Field(description="the first lines that would not be added; `lines` has all")
 
 
 class RefusedLine(BaseModel):
@@ -76,14 +85,15 @@ class RefusedLine(BaseModel):
 class Import(ImportSummary):
     """A list of pages: the expected result of each line, and the actual one."""
 
-    shops: list[ListedShop] = Field(description="until it begins")
+    shops: list[ListedShop] = Field(description="until it begins; the first 200")
+    more_shops: int = Field(description="shops that are left out here")
     not_read: list[str] = Field(description="columns and sheets that were not looked at")
     refused_lines: list[RefusedLine] = Field(description="the first 1,000, from reading and from adding")
     results: dict[str, int] = Field(description="done, added, skipped and refused, once it has begun")
 
 
 class NewImport(Body):
-    """A list of pages: either `text` or `file`."""
+    """A list of pages: either `text` or `file`. Columns `sku`, `gtin` and `harvester_id` link lines to products."""
 
     name: Word = Field(min_length=1)
     text: Annotated[str, Field(pattern=PRINTABLE)] | None = Field(default=None, description="one address per line")
@@ -101,6 +111,22 @@ class ChoiceOfShop(Changes):
     schedule: Word | None = None
     skip: bool = False
     name: Word = ""
+
+
+class LineLink(Body):
+    """The product that a line is of: one of `product_id`, `sku` and `gtin`. None of them: the line is not linked."""
+
+    line: int = Field(ge=1)
+    url: Url | None = Field(default=None, description="needed if the line has several addresses")
+    product_id: ProductId | None = None
+    sku: Word | None = None
+    gtin: Word | None = None
+
+
+class LineLinks(Body):
+    """Products of lines."""
+
+    links: list[LineLink] = Field(min_length=1, max_length=MOST_LINKS)
 
 
 class FeedPages(Body):

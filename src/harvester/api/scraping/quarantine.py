@@ -14,7 +14,7 @@ from harvester.api.keys import BearerKey, key_of, require
 from harvester.api.offers import PRINTABLE
 from harvester.api.problems import WrongField
 from harvester.api.schemas import Filters
-from harvester.api.scraping import quarantine_schemas as schemas
+from harvester.api.scraping import page_schemas as schemas
 from harvester.ops.scopes import Scope
 from harvester.scraping import page_review, queries
 from harvester.scraping import quarantine as verbs
@@ -140,13 +140,12 @@ def reprocess_entry(request: HttpRequest, entry_id: EntryId, body: schemas.Entry
 )
 def dismiss_entry(request: HttpRequest, entry_id: EntryId, body: schemas.EntryNote = _ENTRY_NOTE) -> HttpResponse:
     """Close an entry; nothing is written. The next reading of the page is judged like any other."""
-    actor = key_of(request).actor
-
-    def act() -> tuple[schemas.QuarantinedPage, Mapping[str, str]]:
-        verbs.dismiss(actor, entry_id, body.note)
-        return entry_shape(queries.entry(entry_id)), {}
-
-    return responses.write(request, 200, act)
+    return responses.change(
+        request,
+        200,
+        lambda actor: verbs.dismiss(actor, entry_id, body.note),
+        lambda _: entry_shape(queries.entry(entry_id)),
+    )
 
 
 @router.post(

@@ -1,6 +1,6 @@
 """Sources that are scraped: how they do, their settings, switches and adapters."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import asdict
 from typing import Annotated, Any, Final
 from uuid import UUID
@@ -10,7 +10,7 @@ from ninja import Path, Query, Router
 from pydantic import Field
 
 from harvester.api import cursors, responses
-from harvester.api.keys import BearerKey, key_of
+from harvester.api.keys import BearerKey
 from harvester.api.schemas import Filters
 from harvester.api.scraping import source_schemas as schemas
 from harvester.catalog import governance
@@ -127,12 +127,12 @@ def enable(request: HttpRequest, source_id: SourceId, body: schemas.ScrapeEnabli
 )
 def stop(request: HttpRequest, source_id: SourceId, body: schemas.ScrapeStop = _SCRAPE_STOP) -> HttpResponse:
     """Stop scraping a source at once. Pages that wait are cancelled; what is shown stays until it expires."""
-    actor = key_of(request).actor
-
-    def act() -> tuple[schemas.Stopped, Mapping[str, str]]:
-        return schemas.Stopped(sources=1, pages=verbs.stop(actor, source_id, body.reason)), {}
-
-    return responses.write(request, 200, act)
+    return responses.change(
+        request,
+        200,
+        lambda actor: verbs.stop(actor, source_id, body.reason),
+        lambda pages: schemas.Stopped(sources=1, pages=pages),
+    )
 
 
 @router.post(
@@ -144,13 +144,12 @@ def stop(request: HttpRequest, source_id: SourceId, body: schemas.ScrapeStop = _
 )
 def stop_all(request: HttpRequest, body: schemas.ScrapeStop = _SCRAPE_STOP) -> HttpResponse:
     """Stop scraping all sources at once. Each has to be enabled again by itself."""
-    actor = key_of(request).actor
-
-    def act() -> tuple[schemas.Stopped, Mapping[str, str]]:
-        stopped = verbs.stop_all(actor, body.reason)
-        return schemas.Stopped(sources=len(stopped), pages=sum(stopped.values())), {}
-
-    return responses.write(request, 200, act)
+    return responses.change(
+        request,
+        200,
+        lambda actor: verbs.stop_all(actor, body.reason),
+        lambda stopped: schemas.Stopped(sources=len(stopped), pages=sum(stopped.values())),
+    )
 
 
 @router.post(
@@ -227,12 +226,12 @@ def resume(request: HttpRequest, source_id: SourceId) -> HttpResponse:
 )
 def check_robots(request: HttpRequest, source_id: SourceId) -> HttpResponse:
     """Fetch the robots.txt of a source again, in the background; the readiness of the source shows the result."""
-    actor = key_of(request).actor
-
-    def act() -> tuple[schemas.RobotsCheck, Mapping[str, str]]:
-        return schemas.RobotsCheck(requests=[made.pk for made in verbs.check_robots(actor, source_id)]), {}
-
-    return responses.write(request, 202, act)
+    return responses.change(
+        request,
+        202,
+        lambda actor: verbs.check_robots(actor, source_id),
+        lambda made: schemas.RobotsCheck(requests=[each.pk for each in made]),
+    )
 
 
 @router.get(
@@ -269,7 +268,19 @@ def source_shape(source_id: UUID) -> schemas.ScrapedSource:
             "warnings": warnings(source),
             "counts": queries.counts(TargetFilter(source_id=source_id)),
             "quarantine": queries.quarantine_counts([source_id]).get(source_id, {}),
-            "schedules": [_fit(found) for found in queries.schedule_fits(source)],
+            "schedules": [
+                {
+                    "schedule": found.schedule,
+                    "pages": found.fit.pages,
+                    "period_seconds": found.fit.period.total_seconds(),
+                    "interval_seconds": found.fit.interval,
+                    "seconds": found.fit.seconds,
+                    "most_pages": found.fit.most_pages,
+                    "is_met": found.fit.is_met,
+                    "summary": str(found.fit),
+                }
+                for found in queries.schedule_fits(source)
+            ],
             "breaker": {**asdict(breaker.breaker), "gate": breaker.gate} if breaker else None,
             "coverage": [asdict(found) for found in queries.field_coverage(source_id, most=MOST_COVERED)],
         }
@@ -299,26 +310,6 @@ def adapter_shape(row: queries.SourceRow) -> dict[str, Any]:
     return {"id": row.adapter_id, "enabled": row.adapter_enabled, **own}
 
 
-def _fit(found: queries.Fit) -> dict[str, Any]:
-    fit = found.fit
-    return {
-        "schedule": found.schedule,
-        "pages": fit.pages,
-        "period_seconds": fit.period.total_seconds(),
-        "interval_seconds": fit.interval,
-        "seconds": fit.seconds,
-        "most_pages": fit.most_pages,
-        "is_met": fit.is_met,
-        "summary": str(fit),
-    }
-
-
 def switch(request: HttpRequest, source_id: UUID, verb: Callable[[Actor], object]) -> HttpResponse:
     """Call a verb and return the source afterwards."""
-    actor = key_of(request).actor
-
-    def act() -> tuple[schemas.ScrapedSource, Mapping[str, str]]:
-        verb(actor)
-        return source_shape(source_id), {}
-
-    return responses.write(request, 200, act)
+    return responses.change(request, 200, verb, lambda _: source_shape(source_id))

@@ -1,4 +1,4 @@
-"""Pages of shops: lists, settings, and requests to read them now."""
+"""Pages of shops: lists, settings, requests to read them now, and addresses that are tried once."""
 
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Final
@@ -14,13 +14,16 @@ from harvester.api.keys import BearerKey, has_scope, key_of, require
 from harvester.api.offers import PRINTABLE, YesOrNo
 from harvester.api.problems import WrongField
 from harvester.api.schemas import Filters
-from harvester.api.scraping import target_schemas as schemas
+from harvester.api.scraping import page_schemas as schemas
 from harvester.api.scraping.sources import SourceId
+from harvester.catalog import sources as catalog_sources
+from harvester.catalog.models import Source
 from harvester.kernel.actor import Actor
 from harvester.ops.scopes import Scope
 from harvester.runs.models import Run
-from harvester.scraping import page_review, quarantine, queries, verbs
+from harvester.scraping import page_review, quarantine, queries, single_fetches, verbs
 from harvester.scraping.capacity import EnqueueResult
+from harvester.scraping.models import FetchRequest
 from harvester.scraping.states import TargetStatus
 from harvester.scraping.target_filters import TargetFilter, Trouble
 from harvester.scraping.verbs.targets import MOST_WITHOUT_ADMIN
@@ -174,13 +177,9 @@ def update_target(request: HttpRequest, target_id: TargetId, body: schemas.Targe
 )
 def delete_target(request: HttpRequest, target_id: TargetId) -> HttpResponse:
     """Delete a page with what was kept of it. Prices that it has written stay."""
-    actor = key_of(request).actor
-
-    def act() -> tuple[schemas.Changed, Mapping[str, str]]:
-        verbs.delete_target(actor, target_id)
-        return schemas.Changed(pages=1), {}
-
-    return responses.write(request, 200, act)
+    return responses.change(
+        request, 200, lambda actor: verbs.delete_target(actor, target_id), lambda _: schemas.Changed(pages=1)
+    )
 
 
 @router.post(
@@ -229,6 +228,18 @@ def move_target(request: HttpRequest, target_id: TargetId) -> HttpResponse:
 def unpin_target(request: HttpRequest, target_id: TargetId) -> HttpResponse:
     """Let a page show another product than before: the next offer that is written pins it again."""
     return _change(request, target_id, lambda actor: quarantine.unpin(actor, target_id))
+
+
+@router.post(
+    "/scrape/targets/{target_id}/forget-places",
+    response=schemas.Target,
+    operation_id="forget_places",
+    summary="Forget the places chosen for a page",
+    auth=_OPERATE,
+)
+def forget_places(request: HttpRequest, target_id: TargetId) -> HttpResponse:
+    """Read a page by the places of its shop alone again, without those that were chosen in quarantine."""
+    return _change(request, target_id, lambda actor: quarantine.forget_places(actor, target_id))
 
 
 @router.post(
@@ -327,10 +338,53 @@ def _location(run: Run) -> Mapping[str, str]:
 
 def _change(request: HttpRequest, target_id: UUID, verb: Callable[[Actor], object]) -> HttpResponse:
     """Call a verb and return the page afterwards."""
+    return responses.change(request, 200, verb, lambda _: target_shape(target_id))
+
+
+tried = Router(tags=["scraping"], auth=BearerKey(Scope.SCRAPE_READ))
+
+_OF_TRIED = (
+    "id", "url", "source_id", "requested_by", "created_at", "job_id", "outcome", "finished_at", "result",
+)  # fmt: skip
+
+
+@tried.post(
+    "/scrape/try",
+    response={202: schemas.TriedUrl},
+    operation_id="try_url",
+    summary="Try an address",
+    auth=BearerKey(Scope.SCRAPE_OPERATE),
+)
+def try_url(request: HttpRequest, body: schemas.UrlToTry) -> HttpResponse:
+    """Fetch an address once and read it, also before its source is enabled. Nothing is written.
+
+    It waits for its turn like every page, with robots.txt and pace: ask at `Location` until it has an outcome. At most
+    10 addresses an hour and domain; more are 429 SCRAPE_RATE_LIMITED. 409 CONFIG: there is no contact for shops.
+    """
     actor = key_of(request).actor
 
-    def act() -> tuple[schemas.Target, Mapping[str, str]]:
-        verb(actor)
-        return target_shape(target_id), {}
+    def act() -> tuple[schemas.TriedUrl, Mapping[str, str]]:
+        source = None
+        if body.source_id is not None:
+            source = Source.objects.filter(pk=body.source_id).first()
+            if source is None:
+                raise catalog_sources.unknown(body.source_id)
+        made = single_fetches.try_url(actor, body.url, source)
+        made.refresh_from_db()
+        return _tried_url(made), {"Location": f"/api/v1/scrape/try/{made.pk}"}
 
-    return responses.write(request, 200, act)
+    return responses.write(request, 202, act)
+
+
+@tried.get(
+    "/scrape/try/{request_id}", response=schemas.TriedUrl, operation_id="get_tried_url", summary="Get a tried address"
+)
+def get_tried_url(
+    request: HttpRequest, request_id: Annotated[UUID, Path(description="as `id` of the response to a try")]
+) -> HttpResponse:
+    """What was read from an address that was tried, from where and why. Results are deleted after a week."""
+    return responses.read(request, _tried_url(single_fetches.request_named(request_id)))
+
+
+def _tried_url(made: FetchRequest) -> schemas.TriedUrl:
+    return schemas.TriedUrl.model_validate({name: getattr(made, name) for name in _OF_TRIED})
