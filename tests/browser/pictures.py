@@ -15,16 +15,20 @@ TOUR = {
     "feeds": ("/feeds/", "#results tbody tr"),
     "held-run": ("/runs/4/", "#difference tbody tr"),
     "offer": ("/offers/?q=tarn+tent", "#results tbody tr, .hv-results tbody tr"),
+    "shop": ("/shops/?q=ridge", "#results tbody tr, .hv-results tbody tr"),
+    "quarantine": ("/quarantine/", "#results tbody tr, .hv-results tbody tr"),
 }
+#: Lists of which the first object is opened -> what its page must have.
+OPENED = {"offer": "canvas", "shop": "#readiness", "quarantine": "#page-text mark"}
 
 
 def take(page: Page, base: str, target: Path) -> None:
     for name, (path, ready) in TOUR.items():
         page.goto(f"{base}{path}")
         page.wait_for_selector(ready)
-        if name == "offer":
+        if name in OPENED:
             page.locator("tbody a").first.click()
-            page.wait_for_selector("canvas")
+            page.wait_for_selector(OPENED[name])
         page.wait_for_load_state("networkidle")
         page.screenshot(path=target / f"{name}.png")
 

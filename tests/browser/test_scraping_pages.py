@@ -5,14 +5,17 @@ import re
 import pytest
 from django.db import connection
 from playwright.sync_api import expect
+from tests.support import catalog
 from tests.support.browser import window
+from tests.support.feed_rows import make_feed
 from tests.support.portal import PASSWORD, person
 from tests.support.portal_scraping import entry, page, page_run, part, scraping_pages, shop
 from tests.support.scripted_shop import product_page
 
-from harvester.catalog.models import Source
+from harvester.catalog.models import Retailer, Source
+from harvester.kernel.actor import system
 from harvester.ops.models import Role
-from harvester.scraping import kept_pages
+from harvester.scraping import kept_pages, verbs
 from harvester.scraping.models import QuarantineEntry, ScrapeImport, ScrapeTarget
 
 pytestmark = pytest.mark.browser
@@ -56,7 +59,9 @@ def test_a_question_is_asked_within_the_screen(admin, width):
             box = question.locator(".hv-menu").bounding_box()
             assert box["x"] >= 0, path
             assert box["x"] + box["width"] <= width, (path, question.inner_text())
-            question.locator("summary").click()
+            # On a phone it lies at the lower edge, where it may cover its own button.
+            admin.page.keyboard.press("Escape")
+            expect(question.locator(".hv-menu")).to_be_hidden()
             asked += 1
     assert asked > 10
 
@@ -90,6 +95,47 @@ def test_the_page_of_a_shop_shows_its_new_run_by_itself(viewer):
     run = page_run(of, hours_ago=0.1)
     part(run, target)
     expect(viewer.page.locator("#headline")).to_contain_text(re.compile(rf"Last run\s*{run.no}"), timeout=30_000)
+
+
+def test_a_question_stays_open_while_the_headline_refreshes_itself(admin):
+    of = shop("Ammo Depot")
+    target = page(of)
+    admin.go(f"/shops/{of.pk}/")
+    admin.page.locator("#headline summary", has_text="Stop").click()
+    reason = admin.page.locator("#headline").get_by_label("Reason")
+    reason.fill("they asked")
+    refresh = "() => htmx.ajax('GET', location.pathname, {target: '#headline', swap: 'outerHTML'})"
+    with admin.page.expect_response(re.compile(f"/shops/{of.pk}/")):
+        admin.page.evaluate(refresh)
+    expect(reason).to_have_value("they asked")
+    admin.page.locator("#headline").get_by_role("button", name="Stop", exact=True).click()
+    expect(admin.page.get_by_text("Stopped. 0 waiting pages were cancelled.")).to_be_visible()
+    assert Source.objects.get(pk=of.pk).scrape_enabled is False
+    assert ScrapeTarget.objects.get(pk=target.pk).status == "ACTIVE"
+
+
+def test_products_of_lines_are_chosen_with_the_keyboard_and_without_any_script(plain_operator):
+    source = make_feed().source
+    Retailer.objects.filter(pk=source.retailer_id).update(domain="acme.example")
+    tent = catalog.product(source, url="https://acme.example/tent?color=red", title="Tarn tent")
+    found = verbs.create_import(system("test"), "monday", "https://acme.example/tent\nhttps://acme.example/b")
+    page_ = plain_operator.page
+    plain_operator.go(f"/imports/{found.pk}/")
+    page_.get_by_role("link", name="Choose products").click()
+    page_.get_by_label("Product of line 1", exact=True).focus()
+    page_.keyboard.press("ArrowDown")
+    # To the other field of this line, the address of the next one, and its field.
+    for _ in range(3):
+        page_.keyboard.press("Tab")
+    page_.keyboard.type("nothing like this")
+    page_.keyboard.press("Enter")
+    expect(page_.get_by_text("Line 2: Acme via Impact has no product")).to_be_visible()
+    wrong = page_.get_by_label("SKU or ID of the product of line 2")
+    expect(wrong).to_have_attribute("aria-invalid", "true")
+    expect(page_.get_by_label("Product of line 1", exact=True)).to_have_value(f"id:{tent}")
+    wrong.fill(f"id:{tent}")
+    page_.get_by_role("button", name="Link").click()
+    expect(page_.get_by_role("button", name="Import 2 pages")).to_be_visible()
 
 
 def test_pages_are_changed_without_any_script(plain_operator):

@@ -5,13 +5,11 @@ from harvester.engine.models import Job, JobEvent, PeriodicJob
 from harvester.feeds.models import Feed
 from harvester.ops.models import Alert, ApiKey, AuditEvent, User
 from harvester.portal.alerts import AlertAdmin
-from harvester.portal.api_keys import ApiKeyAdmin
 from harvester.portal.audit_log import AuditEventAdmin
 from harvester.portal.catalog.corrections import CorrectionAdmin
 from harvester.portal.catalog.offers import OfferPages
-from harvester.portal.catalog.retailers import RetailerAdmin
 from harvester.portal.catalog.review import ReviewPages
-from harvester.portal.catalog.sources import SourceAdmin
+from harvester.portal.catalog.sources import RetailerAdmin, SourceAdmin
 from harvester.portal.feeds.lists import FeedAdmin
 from harvester.portal.jobs import JobAdmin, JobEventAdmin, PeriodicJobAdmin
 from harvester.portal.runs.lists import RunAdmin
@@ -19,11 +17,9 @@ from harvester.portal.scraping.adapters import AdapterPages
 from harvester.portal.scraping.imports import ImportPages
 from harvester.portal.scraping.quarantine import QuarantineAdmin
 from harvester.portal.scraping.shops import ShopPages
-from harvester.portal.scraping.targets import TargetAdmin
-from harvester.portal.scraping.try_url import TryPages
-from harvester.portal.scraping.url_health import UrlHealthPages
+from harvester.portal.scraping.targets import TargetAdmin, TryPages, UrlHealthPages
 from harvester.portal.site import site
-from harvester.portal.users import UserAdmin
+from harvester.portal.users import ApiKeyAdmin, UserAdmin
 from harvester.runs.models import Run
 from harvester.scraping.models import QuarantineEntry, ScrapeTarget
 

@@ -12,7 +12,7 @@ from django.utils.safestring import SafeString
 from django.views.decorators.http import require_safe
 
 from harvester.feeds.verbs.locked_feed import name_of
-from harvester.ops import alert_details
+from harvester.ops import alerts
 from harvester.ops.alerts import OPENED, RESOLVED
 from harvester.ops.models import Alert
 from harvester.portal.display import NOTHING, badge, pretty, verb, when
@@ -121,7 +121,7 @@ class AlertAdmin(PortalAdmin):
 def _subjects(alert: Alert, *, by_name: bool = True) -> list[tuple[str, SafeString]]:
     """Return kind and link of everything that the alert is about."""
     found = []
-    for kind, key in alert_details.things(alert).items():
+    for kind, key in alerts.things(alert).items():
         text = kind.capitalize()
         if by_name or kind == "run":
             text = {"feed": name_of, "run": "Run {}".format}.get(kind, str)(key)
@@ -131,8 +131,8 @@ def _subjects(alert: Alert, *, by_name: bool = True) -> list[tuple[str, SafeStri
 
 def _delivery(alert: Alert, phase: str) -> SafeString:
     """Return what happened to the message about the alert's beginning or end."""
-    message = alert_details.message(alert, phase)
+    message = alerts.message(alert, phase)
     if message.delivered_at:
         return format_html("{} {}", message.words, when(message.delivered_at))
-    kind = "hv-field-error" if message.delivery is alert_details.Delivery.NOT_DELIVERED else "hv-note"
+    kind = "hv-field-error" if message.delivery is alerts.Delivery.NOT_DELIVERED else "hv-note"
     return format_html('<span class="{}">{}</span>', kind, message.words)

@@ -17,11 +17,10 @@ from harvester.feeds.display_names import names_of, things_in, with_names
 from harvester.ops.audit_log import ORDER, VERBS, filtered
 from harvester.ops.models import AuditEvent
 from harvester.portal.display import NOTHING, pretty, verb, when
-from harvester.portal.filters import ChoicePill, DaysPill, FormPill, TextPill
+from harvester.portal.filters import ChoicePill, DaysPill, Field, FormPill, TextPill, text_field
 from harvester.portal.links import address
 from harvester.portal.listing import KeysetChangeList
 from harvester.portal.model_admin import PortalAdmin
-from harvester.portal.pills import Field, text_field
 
 #: The first eight characters identify a UUID well enough in a list.
 UUID_TAIL = re.compile(r"(?<=\A[0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\Z")

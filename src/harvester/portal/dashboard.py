@@ -18,9 +18,9 @@ from django.utils.safestring import SafeString
 from harvester.catalog import governance
 from harvester.engine.models import Job
 from harvester.engine.states import JobState
-from harvester.feeds import attention, daily_figures
+from harvester.feeds import attention
 from harvester.feeds.attention import Need, NeedKind, Needs
-from harvester.feeds.latest_runs import HISTORY_DAYS
+from harvester.feeds.figures import HISTORY_DAYS, Day, past_days, today
 from harvester.ops import job_figures
 from harvester.ops.models import Alert
 from harvester.portal.display import badge, duration, when
@@ -29,7 +29,7 @@ from harvester.portal.requests import is_fragment
 from harvester.runs import queries
 from harvester.runs.queries import DescribedRun
 from harvester.runs.states import RunStatus
-from harvester.scraping.attention import COVERED_BY_SHOPS, ShopNeeds, shop_needs
+from harvester.scraping.shops import COVERED_BY_SHOPS, ShopNeeds, shop_needs
 from harvester.scraping.states import RUN_KIND
 
 Found = TypeVar("Found")
@@ -66,7 +66,7 @@ class FeedFigures:
     alerts: list[Alert]
     alert_count: int
     running: list[tuple[DescribedRun, Job | None]]
-    days: list[daily_figures.Day]
+    days: list[Day]
     shops: ShopNeeds
 
 
@@ -161,7 +161,7 @@ def read_feeds() -> FeedFigures:
         days=read_cached(
             "portal.dashboard.days",
             DAYS_FRESH_SECONDS,
-            lambda: [*daily_figures.past_days(HISTORY_DAYS - 1), daily_figures.today()],
+            lambda: [*past_days(HISTORY_DAYS - 1), today()],
         ),
         shops=shop_needs(),
     )
@@ -180,8 +180,15 @@ def read_jobs() -> JobFigures:
 
 def _feeds_context(figures: FeedFigures) -> dict[str, Any]:
     counts = sorted(figures.statuses.items(), key=lambda pair: -pair[1])
+    needs = []
+    for group in figures.needs:
+        label, where, query = _MORE[group.kind]
+        found = address(where)
+        lines = [_need_line(need).html() for need in group.named]
+        more_link = f"{found}{query}" if found else None
+        needs.append({"lines": lines, "more": group.more, "more_label": label, "more_link": more_link})
     return {
-        "needs": [_need_group(group) for group in figures.needs],
+        "needs": needs,
         "alert_lines": [
             Line(
                 badge=alert.severity,
@@ -249,17 +256,6 @@ _MORE = {
 }
 
 
-def _need_group(group: Needs) -> dict[str, Any]:
-    label, where, query = _MORE[group.kind]
-    found = address(where)
-    return {
-        "lines": [_need_line(need).html() for need in group.named],
-        "more": group.more,
-        "more_label": label,
-        "more_link": f"{found}{query}" if found else None,
-    }
-
-
 def _need_line(need: Need) -> Line:
     run = address("run", need.run_no) if need.kind in _ABOUT_A_RUN and need.run_no else None
     disappeared = need.at is not None and need.at <= timezone.now()
@@ -273,7 +269,7 @@ def _need_line(need: Need) -> Line:
     )
 
 
-def _days_context(days: list[daily_figures.Day]) -> dict[str, Any]:
+def _days_context(days: list[Day]) -> dict[str, Any]:
     def total(name: str) -> int:
         return sum(getattr(day, name) for day in days)
 

@@ -144,6 +144,7 @@ class JobAdmin(PortalAdmin):
             "args": pretty(job.args),
             "result": pretty(job.result) if job.result is not None else None,
             "took": took,
+            "waits_for": job_figures.snooze_reason(job),
             "events": list(JobEvent.objects.filter(job_id=job.pk).order_by("-at", "-id")[:EVENTS]),
             "most_events": EVENTS,
             "live": job.state in OPEN,

@@ -16,17 +16,16 @@ from django.views.decorators.http import require_safe
 
 from harvester.catalog import history, offer_browser, product_details, retailers, sources
 from harvester.catalog.history import PricePoint
-from harvester.catalog.offer_browser import Browse, Line, Listing
+from harvester.catalog.offer_browser import Browse, Line
 from harvester.catalog.search_query import Sort
 from harvester.catalog.states import Shown
-from harvester.catalog.visibility_reasons import Standing
 from harvester.kernel.errors import InvalidInput, NotFound
 from harvester.ops.models import Role
 from harvester.portal.catalog.labels import money, offer_link, outside
 from harvester.portal.display import badge, verb, when
+from harvester.portal.filters import Choice, Field, choice_pill, form_pill, text_field
 from harvester.portal.links import link
 from harvester.portal.pages import Pages
-from harvester.portal.pills import Choice, Field, choice_pill, form_pill, text_field
 from harvester.portal.requests import may
 
 PAGE_SIZE = 25
@@ -73,7 +72,8 @@ class OfferPages(Pages):
             "problem": problem,
             "is_first": not (request.GET.get("after") or request.GET.get("before")),
             "first": _address(chosen),
-            **(_pager(chosen, listing) if listing else {}),
+            "next": _address(chosen, after=listing.next) if listing and listing.next else "",
+            "previous": _address(chosen, before=listing.previous) if listing and listing.previous else "",
         }
         return self.render(request, "portal/catalog/offers.html", context)
 
@@ -183,20 +183,17 @@ def _address(chosen: Mapping[str, str], **more: str) -> str:
     return "?" + urlencode({name: value for name, value in {**chosen, **more}.items() if value})
 
 
-def _pager(chosen: Mapping[str, str], listing: Listing) -> dict[str, str]:
-    return {
-        "next": _address(chosen, after=listing.next) if listing.next else "",
-        "previous": _address(chosen, before=listing.previous) if listing.previous else "",
-    }
-
-
 def _rows(lines: Iterable[Line]) -> SafeString:
     """Return the rows of the list. A template with a loop over the cells takes three times as long."""
     rows = []
     for line in lines:
         name = escape(line.brand or "")
         brand = f'<span class="hv-short" title="{name}">{name}</span>' if name else _NONE
-        states = " ".join(badge(why.state) for why in line.standing.whys)
+        states, standing, since = " ".join(badge(why.state) for why in line.standing.whys), line.standing, ""
+        if standing.whys[0].since:
+            since = f"<small>since {when(standing.whys[0].since)}</small>"
+        elif standing.is_visible and standing.is_missing and standing.expires_at:
+            since = f"<small>expires {when(standing.expires_at)}</small>"
         rows.append(
             f'<tr><td data-label="Offer"><span class="hv-title">{offer_link(line)}</span></td>'
             f'<td data-label="Brand">{brand}</td>'
@@ -204,19 +201,10 @@ def _rows(lines: Iterable[Line]) -> SafeString:
             f'<td data-label="Price" class="hv-right">{money(line.amount, line.currency)}</td>'
             f'<td data-label="Stock">{_STOCK_CELLS[line.availability]}</td>'
             f'<td data-label="Priced">{when(line.observed_at)}</td>'
-            f'<td data-label="State"><span class="hv-why" title="{escape(line.standing.words)}">'
-            f"{states} {_since_or_expires(line.standing)}</span></td></tr>\n"
+            f'<td data-label="State"><span class="hv-why" title="{escape(standing.words)}">'
+            f"{states} {since}</span></td></tr>\n"
         )
     return SafeString("".join(rows))
-
-
-def _since_or_expires(standing: Standing) -> str:
-    since = standing.whys[0].since
-    if since:
-        return f"<small>since {when(since)}</small>"
-    if standing.is_visible and standing.is_missing and standing.expires_at:
-        return f"<small>expires {when(standing.expires_at)}</small>"
-    return ""
 
 
 def _chart(prices: list[PricePoint], *, is_current: bool) -> dict[str, Any]:

@@ -14,13 +14,13 @@ from django.utils.safestring import SafeString
 from django.views.decorators.http import require_POST, require_safe
 
 from harvester.catalog.exposure import exposures
-from harvester.feeds.latest_runs import latest_runs
+from harvester.feeds.figures import latest_runs
 from harvester.feeds.models import Feed
 from harvester.feeds.networks import networks
 from harvester.feeds.states import FeedStatus
 from harvester.ops.models import Role
 from harvester.portal.display import NOTHING, badge, number, when
-from harvester.portal.feeds import actions, form_pages, labels, page
+from harvester.portal.feeds import actions, forms, labels, page
 from harvester.portal.filters import ChoicePill
 from harvester.portal.links import link
 from harvester.portal.listing import KeysetChangeList
@@ -103,11 +103,11 @@ class FeedAdmin(PortalAdmin):
             return partial(view, self.admin_site)
 
         pages = [
-            self.url("add/", form_view(bound(form_pages.add)), "add"),
+            self.url("add/", form_view(bound(forms.add)), "add"),
             self.url("<uuid:feed_id>/", require_safe(bound(page.show)), "change"),
             self.url("<uuid:feed_id>/runs/", require_safe(bound(page.show_runs)), "runs"),
             self.url("<uuid:feed_id>/metrics/", require_safe(bound(page.show_metrics)), "metrics"),
-            self.url("<uuid:feed_id>/edit/", form_view(bound(form_pages.edit)), "edit"),
+            self.url("<uuid:feed_id>/edit/", form_view(bound(forms.edit)), "edit"),
             self.url("<uuid:feed_id>/tests/<row:test_id>/", require_safe(bound(page.show_test)), "test_result"),
         ]
         buttons = {

@@ -16,11 +16,10 @@ from harvester.catalog.exposure import Exposure, exposure_of
 from harvester.engine.models import Job
 from harvester.engine.states import OPEN
 from harvester.feeds.advice import advice_for
-from harvester.feeds.latest_runs import HISTORY_DAYS, figures_since, latest_runs, latest_test, test_job
+from harvester.feeds.figures import HISTORY_DAYS, figures_since, latest_runs, latest_test, test_job, totals_since
 from harvester.feeds.models import Feed, FeedRun
 from harvester.feeds.notices import titled
 from harvester.feeds.readiness import missing_for_a_run
-from harvester.feeds.run_totals import totals_since
 from harvester.feeds.runs import FEED_RUNS
 from harvester.feeds.states import FeedStatus, Transport
 from harvester.guards.host_keys import HostKeyUnknown

@@ -19,7 +19,7 @@ from harvester.portal.filters import ChoicePill, Pill, TextPill
 from harvester.portal.links import link
 from harvester.portal.listing import KeysetChangeList
 from harvester.portal.model_admin import PortalAdmin
-from harvester.portal.runs import actions, page
+from harvester.portal.runs import page
 from harvester.portal.runs.labels import code
 from harvester.runs.kinds import all_kinds
 from harvester.runs.models import Run
@@ -71,16 +71,13 @@ class SourcePill(TextPill):
         wanted = self.get(self.field).replace("\x00", "")
         if not wanted:
             return queryset
-        named = Source.objects.filter(_named(wanted)).values_list("pk", flat=True)
+        try:
+            # The feed's id, as other pages link to it.
+            known = Q(feed__id=UUID(wanted))
+        except ValueError:
+            known = Q(name__icontains=wanted)
+        named = Source.objects.filter(known).values_list("pk", flat=True)
         return queryset.filter(source_id__in=list(named[:MOST_SOURCES]))
-
-
-def _named(text: str) -> Q:
-    """A part of the name, or the feed's id as other pages link to it."""
-    try:
-        return Q(feed__id=UUID(text))
-    except ValueError:
-        return Q(name__icontains=text)
 
 
 class RunList(KeysetChangeList):
@@ -140,11 +137,11 @@ class RunAdmin(PortalAdmin):
             self.url("<row:run_no>/", require_safe(self.show), "change"),
             # The audit log knows runs by their ids.
             self.url("<uuid:run_id>/", require_safe(self.by_id), "change"),
-            self.url("<row:run_no>/file/", require_safe(actions.file), "file"),
-            self.url("<row:run_no>/approve/", require_POST(actions.approve), "approve"),
-            self.url("<row:run_no>/reject/", require_POST(actions.reject), "reject"),
-            self.url("<row:run_no>/ignore/", require_POST(actions.ignore), "ignore"),
-            self.url("<row:run_no>/undo-ignore/", require_POST(actions.undo_ignore), "undo_ignore"),
+            self.url("<row:run_no>/file/", require_safe(page.file), "file"),
+            self.url("<row:run_no>/approve/", require_POST(page.approve), "approve"),
+            self.url("<row:run_no>/reject/", require_POST(page.reject), "reject"),
+            self.url("<row:run_no>/ignore/", require_POST(page.ignore), "ignore"),
+            self.url("<row:run_no>/undo-ignore/", require_POST(page.undo_ignore), "undo_ignore"),
         ]
 
     def show(self, request: HttpRequest, run_no: int) -> HttpResponse:

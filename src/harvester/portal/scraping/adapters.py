@@ -1,30 +1,43 @@
-"""How the adapters do on each shop: whether they are on, their usual rates, and their batches."""
+"""How the adapters do on each shop: whether they are on, their usual rates, their batches, and overrides of site files.
 
-from collections.abc import Sequence
+A shop may have overrides of its site file: they are tested on kept pages before they are used.
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
-from django.contrib.admin import display
+from django import forms
+from django.contrib import messages
+from django.contrib.admin import AdminSite, display
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
+from django.template.response import TemplateResponse
 from django.urls import URLPattern, reverse
 from django.utils.safestring import SafeString
 from django.views.decorators.http import require_POST, require_safe
 
 from harvester.catalog.models import Source
+from harvester.engine.states import OPEN
 from harvester.kernel.text import LONGEST_REASON
 from harvester.ops.models import Role
-from harvester.portal.display import NOTHING, verb, when
+from harvester.portal.display import NOTHING, pretty, verb, when
+from harvester.portal.forms import Text
 from harvester.portal.links import link
 from harvester.portal.listing import KeysetChangeList
 from harvester.portal.model_admin import PortalAdmin
 from harvester.portal.pages import Pages
-from harvester.portal.requests import attempt, may, require
-from harvester.portal.runs.labels import gates
-from harvester.portal.scraping.labels import State, tinted
+from harvester.portal.requests import attempt, is_fragment, may, require
+from harvester.portal.runs.labels import code, gates
+from harvester.portal.scraping import shop_page
+from harvester.portal.scraping.forms import Lines, save_in_form
+from harvester.portal.scraping.labels import OFFER_LABELS, State, short_path, tinted
 from harvester.scraping import adapters, totals
-from harvester.scraping.models import AdapterState, ScrapeBatch, ScrapeTotal
+from harvester.scraping import overrides as verbs
+from harvester.scraping.models import AdapterState, ScrapeBatch, ScrapeOverride, ScrapeTotal
 from harvester.scraping.states import DisabledReason
 
 #: Bars of a chart, and rows of the table below it.
@@ -151,7 +164,15 @@ class AdapterPages(Pages):
                 ("Yield", percent(state.baseline_yield_rate)),
                 ("Batches", f"{state.baseline_sample_size:,}"),
             ],
-            "batches": [_row(batch) for batch in batches[:LISTED_BATCHES]],
+            "batches": [
+                {
+                    "batch": batch,
+                    "state": tinted("Refused", "failed") if batch.is_refused else tinted("Promoted", "succeeded"),
+                    "why": " ".join(gate["reason"] for gate in gates(batch.verdict) if gate["holds"]),
+                    "failed": percent(batch.failures / batch.attempts if batch.attempts else 0),
+                }
+                for batch in batches[:LISTED_BATCHES]
+            ],
             "chart_data": chart_of(batches[::-1]),
             "charted": len(batches),
             "rejections": [
@@ -204,15 +225,6 @@ class AdapterPages(Pages):
         return redirect(reverse("admin:scraping_adapter_change", args=[source_id, adapter_id]))
 
 
-def _row(batch: ScrapeBatch) -> dict[str, Any]:
-    return {
-        "batch": batch,
-        "state": tinted("Refused", "failed") if batch.is_refused else tinted("Promoted", "succeeded"),
-        "why": " ".join(gate["reason"] for gate in gates(batch.verdict) if gate["holds"]),
-        "failed": percent(batch.failures / batch.attempts if batch.attempts else 0),
-    }
-
-
 def chart_of(batches: Sequence[ScrapeBatch]) -> dict[str, Any]:
     """Return the data of charts.js, the oldest batch first."""
 
@@ -226,3 +238,158 @@ def chart_of(batches: Sequence[ScrapeBatch]) -> dict[str, Any]:
             "yield": {"label": "Offers, %", "tone": "succeeded", "whole": False, "values": shares("offers")},
         },
     }
+
+
+MOST_VERSIONS: Final = 50
+EXAMPLE: Final = '{"places": {"price": ["json:offers.price"]}}'
+#: Outcome of reading a kept page again -> its label and color.
+_KINDS: Final = {
+    "same": ("Same", "succeeded"),
+    "changed": ("Changed", "retryable"),
+    "gained": ("Gained an offer", "succeeded"),
+    "lost": ("Lost the offer", "failed"),
+    "other": ("Another reason", "pending"),
+    "missing": ("File gone", "pending"),
+}
+
+
+class OverrideForm(forms.Form):
+    places = forms.CharField(
+        label="Places",
+        widget=Lines(6, EXAMPLE),
+        help_text="JSON of what differs from the site file: places, exclude, tiers, in_stock, out_of_stock, backorder. "
+        "A place is a CSS selector with ::text or ::attr(name), or json: and a path.",
+    )
+    note = forms.CharField(required=False, widget=Text(), help_text="Why, for the others.")
+
+    def clean_places(self) -> Any:
+        try:
+            return json.loads(self.cleaned_data["places"])
+        except ValueError as problem:
+            raise forms.ValidationError(f"This is not JSON: {problem}.") from None
+
+
+def overrides(site: AdminSite, request: HttpRequest, source_id: UUID) -> HttpResponse:
+    """Show the versions; a POST saves a new one as a draft."""
+    source = shop_page.find(source_id)
+    actor = require(request, Role.ADMIN) if request.method == "POST" else None
+    form = OverrideForm(request.POST or None)
+    if actor is not None and form.is_valid():
+        given = form.cleaned_data
+        made = save_in_form(form, lambda: verbs.save(actor, source_id, given["places"], given["note"]))
+        if made is not None:
+            messages.success(request, f"Override {made.version} was saved as a draft. Test it on kept pages.")
+            return redirect("admin:scraping_shop_override", source_id, made.version)
+    versions = []
+    for each in ScrapeOverride.objects.filter(source=source).order_by("-version")[:MOST_VERSIONS]:
+        report = each.backtest or {}
+        parts = [f"{report[kind]:,} {label.lower()}" for kind, (label, _) in _KINDS.items() if report.get(kind)]
+        tested = f"{report.get('pages', 0):,} pages: {', '.join(parts) or 'none kept'}" if report else ""
+        versions.append({"override": each, "tested": tested})
+    job = verbs.job_of_hints(source_id)
+    result = job.result if job is not None and isinstance(job.result, dict) else {}
+    context = {
+        **shop_page.shell(site, request, source),
+        "form": form,
+        "versions": versions,
+        # Where lost values are found now, as the last search reported them.
+        "hints": {
+            "job": job,
+            "live": job is not None and job.state in OPEN,
+            "was_searched": bool(result),
+            "rows": [
+                {**hint, "label": OFFER_LABELS.get(hint["field"], hint["field"]),
+                 "places": json.dumps({"places": {hint["field"]: [hint["place"]]}})}
+                for hint in result.get("hints", ())
+            ],
+        },
+    }  # fmt: skip
+    return TemplateResponse(request, "portal/scraping/overrides.html", context)
+
+
+def show_override(site: AdminSite, request: HttpRequest, source_id: UUID, version: int) -> HttpResponse:
+    source = shop_page.find(source_id)
+    found = get_object_or_404(ScrapeOverride, source=source, version=version)
+    job = verbs.job_of_test(found)
+    report: Mapping[str, Any] = found.backtest or {}
+    changes = []
+    for change in report.get("changes") or ():
+        label, tone = _KINDS.get(change["kind"], (change["kind"], "pending"))
+        fields = [
+            (OFFER_LABELS.get(name, code(name.upper())), then, now)
+            for name, (then, now) in (change.get("fields") or {}).items()
+        ]
+        changes.append(
+            {
+                "target_id": UUID(change["target_id"]),
+                "name": short_path(change["url"]),
+                "label": label,
+                "tone": tone,
+                "then": change["then"],
+                "now": change["now"],
+                "detail": change.get("detail", ""),
+                "fields": fields,
+            }
+        )
+    context = {
+        "source": source,
+        "override": found,
+        "places": pretty(found.places),
+        "job": job,
+        "live": job is not None and job.state in OPEN,
+        "error": job.error if job is not None and job.state == "failed" else None,
+        "report": report,
+        "tested_at": datetime.fromisoformat(report["at"]) if report.get("at") else None,
+        "tiles": [
+            {"name": label, "tone": tone, "count": report.get(kind, 0)} for kind, (label, tone) in _KINDS.items()
+        ],
+        "changed_fields": [
+            (OFFER_LABELS.get(name, code(name.upper())), count) for name, count in (report.get("fields") or {}).items()
+        ],
+        "changes": changes,
+        "admin": may(request, Role.ADMIN),
+    }
+    if is_fragment(request):
+        return TemplateResponse(request, "portal/scraping/override_body.html", context)
+    shell = {**site.each_context(request), "title": f"Override {version}"}
+    return TemplateResponse(request, "portal/scraping/override.html", {**shell, **context})
+
+
+def _button(
+    act: Callable[..., str],
+) -> Callable[[HttpRequest, UUID, int], HttpResponse]:
+    """Return the view of a button of one version."""
+
+    def view(request: HttpRequest, source_id: UUID, version: int) -> HttpResponse:
+        actor = require(request, Role.ADMIN)
+        attempt(request, lambda: act(actor, source_id, version))
+        return redirect("admin:scraping_shop_override", source_id, version)
+
+    return view
+
+
+@_button
+def test(*key: Any) -> str:
+    verbs.test(*key)
+    return "The test is queued. It reads kept pages and requests nothing."
+
+
+@_button
+def use(*key: Any) -> str:
+    return f"Override {verbs.use(*key).version} is used from now on."
+
+
+@_button
+def retire(*key: Any) -> str:
+    return f"Override {verbs.retire(*key).version} is retired. The site file alone counts again."
+
+
+def find_hints(request: HttpRequest, source_id: UUID) -> HttpResponse:
+    actor = require(request, Role.OPERATOR)
+
+    def act() -> str:
+        verbs.find_hints(actor, source_id)
+        return "The search is queued. Open this page again in a moment."
+
+    attempt(request, act)
+    return redirect("admin:scraping_shop_overrides", source_id)

@@ -39,7 +39,8 @@ def save_in_form(form: forms.Form, act: Callable[[], Result]) -> Result | None:
             return act()
         except InvalidSettings as refused:
             for name, message in refused.problems.items():
-                form.add_error(name if name in form.fields else None, message)
+                shown = message.removeprefix(f"{name}: ") if name in form.fields else message
+                form.add_error(name if name in form.fields else None, f"{shown[:1].upper()}{shown[1:]}")
             return None
 
     return attempt_in_form(form, checked)

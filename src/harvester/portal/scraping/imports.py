@@ -1,4 +1,7 @@
-"""Imports: paste or upload addresses of many shops, decide for each shop, and see the result for each line."""
+"""Imports: paste or upload addresses of many shops, decide for each shop, and see the result for each line.
+
+Lines whose product is not clear have a page of their own, where a person names their products.
+"""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final
@@ -6,6 +9,7 @@ from uuid import UUID
 
 from django import forms
 from django.conf import settings
+from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
@@ -15,9 +19,10 @@ from django.views.decorators.http import require_POST, require_safe
 from harvester.catalog.models import Source
 from harvester.engine.models import Job
 from harvester.kernel.actor import Actor
-from harvester.kernel.errors import InvalidInput
+from harvester.kernel.errors import Conflict, InvalidInput
 from harvester.ops.models import Role
 from harvester.portal.catalog.forms import Number
+from harvester.portal.catalog.labels import outside
 from harvester.portal.forms import Choice, Text, Tick
 from harvester.portal.pages import Pages
 from harvester.portal.requests import attempt, form_view, is_fragment, may, require
@@ -26,14 +31,20 @@ from harvester.portal.scraping.filters import MOST_SOURCES
 from harvester.portal.scraping.forms import Lines, save_in_form
 from harvester.portal.scraping.labels import short_url
 from harvester.scraping import verbs
-from harvester.scraping.imports import Group, RowState, preview
+from harvester.scraping.import_rows import MOST_ROWS
+from harvester.scraping.imports import Group, Judged, RowState, Shops, choice_for, preview
 from harvester.scraping.models import ScrapeImport
+from harvester.scraping.settings import InvalidSettings
 from harvester.scraping.sites import sites
-from harvester.scraping.verbs.imports import MOST_BYTES, MOST_ROWS
+from harvester.scraping.verbs.imports import MOST_BYTES
 
 #: Imports below the form; lines of a shop, and refused lines, that a page shows.
 MOST_IMPORTS: Final = 10
 MOST_LINES: Final = 100
+#: Shops that have fields on the preview; Django accepts a thousand fields.
+MOST_SHOPS: Final = 100
+#: Lines to link that a page shows.
+MOST_LINKS: Final = 50
 #: State of a line -> the state of a job that has the same color.
 _TONES: Final = {
     RowState.NEW: "succeeded",
@@ -43,12 +54,14 @@ _TONES: Final = {
     RowState.UNLINKED: "retryable",
 }
 _LABELS: Final = {
-    RowState.NEW: "New",
-    RowState.DUPLICATE_OF_TARGET: "Known",
-    RowState.DUPLICATE_IN_LIST: "Repeated",
-    RowState.OFF_DOMAIN: "Another shop",
     RowState.UNLINKED: "No product",
+    RowState.OFF_DOMAIN: "Another shop",
+    RowState.DUPLICATE_IN_LIST: "Repeated",
+    RowState.DUPLICATE_OF_TARGET: "Known",
+    RowState.NEW: "New",
 }
+#: Digits of the number of a line.
+LONGEST_LINE: Final = 9
 _SCHEDULE_HELP: Final = "Cron in UTC; empty: read on request only."
 
 
@@ -64,7 +77,8 @@ class ListForm(forms.Form):
         label="Addresses",
         required=False,
         widget=Lines(8, "https://shop.example/9mm-115gr\nhttps://other.example/item?sku=12"),
-        help_text="One on each line, or with columns: url, sku, gtin, product id, schedule, priority, notes.",
+        help_text="One on each line, or with columns: url, sku, gtin, product id, harvester id, schedule, priority, "
+        "notes.",
     )
     file = forms.FileField(
         label="Or a file",
@@ -101,6 +115,7 @@ class ImportPages(Pages):
             self.url("feed/", require_POST(self.add_from_feed), "feed"),
             self.url(key, require_safe(self.show), "change"),
             self.url(f"{key}choose/", require_POST(self.choose), "choose"),
+            self.url(f"{key}links/", form_view(self.link), "links"),
             self.url(f"{key}start/", require_POST(self.start), "start"),
             self.url(f"{key}cancel/", require_POST(self.cancel), "cancel"),
         ]
@@ -161,14 +176,18 @@ class ImportPages(Pages):
             "results": results,
             "total": len(found.rows["pages"]) if isinstance(found.rows, dict) else 0,
             "lines": [_line(line) for line in (results.get("lines") or [])[:MOST_LINES]],
+            "hidden_lines": max((results.get("refused") or 0) - MOST_LINES, 0),
+            "unlinked": 0,
             "refused_before": len(found.refused),
             "operator": may(request, Role.OPERATOR),
         }
-        if is_fragment(request):
-            return TemplateResponse(request, "portal/scraping/import_body.html", context)
+        if found.status == "DONE":
+            context["unlinked"] = sum(line.get("state") == RowState.UNLINKED for line in results.get("lines") or [])
         if found.status == "PREVIEW":
             context |= _preview(found)
-        else:
+        if is_fragment(request):
+            return TemplateResponse(request, "portal/scraping/import_body.html", context)
+        if found.status != "PREVIEW":
             context["refused"] = [_refused(line) for line in found.refused[:MOST_LINES]]
         return self.render(request, "portal/scraping/import.html", context)
 
@@ -178,6 +197,43 @@ class ImportPages(Pages):
             return "The preview was updated."
 
         return self._done(request, import_id, act)
+
+    def link(self, request: HttpRequest, import_id: UUID) -> HttpResponse:
+        """Show lines whose product is not clear, with what they may be of; a POST links them."""
+        found = get_object_or_404(ScrapeImport, pk=import_id)
+        problems: dict[str, str] = {}
+        if request.method == "POST":
+            actor = require(request, Role.OPERATOR)
+            links = _given_links(request.POST)
+            try:
+                found = verbs.link_lines(actor, import_id, [link for _, link in links])
+                pages = f"{len(links):,} page{'s are' if len(links) > 1 else ' is'}"
+                later = "linked, and added when you import." if found.status == "PREVIEW" else "linked and added."
+                messages.success(request, f"{pages} {later}")
+                if _unlinked(found):
+                    return redirect("admin:scraping_import_links", import_id)
+                return redirect("admin:scraping_import_change", import_id)
+            except InvalidSettings as refused:
+                places = {f"links.{number}": place for number, (place, _) in enumerate(links)}
+                problems = {places[name]: message for name, message in refused.problems.items()}
+                messages.error(request, "Nothing was changed; see the marked lines.")
+            except (Conflict, InvalidInput) as problem:
+                messages.error(request, str(problem))
+        rows = _unlinked(found)
+        context = {
+            "title": "Choose products",
+            "found": found,
+            "rows": [_link_row(place, each, request.POST, problems) for place, each in enumerate(rows[:MOST_LINKS])],
+            "total": len(rows),
+            "sources": {
+                group.choice.source_id: group.sources.get(source_id, "")
+                for group, _ in rows[:MOST_LINKS]
+                if (source_id := group.choice.source_id)
+            },
+            "may_link": may(request, Role.OPERATOR) and found.status in ("PREVIEW", "DONE"),
+            "is_preview": found.status == "PREVIEW",
+        }
+        return self.render(request, "portal/scraping/import_links.html", context)
 
     def start(self, request: HttpRequest, import_id: UUID) -> HttpResponse:
         def act(actor: Actor) -> str:
@@ -214,7 +270,9 @@ def _choose(actor: Actor, import_id: UUID, given: QueryDict) -> None:
     found = ScrapeImport.objects.filter(pk=import_id).first()
     if found is None:
         raise Http404
+    shops = Shops(given.getlist("shop"))
     for domain in given.getlist("shop"):
+        before = choice_for(found, domain, shops)
         source = given.get(f"source:{domain}", "")
         choice: dict[str, Any] = {
             "schedule": given.get(f"schedule:{domain}", "").strip() or None,
@@ -227,22 +285,69 @@ def _choose(actor: Actor, import_id: UUID, given: QueryDict) -> None:
         for name in ("adapter_id", "name"):
             if f"{name}:{domain}" in given:
                 choice[name] = given[f"{name}:{domain}"]
-        verbs.choose(actor, import_id, domain, **choice)
+        if any(getattr(before, name) != value for name, value in choice.items()):
+            verbs.choose(actor, import_id, domain, **choice)
+
+
+def _unlinked(found: ScrapeImport) -> list[tuple[Group, Judged]]:
+    """Return the lines whose product is not clear, with their shops."""
+    groups = [group for group in preview(found).groups if not group.choice.skip]
+    return [(group, row) for group in groups for row in group.rows if row.state is RowState.UNLINKED]
+
+
+def _given_links(given: QueryDict) -> list[tuple[str, verbs.LineLink]]:
+    """Return the links of a form with their places in it; what somebody wrote counts, otherwise what was chosen."""
+    links = []
+    for place in given.getlist("place")[:MOST_LINKS]:
+        line, product = given.get(f"line:{place}", ""), given.get(f"product:{place}", "").strip()
+        product = product or given.get(f"choice:{place}", "")
+        if line.isdecimal() and len(line) <= LONGEST_LINE and product:
+            links.append((place, verbs.LineLink(line=int(line), url=given.get(f"url:{place}", ""), product=product)))
+    return links
+
+
+def _link_row(place: int, each: tuple[Group, Judged], given: QueryDict, problems: Mapping[str, str]) -> dict[str, Any]:
+    group, row = each
+    # After a refused form the lines are the same, in the same order, unless somebody else linked one meanwhile.
+    is_same = given.get(f"url:{place}") == row.page.url
+    chosen = given.get(f"choice:{place}", "") if is_same else ""
+    return {
+        "place": place,
+        "line": row.page.line,
+        "url": row.page.url,
+        "address": outside(row.page.url),
+        "shop": group.sources.get(group.choice.source_id, group.domain) if group.choice.source_id else group.domain,
+        "candidates": [
+            {
+                "value": f"id:{one['id']}",
+                "label": f"{one['title'][:80]} ({'SKU ' + one['sku'] if one['sku'] else 'no SKU'})",
+                "is_chosen": chosen == f"id:{one['id']}",
+            }
+            for one in row.candidates
+        ],
+        "product": given.get(f"product:{place}", "") if is_same else "",
+        "problem": problems.get(str(place), "") if is_same else "",
+        "reason": "" if row.candidates else row.reason,
+    }
 
 
 def _preview(found: ScrapeImport) -> dict[str, Any]:
     shown = preview(found)
+    groups = [group for group in shown.groups if not group.choice.skip]
     return {
         "preview": shown,
-        "groups": [_group(group) for group in shown.groups],
+        "groups": [_group(group) for group in shown.groups[:MOST_SHOPS]],
+        "more_shops": len(shown.groups[MOST_SHOPS:]),
+        "unlinked": sum(group.counts.get(RowState.UNLINKED, 0) for group in groups),
         "sites": [(each.id, each.title) for each in sites()],
         "refused": [_refused(line) for line in shown.refused[:MOST_LINES]],
     }
 
 
 def _group(group: Group) -> dict[str, Any]:
-    marked = [row for row in group.rows if row.state is not RowState.NEW]
-    shown = [*marked, *(row for row in group.rows if row.state is RowState.NEW)][:MOST_LINES]
+    # What a person may have to decide comes first.
+    order = list(_LABELS)
+    shown = sorted(group.rows, key=lambda row: order.index(row.state))[:MOST_LINES]
     return {
         "group": group,
         "domain": group.domain,

@@ -44,6 +44,8 @@ OFFER_LABELS: Final = {
     "shell_length": "Shell length",
     "image": "Image",
 }
+#: Note of a place that was looked at -> what it means to people.
+EVIDENCE_NOTES: Final = {"unnamed": "nothing says which price this is"}
 #: Field whose coverage is shown -> its label.
 COVERED: Final = {name: {"availability": "Stock"}.get(name, OFFER_LABELS[name]) for name in queries.COVERED}
 TROUBLES: Final = {
@@ -170,7 +172,7 @@ def evidence_rows(stored: Iterable[Any]) -> list[dict[str, Any]]:
             "value": str(row.get("value", "")),
             "syntax": str(row.get("syntax", "")),
             "place": str(row.get("place", "")),
-            "note": str(row.get("note", "")),
+            "note": EVIDENCE_NOTES.get(str(row.get("note", "")), str(row.get("note", ""))),
             "is_used": bool(row.get("is_used")),
         }
         for row in sorted(rows, key=lambda row: not row.get("is_used"))

@@ -121,7 +121,10 @@ class QuarantineAdmin(PortalAdmin):
 
     def show(self, request: HttpRequest, entry_id: UUID) -> HttpResponse:
         entry = get_object_or_404(QuarantineEntry.objects.select_related("source", "target"), pk=entry_id)
-        evidence = evidence_rows(entry.evidence)
+        evidence = [
+            {**row, "is_chosen": bool(row["place"]) and entry.target.chosen.get(row["name"]) == row["place"]}
+            for row in evidence_rows(entry.evidence)
+        ]
         earlier = QuarantineEntry.objects.filter(target=entry.target_id).exclude(pk=entry.pk)
         text = _text_of(entry)
         found = entry.found or {}
@@ -209,7 +212,8 @@ def _read_again(actor: Actor, entry_id: UUID) -> str:
         return f"The offer was written: {reading.offer.price}."
     if entry.status == quarantine.SUPERSEDED:
         return "Nothing was written: a newer page of the product was there first."
-    return f"Read again, and nothing was written. {code(reading.outcome)}: {reading.detail}"
+    next_step = "Choose the place of each field that does not agree, or dismiss the entry."
+    return f"Read again, and nothing was written. {code(reading.outcome)}: {reading.detail} {next_step}"
 
 
 def _text_of(entry: QuarantineEntry) -> str:

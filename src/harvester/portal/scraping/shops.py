@@ -23,7 +23,7 @@ from harvester.portal.listing import KeysetChangeList
 from harvester.portal.model_admin import PortalAdmin
 from harvester.portal.pages import Pages
 from harvester.portal.requests import form_view, may
-from harvester.portal.scraping import override_pages, shop_actions, shop_page
+from harvester.portal.scraping import adapters, shop_page
 from harvester.portal.scraping.labels import State
 from harvester.scraping import shops
 from harvester.scraping.models import ScrapeTarget
@@ -209,17 +209,18 @@ class ShopPages(Pages):
     def urls(self) -> list[URLPattern]:
         key, listing = "<uuid:source_id>/", ShopList(Source, self.site)
         buttons = {
-            "terms": shop_actions.terms,
-            "adapter": shop_actions.adapter,
-            "robots": shop_actions.robots,
-            "enable": shop_actions.enable,
-            "stop": shop_actions.stop,
-            "show": shop_actions.show_prices,
-            "hide": shop_actions.hide_prices,
-            "read": shop_actions.read,
-            "requeue": shop_actions.requeue,
-            "pause": shop_actions.pause,
-            "resume": shop_actions.resume,
+            "terms": shop_page.terms,
+            "adapter": shop_page.adapter,
+            "robots": shop_page.robots,
+            "check_robots": shop_page.check_robots,
+            "enable": shop_page.enable,
+            "stop": shop_page.stop,
+            "show": shop_page.show_prices,
+            "hide": shop_page.hide_prices,
+            "read": shop_page.read,
+            "requeue": shop_page.requeue,
+            "pause": shop_page.pause,
+            "resume": shop_page.resume,
         }
 
         def bound(view: Any) -> Any:
@@ -227,15 +228,15 @@ class ShopPages(Pages):
 
         return [
             self.url("", require_safe(listing.changelist_view), "changelist"),
-            self.url("stop-all/", require_POST(shop_actions.stop_all), "stop_all"),
+            self.url("stop-all/", require_POST(shop_page.stop_all), "stop_all"),
             self.url(key, require_safe(bound(shop_page.show)), "change"),
             self.url(f"{key}coverage/", require_safe(bound(shop_page.coverage)), "coverage"),
-            self.url(f"{key}settings/", form_view(bound(shop_actions.edit_settings)), "settings"),
-            self.url(f"{key}overrides/", form_view(bound(override_pages.overrides)), "overrides"),
-            self.url(f"{key}overrides/<row:version>/", require_safe(bound(override_pages.show)), "override"),
-            self.url(f"{key}overrides/<row:version>/test/", require_POST(override_pages.test), "override_test"),
-            self.url(f"{key}overrides/<row:version>/use/", require_POST(override_pages.use), "override_use"),
-            self.url(f"{key}overrides/<row:version>/retire/", require_POST(override_pages.retire), "override_retire"),
-            self.url(f"{key}hints/", require_POST(override_pages.find_hints), "hints"),
+            self.url(f"{key}settings/", form_view(bound(shop_page.edit_settings)), "settings"),
+            self.url(f"{key}overrides/", form_view(bound(adapters.overrides)), "overrides"),
+            self.url(f"{key}overrides/<row:version>/", require_safe(bound(adapters.show_override)), "override"),
+            self.url(f"{key}overrides/<row:version>/test/", require_POST(adapters.test), "override_test"),
+            self.url(f"{key}overrides/<row:version>/use/", require_POST(adapters.use), "override_use"),
+            self.url(f"{key}overrides/<row:version>/retire/", require_POST(adapters.retire), "override_retire"),
+            self.url(f"{key}hints/", require_POST(adapters.find_hints), "hints"),
             *(self.url(f"{key}{name}/", require_POST(view), name) for name, view in buttons.items()),
         ]

@@ -91,8 +91,8 @@ window.addEventListener("pageshow", () => {
 
 // Parts of a page that refresh themselves.
 function isBusy(target) {
-  // An open dialog must not change or disappear.
-  if (target.querySelector("dialog[open]")) return true;
+  // What is open must not change or disappear.
+  if (target.querySelector("dialog[open], details[data-popover][open]")) return true;
   const selection = getSelection();
   return Boolean(selection && !selection.isCollapsed && target.contains(selection.anchorNode));
 }

@@ -1,6 +1,9 @@
-"""What the page of a run shows besides if it is of a feed: its file, its rows, and what changes or would change."""
+"""What the page of a run shows besides, by the kind of the run.
 
-from collections.abc import Iterator, Mapping, Sequence
+Of a feed: its file, its rows, and what changes or would change. Over pages: its batches with their verdicts, its pages.
+"""
+
+from collections.abc import Mapping
 from typing import Any, Final
 
 from django.http import HttpRequest
@@ -11,7 +14,6 @@ from django.utils.text import capfirst
 from harvester.catalog import before_images
 from harvester.catalog.exposure import exposure_of, missed_by
 from harvester.catalog.holds import choices, hold_of
-from harvester.catalog.models import Source
 from harvester.feeds import files, run_details
 from harvester.feeds.findings import DUPLICATE, header_check
 from harvester.feeds.models import FeedRun
@@ -23,19 +25,24 @@ from harvester.kernel.rejects import RejectCode
 from harvester.kernel.text import without_markup
 from harvester.ops.models import Role
 from harvester.pipeline.held_difference import KINDS
+from harvester.portal.display import badge
 from harvester.portal.requests import may
-from harvester.portal.runs.labels import code
+from harvester.portal.runs.labels import code, gates
+from harvester.portal.scraping.labels import COVERED, price_of, said, short_path, tinted
+from harvester.runs import queries
 from harvester.runs.models import Run
-from harvester.runs.states import EVER_HELD, PROMOTED, RunOutcome, RunStatus
+from harvester.runs.states import EVER_HELD, PROMOTED, RunOutcome, RunStatus, RunTrigger
+from harvester.scraping.models import AdapterState, ScrapeBatch, ScrapeRun
+from harvester.scraping.states import PageOutcome
 
 #: Place on the page -> template.
-PARTS: Final = {
+_FEED_PARTS: Final = {
     name: f"portal/runs/feed/{name}.html"
     for name in ("headline", "trouble", "held", "top", "left", "figures", "facts", "approve", "approve_words", "reject")
 }
 #: Rows of each code that the page shows at first.
 FIRST_SAMPLES = 5
-_GROUPS: Final = {
+_FEED_GROUPS: Final = {
     "File": ("download_bytes", "rows_read", "rows_parsed", "products_rejected", "duplicate_key_count", "error_count"),
     "Products": (
         *("products_upserted", "products_new", "products_changed", "products_back", "products_missing"),
@@ -56,25 +63,30 @@ FIRST_PRODUCTS: Final = 8
 _DELIMITERS: Final = {"\t": "tabs", ",": "commas", ";": "semicolons", "|": "bars"}
 
 
-def context(request: HttpRequest, run: Run, *, waits: bool) -> dict[str, Any]:
+def of_feed(request: HttpRequest, run: Run, *, waits: bool) -> dict[str, Any]:
     """What the templates of the section need; `part` has those that the page shows."""
     found = FeedRun.objects.select_related("feed__source").filter(pk=run.pk).first()
     if found is None:
         return {}
     buttons = _buttons(request, found)
+    every = request.GET.get("samples") == "all"
+    samples = run_details.samples_of(run, None if every else FIRST_SAMPLES)
     header_rows = [row._replace(field=code(row.field)) for row in header_check(run, found.dialect)]
-    part = dict(PARTS)
+    part = dict(_FEED_PARTS)
     if header_rows:
         part["error"] = "portal/runs/feed/header.html"
     if any(buttons[name] for name in ("may_ignore", "may_undo", "offers_file")):
         part["buttons"] = "portal/runs/feed/buttons.html"
     if buttons["may_ignore"] or buttons["may_undo"]:
         part["dialogs"] = "portal/runs/feed/ask_ignore.html"
+    source, is_held = found.feed.source, run.outcome == RunOutcome.HELD
+    last = source.last_promoted_run_no
     return {
         "part": part,
         "feed": found.feed,
-        "source": found.feed.source,
+        "source": source,
         "feed_run": found,
+        "prices_written": found.prices_written,
         "figure_groups": figure_groups(found),
         "notices": titled(found.notices),
         "binding": binding(found.dialect),
@@ -82,9 +94,18 @@ def context(request: HttpRequest, run: Run, *, waits: bool) -> dict[str, Any]:
         "delimiter": delimiter(found.dialect),
         "file_hash": files.hash_of(run),
         **buttons,
-        **_for_consumers(run, found.feed.source, waits=waits),
+        "hold": hold_of(source) if is_held else None,
+        # Whether the prices of the run that was promoted last are hidden, so that consumers see what was before it.
+        "shown_is_ignored": (is_held or bool(run.error))
+        and last is not None
+        and Run.objects.filter(no=last, ignored_at__isnull=False).exists(),
+        "not_visible": exposure_of(source.pk).not_visible_because,
+        "choices": choices(source.pk, run.no) if waits else None,
+        "missed": missed_by(source.pk, run.no) if run.outcome in PROMOTED else None,
+        "now": timezone.now(),
         **_difference(request, run),
-        **_samples(request, found),
+        "findings": findings(found, samples),
+        "every_sample": every,
     }
 
 
@@ -106,25 +127,6 @@ def _buttons(request: HttpRequest, figures: FeedRun) -> dict[str, Any]:
     }
 
 
-def _for_consumers(run: Run, source: Source, *, waits: bool) -> dict[str, Any]:
-    """What consumers see of the source, and when it disappears."""
-    is_held = run.outcome == RunOutcome.HELD
-    return {
-        "hold": hold_of(source) if is_held else None,
-        "shown_is_ignored": (is_held or bool(run.error)) and _shown_is_ignored(source),
-        "not_visible": exposure_of(source.pk).not_visible_because,
-        "choices": choices(source.pk, run.no) if waits else None,
-        "missed": missed_by(source.pk, run.no) if run.outcome in PROMOTED else None,
-        "now": timezone.now(),
-    }
-
-
-def _shown_is_ignored(source: Source) -> bool:
-    """Whether the prices of the run that was promoted last are hidden, so that consumers see what was before it."""
-    last = source.last_promoted_run_no
-    return last is not None and Run.objects.filter(no=last, ignored_at__isnull=False).exists()
-
-
 def _difference(request: HttpRequest, run: Run) -> dict[str, Any]:
     """Return the changes of a run that is or was held, with the products of the chosen kind of change."""
     summary = run_details.difference_of(run) if run.outcome in EVER_HELD else None
@@ -135,25 +137,20 @@ def _difference(request: HttpRequest, run: Run) -> dict[str, Any]:
     return {"difference": view, "changes": changes_sentence(summary["counts"]), "goes_live": goes_live}
 
 
-def _samples(request: HttpRequest, figures: FeedRun) -> dict[str, Any]:
-    every = request.GET.get("samples") == "all"
-    samples = run_details.samples_of(figures.run, None if every else FIRST_SAMPLES)
-    return {"findings": findings(figures, samples), "every_sample": every}
-
-
 def figure_groups(figures: FeedRun) -> list[tuple[str, list[tuple[str, str]]]]:
     """Return every known figure, in groups."""
-    groups = [(title, list(_figures(figures, names))) for title, names in _GROUPS.items()]
-    return [(title, found) for title, found in groups if found]
-
-
-def _figures(figures: FeedRun, names: Sequence[str]) -> Iterator[tuple[str, str]]:
-    for name in names:
-        value = getattr(figures, name)
-        # Counts that are zero until a row was read say nothing before that.
-        if value is not None and (value or figures.rows_read is not None):
-            shown = filesizeformat(value) if name == "download_bytes" else f"{value:,}"
-            yield capfirst(FIGURES[name].removeprefix("bytes ")), shown
+    groups = []
+    for title, names in _FEED_GROUPS.items():
+        found = []
+        for name in names:
+            value = getattr(figures, name)
+            # Counts that are zero until a row was read say nothing before that.
+            if value is not None and (value or figures.rows_read is not None):
+                shown = filesizeformat(value) if name == "download_bytes" else f"{value:,}"
+                found.append((capfirst(FIGURES[name].removeprefix("bytes ")), shown))
+        if found:
+            groups.append((title, found))
+    return groups
 
 
 def binding(dialect: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -223,3 +220,117 @@ def changes_sentence(counts: Mapping[str, int]) -> str:
     if not parts:
         return "Nothing that consumers see changes"
     return " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))
+
+
+#: Place on the page -> template.
+_PAGE_PARTS: Final = {
+    name: f"portal/runs/scrape/{name}.html" for name in ("headline", "left", "figures", "facts", "parts")
+}
+#: Pages that the page shows; the list of pages has the rest.
+MOST_PAGES: Final = 50
+_PAGE_GROUPS: Final = {
+    "Pages": ("pages", "urls_succeeded", "urls_failed", "not_modified", "oos_no_price"),
+    "Offers": ("offers", "offers_valid", "offers_dropped", "quarantined", "zero_prices", "batches_refused"),
+    "Prices": ("prices_written", "products_new"),
+}
+_RATES: Final = {"failure_rate": "Failure rate", "yield_rate": "Yield", "drop_rate": "Drop rate"}
+#: Outcome -> how a sentence about a run names its pages.
+_SAID: Final = {
+    PageOutcome.OFFER: "read",
+    PageOutcome.NOT_MODIFIED: "not changed",
+    PageOutcome.OOS_NO_PRICE: "sold out",
+    PageOutcome.NO_AGREEMENT: "ambiguous",
+    PageOutcome.AMBIGUOUS_PRICE: "ambiguous",
+    PageOutcome.PRICE_MOVE: "waiting for a second look",
+    PageOutcome.GONE: "gone",
+    PageOutcome.BLOCKED_PAGE: "blocked",
+    PageOutcome.BLOCKED_BY_ROBOTS_TXT: "forbidden by robots.txt",
+    PageOutcome.NETWORK: "unreachable",
+}
+
+
+def of_pages(request: HttpRequest, run: Run, *, waits: bool) -> dict[str, Any]:  # noqa: ARG001 - every section gets it
+    """What the templates of the section need; `part` has those that the page shows."""
+    found = ScrapeRun.objects.select_related("source").filter(pk=run.pk).first()
+    if found is None:
+        return {}
+    counts = queries.part_counts(run)
+    chosen = request.GET.get("part", "")
+    state = AdapterState.objects.filter(source=found.source, check_run_no=run.no).first()
+    admin = may(request, Role.ADMIN)
+    may_ignore, may_undo = admin and run.outcome in PROMOTED and run.ignored_at is None, admin and run.ignored_at
+    # Of each field: on how many pages with an offer it was found, and the per cent.
+    coverage = []
+    for name, label in COVERED.items() if found.offers else ():
+        count = int(found.fields_found.get(name, 0))
+        coverage.append((label, count, min(round(100 * count / found.offers), 100)))
+    part = dict(_PAGE_PARTS)
+    if may_ignore or may_undo:
+        part |= {"buttons": "portal/runs/feed/buttons.html", "dialogs": "portal/runs/scrape/ask_ignore.html"}
+    return {
+        "part": part,
+        "may_ignore": may_ignore,
+        "may_undo": may_undo,
+        "source": found.source,
+        "scrape": found,
+        "prices_written": found.prices_written,
+        "sentence": sentence(counts),
+        "figure_groups": _page_figures(found, run),
+        "rates": [
+            (label, f"{100 * float(rate):.1f} %")
+            for name, label in _RATES.items()
+            if (rate := getattr(found, name)) is not None and run.status == RunStatus.SUCCEEDED
+        ],
+        "coverage": coverage,
+        "batches": [
+            {
+                "batch": batch,
+                "state": tinted("Refused", "failed") if batch.is_refused else tinted("Passed", "succeeded"),
+                "gates": gates(batch.verdict),
+            }
+            for batch in ScrapeBatch.objects.filter(source=found.source, run_no=run.no).order_by("id")
+        ],
+        "pages": [
+            {
+                "target_id": known.part.target_id,
+                "url": known.name,
+                "name": short_path(known.name),
+                "outcome": badge(known.outcome),
+                "price": price_of(known.part.found),
+                "said": said(known.part.detail),
+            }
+            for known in queries.parts(run, chosen if chosen in counts else "", MOST_PAGES)
+        ],
+        "check": state,
+        "admin": admin,
+        "is_second_look": run.trigger == RunTrigger.RECHECK,
+        "is_quarantined": run.outcome == RunOutcome.QUARANTINED,
+    }
+
+
+def sentence(counts: Mapping[str, int]) -> str:
+    """Return how the pages of a run ended, such as "40 read, 1 ambiguous, 1 gone"."""
+    named: dict[str, int] = {}
+    for outcome, number in counts.items():
+        if outcome == queries.PENDING:
+            name = "waiting"
+        elif outcome in PageOutcome.__members__:
+            name = _SAID.get(PageOutcome(outcome), "not readable")
+        else:
+            name = "failed"
+        named[name] = named.get(name, 0) + number
+    order = list(dict.fromkeys(_SAID.values()))
+    names = sorted(named, key=lambda name: order.index(name) if name in order else len(order))
+    return ", ".join(f"{named[name]:,} {name}" for name in names)
+
+
+def _page_figures(found: ScrapeRun, run: Run) -> list[tuple[str, list[tuple[str, str]]]]:
+    """Return the figures in groups; those of a run in progress are not known yet."""
+    if run.status == RunStatus.RUNNING:
+        return []
+    kind = queries.described([run])[0].kind
+    labels = kind.figure_labels if kind else {}
+    return [
+        (title, [(labels.get(name, name).capitalize(), f"{getattr(found, name):,}") for name in names])
+        for title, names in _PAGE_GROUPS.items()
+    ]
