@@ -53,8 +53,7 @@ def show(
     with session():
         from harvester.cli.job_views import database_now
         from harvester.feeds.verbs.locked_feed import name_of
-        from harvester.ops.alert_details import message, things
-        from harvester.ops.alerts import OPENED, RESOLVED
+        from harvester.ops.alerts import OPENED, RESOLVED, message, things
         from harvester.ops.models import Alert
 
         found = Alert.objects.filter(pk=number).first()

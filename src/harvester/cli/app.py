@@ -8,11 +8,10 @@ import typer
 
 from harvester.cli import (
     alerts,
-    api_keys,
     audit,
     corrections,
     doctor,
-    feed_runs,
+    feed,
     jobs,
     keys,
     offers,
@@ -72,7 +71,7 @@ def root(
 
 
 processes.declare(app)
-app.add_typer(feed_runs.app, rich_help_panel="Operate")
+app.add_typer(feed.app, rich_help_panel="Operate")
 app.add_typer(runs.app, rich_help_panel="Operate")
 app.add_typer(scrape.app, rich_help_panel="Operate")
 app.add_typer(offers.app, rich_help_panel="Catalog")
@@ -85,7 +84,7 @@ app.add_typer(jobs.app, rich_help_panel="Operate")
 app.add_typer(alerts.app, rich_help_panel="Operate")
 app.add_typer(audit.app, rich_help_panel="Operate")
 app.add_typer(users.app, rich_help_panel="Setup and maintenance")
-app.add_typer(api_keys.app, rich_help_panel="Setup and maintenance")
+app.add_typer(users.key_app, rich_help_panel="Setup and maintenance")
 app.add_typer(keys.app, rich_help_panel="Setup and maintenance")
 processes.declare_migrate(app)
 doctor.declare(app)

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from harvester.cli.checks.finding import Finding, State, fail, fine, skip
+from harvester.cli.checks.machine import Finding, State, fail, fine, skip
 from harvester.cli.commands import command
 from harvester.cli.exit_codes import Exit, failure_of
 from harvester.cli.output import OUT, stacked, table

@@ -1,4 +1,4 @@
-"""`harvester feed ...`: set up feeds, test them, switch them on and off. A feed has the name of its source."""
+"""`harvester feed ...`: set up feeds, test and run them, switch them on and off. A feed has the name of its source."""
 
 import getpass
 import sys
@@ -7,12 +7,14 @@ from typing import Annotated, Any
 
 import typer
 
+from harvester.cli import runs as all_runs
 from harvester.cli.actor import operator
 from harvester.cli.commands import command, group
 from harvester.cli.exit_codes import Exit
 from harvester.cli.output import OUT, clean, count_text, span, table
 from harvester.cli.session import session
 from harvester.kernel.errors import InvalidInput
+from harvester.runs.states import RunOutcome, RunStatus
 
 app = group(
     "feed",
@@ -293,10 +295,10 @@ def metrics(
 ) -> None:
     """Show the figures of a feed by day and in total: runs, prices, rejects and duration of a run."""
     with session():
-        from harvester.feeds import run_totals, verbs
+        from harvester.feeds import figures, verbs
 
         feed = verbs.feed_named(name)
-        total, by_day = run_totals.totals_since(feed, days=days), run_totals.days_since(feed, days=days)
+        total, by_day = figures.totals_since(feed, days=days), figures.days_since(feed, days=days)
         daily = [{"day": day.isoformat(), **vars(sums)} for day, sums in by_day.items()]
         columns = ("day (UTC)", *_COUNTS, "median duration")
         rows = [*((day.isoformat(), *_figures(sums)) for day, sums in by_day.items()), ("total", *_figures(total))]
@@ -349,3 +351,83 @@ def _ask(prompt: str) -> str:
     if not sys.stdin.isatty():
         raise InvalidInput("There is no terminal to ask for the password; pipe it in with --password-stdin.")
     return getpass.getpass(prompt)
+
+
+@command(
+    app,
+    "run",
+    (
+        'harvester feed run "Acme by Impact"',
+        'harvester feed run "Acme by Impact" --wait',
+        'harvester feed run "Acme by Impact" --force --wait --json',
+    ),
+    data=True,
+)
+def run(
+    name: Name,
+    *,
+    wait: all_runs.Wait = False,
+    force: Annotated[bool, typer.Option("--force", help="Read the file even if it is the same as last time.")] = False,
+) -> None:
+    """Run an enabled feed now; its schedule stays as it is.
+
+    With --wait the exit code is 1 if the run fails, and 5 if it is held and waits for a decision.
+    """
+    with session():
+        from harvester.cli import run_views
+        from harvester.cli.job_wait import wait_for_end
+        from harvester.feeds import verbs
+
+        made = verbs.run_now(operator(), verbs.feed_named(name).id, force=force)
+        if not wait:
+            message = f"The run was queued as job {made.job_id}. Follow it: harvester jobs show {made.job_id} --wait"
+            OUT.show({"job_id": made.job_id}, lambda: message)
+            return
+        wait_for_end(made.job_id)
+        found_run = run_views.run_of_job(made.job_id)
+        if found_run is None:
+            ending = run_views.ending_of_job(made.job_id)
+            OUT.show(ending, lambda: run_views.ending_sentence(ending, name))
+            if ending["state"] != "succeeded":
+                raise typer.Exit(Exit.FAILED)
+            return
+        found = run_views.summary(found_run.no)
+        OUT.show(found, lambda: run_views.summary_view(found))
+        if found["status"] != RunStatus.SUCCEEDED:
+            raise typer.Exit(Exit.FAILED)
+        if found["outcome"] == RunOutcome.HELD:
+            raise typer.Exit(Exit.HELD)
+
+
+@command(
+    app,
+    "runs",
+    (
+        'harvester feed runs "Acme by Impact"',
+        "harvester feed runs --outcome HELD              what waits for a decision, of all feeds",
+        'harvester feed runs "Acme by Impact" --status FAILED --json',
+    ),
+    data=True,
+)
+def runs(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The name of the feed's source; all feeds without.")] = "",
+    *,
+    status: all_runs.Status = None,
+    outcome: all_runs.Outcome = None,
+    trigger: all_runs.Trigger = None,
+    limit: all_runs.Limit = 20,
+) -> None:
+    """List runs, newest first: of a feed, or of all."""
+    all_runs.list_runs(kind="AFFILIATE_FEED", feed=name, status=status, outcome=outcome, trigger=trigger, limit=limit)
+
+
+# The names that these commands had when only feeds had runs.
+for _name, _function, _examples in (
+    ("file", all_runs.file, ("harvester feed file 42", "harvester feed file 42 --to catalog.csv.gz --json")),
+    ("inspect", all_runs.show, ("harvester feed inspect 42", "harvester feed inspect 42 --json")),
+    ("approve", all_runs.approve, ("harvester feed approve 42", "harvester feed approve 42 --yes --wait")),
+    ("reject", all_runs.reject, ('harvester feed reject 42 --reason "the partner sent half a file"',)),
+    ("ignore", all_runs.ignore, ('harvester feed ignore 42 --reason "prices without VAT"',)),
+    ("undo-ignore", all_runs.undo_ignore, ("harvester feed undo-ignore 42",)),
+):
+    command(app, _name, _examples, data=True)(_function)

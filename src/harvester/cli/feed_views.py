@@ -211,9 +211,20 @@ def test_view(found: dict[str, Any], name: str) -> RenderableType:
     rows = [[row[column] for column in columns] for row in found.get("rows") or []]
     error, seen = found.get("error"), found.get("seen_host_key")
     approval = seen and run_views.command_line("host-key", name, seen["fingerprint"])
+    facts: list[tuple[str, Any]] = []
+    if dialect := found.get("dialect"):
+        quoting = "with quotes" if dialect["quoted"] else "quotes are text"
+        first = "the first " if found["has_more_rows"] else ""
+        facts = [
+            ("rows", f"{first}{found['rows_detected']}, {found['rows_valid']} valid"),
+            ("format", f"{dialect['delimiter_name']}, {quoting}, {dialect['encoding']}, {found['compression']}"),
+            ("layout", found["family"] or "unknown, read by its column names"),
+            ("columns", ", ".join(f"{name}: {' / '.join(bound)}" for name, bound in found["binding"].items())),
+            ("ignored columns", ", ".join(found["unbound"])),
+        ]
     return stacked(
         verdict,
-        pairs(_format_facts(found)) if "dialect" in found else None,
+        pairs(facts) if facts else None,
         table(columns, rows, right=("amount",)) if rows else None,
         run_views.counts_table("rejected rows", found.get("rejects") or {}),
         run_views.counts_table("warnings", found.get("warnings") or {}),
@@ -222,17 +233,3 @@ def test_view(found: dict[str, Any], name: str) -> RenderableType:
         Text.assemble((f"{error['code']}: ", "bold red"), cell(error["message"])) if error else None,
         Text(f"If the partner confirms this key: {approval}") if approval else None,
     )
-
-
-def _format_facts(found: dict[str, Any]) -> list[tuple[str, Any]]:
-    dialect = found["dialect"]
-    quoting = "with quotes" if dialect["quoted"] else "quotes are text"
-    first = "the first " if found["has_more_rows"] else ""
-    bound = ", ".join(f"{name}: {' / '.join(columns)}" for name, columns in found["binding"].items())
-    return [
-        ("rows", f"{first}{found['rows_detected']}, {found['rows_valid']} valid"),
-        ("format", f"{dialect['delimiter_name']}, {quoting}, {dialect['encoding']}, {found['compression']}"),
-        ("layout", found["family"] or "unknown, read by its column names"),
-        ("columns", bound),
-        ("ignored columns", ", ".join(found["unbound"])),
-    ]

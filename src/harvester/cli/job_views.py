@@ -143,11 +143,11 @@ def find(job_id: int) -> Job:
 
 def details(job_id: int) -> dict[str, Any]:
     """Return a job with its attempts and its history."""
-    find(job_id)
+    waits_for = job_figures.snooze_reason(find(job_id))
     job = {name: value for name, value in Job.objects.filter(id=job_id).values().get().items() if name != "lease"}
     history = JobEvent.objects.filter(job_id=job_id).order_by("at", "id")
     events = [dict(event) for event in history.values("at", "state", "attempt", "worker", "detail")]
-    return {**_with_feeds([job])[0], "attempts": attempts_of(events), "events": events}
+    return {**_with_feeds([job])[0], "waits_for": waits_for, "attempts": attempts_of(events), "events": events}
 
 
 def attempts_of(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -207,6 +207,7 @@ def _facts(job: dict[str, Any], now: datetime) -> list[tuple[str, Any]]:
         ("attempt", f"{job['attempt']} of {job['max_attempts']}"),
         ("enqueued", when(job["created_at"], now)),
         ("due", when(job["run_at"], now) if job["state"] not in ENDED else None),
+        ("waits for", job["waits_for"]),
         ("started", when(job["started_at"], now)),
         ("last heartbeat", when(job["heartbeat_at"], now) if job["state"] == JobState.RUNNING else None),
         ("ended", when(job["finished_at"], now)),

@@ -27,19 +27,22 @@ log = structlog.get_logger(__name__)
 #: Time for the head of a request to arrive, then for its body.
 HEAD_SECONDS = 10.0
 BODY_SECONDS = 30.0
-#: Bytes. Django's own limit for a body is lower, so that it can respond to one that is too large.
+#: Bytes. The limits of the portal and of the API for a body are lower, so that they can say what to do about one that
+#: is too large: 5 MiB for an uploaded list, 2 MiB for a list in the API.
 LARGEST_HEAD = 64 * 1024
-LARGEST_BODY = 4 * 1024 * 1024
+LARGEST_BODY = 8 * 1024 * 1024
 #: A client may block a response for this long in total, plus the time that the sent bytes take at this speed.
 READING_SECONDS = 30.0
 SLOWEST_BYTES_PER_SECOND = 32 * 1024
 #: Time for a client to notice that a connection is being closed.
 LINGER_SECONDS = 2.0
-#: Connections in each state: requests that are arriving (and their bytes), requests that wait for a thread,
-#: connections being closed, idle connections. Together fewer than the usual limit of 1,024 open files.
+#: Connections in each state: requests that are arriving (and their bytes), requests that a thread has or that wait for
+#: one (and their bytes), connections being closed, idle connections. Together fewer than the usual limit of 1,024 open
+#: files.
 MOST_ARRIVING = 300
 MOST_ARRIVING_BYTES = 64 * 1024 * 1024
 MOST_QUEUED = 200
+MOST_QUEUED_BYTES = 64 * 1024 * 1024
 MOST_LINGERING = 100
 MOST_KEPT = 100
 #: Additional places in the queue for `/healthz`.
@@ -175,7 +178,9 @@ class PortalWorker(ThreadWorker):
         self._arriving: dict[TConn, Arriving] = {}
         self._lingering: dict[TConn, float] = {}
         self._arriving_bytes = 0
-        self._queued = 0
+        #: Connection -> bytes of its request.
+        self._queued: dict[TConn, int] = {}
+        self._queued_bytes = 0
 
     def init_process(self) -> None:
         self._health = ThreadPoolExecutor(max_workers=1)
@@ -247,11 +252,14 @@ class PortalWorker(ThreadWorker):
             self._refuse(conn, problem)
             return
         health = request.data.startswith(_HEALTH)
-        if self._queued >= MOST_QUEUED + (PLACES_FOR_HEALTH if health else 0):
+        size = len(request.data)
+        full = len(self._queued) >= MOST_QUEUED + (PLACES_FOR_HEALTH if health else 0)
+        if full or (self._queued_bytes + size > MOST_QUEUED_BYTES and not health):
             self._refuse(conn, Refused(503, "Too many requests are waiting. Try again in a moment."))
             return
         self._forget(conn)
-        self._queued += 1
+        self._queued[conn] = size
+        self._queued_bytes += size
         conn.sock.setblocking(True)
         conn.init()
         conn.parser.unreader.unread(bytes(request.data))
@@ -261,7 +269,7 @@ class PortalWorker(ThreadWorker):
 
     def finish_request(self, conn: TConn, done: Future[Any]) -> None:
         """Keep the connection for the next request, or close it, without waiting for the client."""
-        self._queued -= 1
+        self._queued_bytes -= self._queued.pop(conn)
         keep = not done.cancelled() and done.exception() is None and bool(done.result()) and self.alive
         if not keep:
             self._linger(conn)

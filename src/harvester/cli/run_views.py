@@ -1,6 +1,7 @@
 """What commands show of runs. Needs Django."""
 
 import shlex
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import asdict
 from datetime import datetime
@@ -69,17 +70,16 @@ def newest(feed: Feed, limit: int) -> list[dict[str, Any]]:
 
 
 def summary(run_no: int) -> dict[str, Any]:
-    """One run with its figures."""
+    """One run with its figures; of a feed with the effects of deciding about it, and what consumers do not see."""
     run = queries.run(run_no)
+    found = as_dicts([run])[0]
     figures = FeedRun.objects.select_related("run", "feed__source").filter(pk=run.pk).first()
-    return {**as_dicts([run])[0], **(_for_consumers(figures) if figures else {})}
-
-
-def _for_consumers(figures: FeedRun) -> dict[str, Any]:
-    """Return the effects of deciding about a held run, the offers that disappear, and why none are visible."""
+    if figures is None:
+        return found
     run, source = figures.run, figures.feed.source
     is_last = run.no == source.last_promoted_run_no
     return {
+        **found,
         "file_kept": files.is_kept(run),
         "header_check": [row._asdict() for row in header_check(run, figures.dialect)],
         "choices": asdict(choices(source.pk, run.no)) if run.outcome == RunOutcome.HELD else None,
@@ -105,14 +105,6 @@ def moment(at: datetime) -> str:
     return f"{at:%Y-%m-%d %H:%M} UTC"
 
 
-def _disappearing(run: dict[str, Any]) -> RenderableType | None:
-    found = run.get("disappearing")
-    if not found or not found["offers"]:
-        return None
-    count, by = count_text(found["offers"]), moment(found["disappear_by"])
-    return Text(f"{count} offers disappear by {by} unless a later file contains them.", style="yellow")
-
-
 def inspected(run_no: int) -> dict[str, Any]:
     """Return one run with its figures, sample rows, parts and, if it is held, its changes."""
     run = queries.run(run_no)
@@ -131,17 +123,17 @@ def inspected(run_no: int) -> dict[str, Any]:
 
 def inspected_view(run: dict[str, Any]) -> RenderableType:
     difference = run["difference"]
+    parts = [(part["name"], part["outcome"], part["found"]) for part in run["parts"][:PARTS_SHOWN]]
+    hidden = len(run["parts"]) - len(parts)
+    counts = Counter(part["outcome"] for part in run["parts"]).most_common()
+    outcomes = ", ".join(f"{number:,} {outcome}" for outcome, number in counts)
     return stacked(
         summary_view(run),
         *(difference_tables(difference) if difference else ()),
         samples_table(run["samples"], SAMPLES_SHOWN),
-        _parts_table(run["parts"]),
+        table(("part", "outcome", "found"), parts) if parts else None,
+        Text(f"Outcomes: {outcomes}. Shown: {len(parts):,} parts; --json lists all.") if hidden else None,
     )
-
-
-def _parts_table(parts: list[dict[str, Any]]) -> RenderableType | None:
-    rows = [(part["name"], part["outcome"], part["found"]) for part in parts[:PARTS_SHOWN]]
-    return table(("part", "outcome", "found"), rows) if rows else None
 
 
 def difference_tables(found: dict[str, Any]) -> list[RenderableType]:
@@ -216,33 +208,27 @@ def summary_view(run: dict[str, Any]) -> RenderableType:
         ("took", _took(run)),
         ("skipped", run.get("skipped_reason")),
     ]
+    holding = [(item["gate"], item["reason"]) for item in run["verdict"] if item["holds"]]
+    held = "Held by" if run["outcome"] == "HELD" else "Was held by"
+    remarks = []
+    if (found := run.get("disappearing")) and found["offers"]:
+        count, by = count_text(found["offers"]), moment(found["disappear_by"])
+        remarks.append(Text(f"{count} offers disappear by {by} unless a later file contains them.", style="yellow"))
+    if run.get("not_visible_because"):
+        remarks.append(Text(run["not_visible_because"], style="yellow"))
+    if "samples" not in run and (run.get("rejects") or run.get("warnings")):
+        remarks.append(Text(f"The rows and their lines: harvester runs show {run['no']}"))
     return stacked(
         heading,
         pairs([(name, value) for name, value in facts if value]),
         table(("figure", "count"), figures, right=("count",)) if any(run.get(name) for name in labels) else None,
-        _gates(run),
+        table(("gate", "why"), holding, title=held) if holding else None,
         counts_table("rejected rows", run.get("rejects") or {}),
         counts_table("warnings", run.get("warnings") or {}),
         notices_table(run.get("notices") or []),
         _trouble(run),
-        _disappearing(run),
-        Text(run["not_visible_because"], style="yellow") if run.get("not_visible_because") else None,
-        _where_rows_are(run),
+        *remarks,
     )
-
-
-def _where_rows_are(run: dict[str, Any]) -> RenderableType | None:
-    if "samples" in run or not (run.get("rejects") or run.get("warnings")):
-        return None
-    return Text(f"The rows and their lines: harvester runs show {run['no']}")
-
-
-def _gates(run: dict[str, Any]) -> RenderableType | None:
-    holding = [(item["gate"], item["reason"]) for item in run["verdict"] if item["holds"]]
-    if not holding:
-        return None
-    heading = "Held by" if run["outcome"] == "HELD" else "Was held by"
-    return table(("gate", "why"), holding, title=heading)
 
 
 def counts_table(title: str, counts: dict[str, int]) -> RenderableType | None:

@@ -188,7 +188,12 @@ def _decide(run_no: int, request: Callable[[Any, Any, Any], Any], *, yes: bool, 
     kind = holding_kind(run.kind)
     expected = kind.figures(run) if kind else None
     if not yes:
-        _ask(run_views.summary(run_no))
+        if not sys.stdin.isatty() or OUT.as_json:
+            raise InvalidInput("There is no terminal to show the figures on and to ask; look at them, then say --yes.")
+        OUT.say(run_views.summary_view(run_views.summary(run_no)))
+        if not typer.confirm("Continue?", err=True):
+            OUT.hint("Nothing was decided.")
+            raise typer.Exit(Exit.FAILED)
     made = request(operator(), run.pk, expected)
     if not wait:
         message = f"The decision was queued as job {made.job_id}. Follow it: harvester jobs show {made.job_id} --wait"
@@ -198,15 +203,4 @@ def _decide(run_no: int, request: Callable[[Any, Any, Any], Any], *, yes: bool, 
     found = run_views.summary(run_no)
     OUT.show(found, lambda: run_views.summary_view(found))
     if state != JobState.SUCCEEDED:
-        raise typer.Exit(Exit.FAILED)
-
-
-def _ask(found: dict[str, Any]) -> None:
-    from harvester.cli import run_views
-
-    if not sys.stdin.isatty() or OUT.as_json:
-        raise InvalidInput("There is no terminal to show the figures on and to ask; look at them, then say --yes.")
-    OUT.say(run_views.summary_view(found))
-    if not typer.confirm("Continue?", err=True):
-        OUT.hint("Nothing was decided.")
         raise typer.Exit(Exit.FAILED)

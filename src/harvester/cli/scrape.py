@@ -7,7 +7,7 @@ from uuid import UUID
 
 import typer
 
-from harvester.cli import scrape_adapters, scrape_lists, scrape_quarantine, scrape_targets
+from harvester.cli import scrape_adapters, scrape_lists, scrape_targets
 from harvester.cli.actor import operator
 from harvester.cli.commands import command, group
 from harvester.cli.exit_codes import Exit
@@ -29,7 +29,7 @@ app = group(
 app.add_typer(scrape_targets.app)
 app.add_typer(scrape_lists.app)
 app.add_typer(scrape_adapters.app)
-app.add_typer(scrape_quarantine.app)
+app.add_typer(scrape_targets.quarantine_app)
 
 SourceName = Annotated[str, typer.Argument(metavar="SOURCE", help="The name or id of a source.")]
 Wait = Annotated[bool, typer.Option("--wait", help="Wait until it is done, and show the result.")]
@@ -126,7 +126,7 @@ def enable(
         shown = "are hidden until `harvester scrape show-prices`" if found.visibility == "INELIGIBLE" else "are shown"
         OUT.show(
             {"source_id": found.pk, "scrape_enabled": True, "visibility": found.visibility, "warnings": noted},
-            lambda: " ".join([f"Pages of {found} are read now; their prices {shown}.", *noted]),
+            lambda: " ".join([f"Pages of {found} may be read from now on; their prices {shown}.", *noted]),
         )
 
 
@@ -157,7 +157,7 @@ def stop(
         pages = sum(stopped.values())
         OUT.show(
             {"stopped": {str(key): value for key, value in stopped.items()}},
-            lambda: f"Stopped {len(stopped):,} sources; {pages:,} waiting pages were cancelled.",
+            lambda: f"Sources stopped: {len(stopped):,}. Waiting pages cancelled: {pages:,}.",
         )
 
 
@@ -191,21 +191,22 @@ def robots(
 
 @command(app, "check-robots", ('harvester scrape check-robots "Shop pages"',), data=True)
 def check_robots(source: SourceName) -> None:
-    """Fetch the robots.txt of a source that is not known, which enabling needs. A worker has to be running."""
+    """Fetch the robots.txt of a shop unless it is known. Enabling needs it, and a worker has to be running."""
     with session():
         from harvester.catalog import sources
         from harvester.cli import scrape_views
+        from harvester.cli.job_wait import wait_for_fetch
         from harvester.scraping import verbs
 
         asked = verbs.check_robots(operator(), sources.find(source).pk)
-        found = [scrape_views.tried(scrape_views.wait_for_fetch(each)) for each in asked]
+        found = [scrape_views.tried(wait_for_fetch(each)) for each in asked]
         lines = [f"{each['asked_url']}: {each.get('robots') or each.get('error') or each['outcome']}" for each in found]
         OUT.show({"checked": found}, lambda: "\n".join(lines) or "Every robots.txt is known and current.")
 
 
 @command(app, "pause", ('harvester scrape pause "Shop pages" --note "the shop asked for a day"',), data=True)
 def pause(source: SourceName, *, note: Note) -> None:
-    """Make no request to a shop until somebody resumes it. Waiting pages keep their turn."""
+    """Make no request to a shop until somebody resumes it. What becomes due meanwhile is read then."""
     _breaker("pause", source, "is not asked for anything until it is resumed", note)
 
 
@@ -266,11 +267,12 @@ def run(
     with session():
         from harvester.catalog import sources
         from harvester.cli import scrape_views
+        from harvester.cli.job_wait import wait_for_run
         from harvester.scraping import verbs
 
         result = verbs.request(operator(), sources.find(source).pk, page or None, force=force).require()
         if wait and result.run is not None:
-            scrape_views.wait_for_run(result.run)
+            wait_for_run(result.run)
         found = scrape_views.enqueued(result)
         OUT.show(found, lambda: scrape_views.enqueued_text(found))
 
@@ -308,10 +310,11 @@ def try_url(
     with session():
         from harvester.catalog import sources
         from harvester.cli import scrape_views
+        from harvester.cli.job_wait import wait_for_fetch
         from harvester.scraping import single_fetches
 
         asked = single_fetches.try_url(operator(), url, sources.find(source) if source else None)
-        found = scrape_views.tried(scrape_views.wait_for_fetch(asked))
+        found = scrape_views.tried(wait_for_fetch(asked))
         OUT.show(found, lambda: scrape_views.tried_view(found))
         if found["outcome"] != "OFFER":
             raise typer.Exit(Exit.FAILED)
@@ -340,11 +343,12 @@ def new_site(
     """
     with session():
         from harvester.cli import scrape_views
+        from harvester.cli.job_wait import wait_for_fetch
         from harvester.kernel.domains import registrable_domain
         from harvester.kernel.urls import split_url
         from harvester.scraping import kept_pages, single_fetches, site_draft
 
-        asked = scrape_views.wait_for_fetch(single_fetches.new_site(operator(), url))
+        asked = wait_for_fetch(single_fetches.new_site(operator(), url))
         if asked.page is None:
             found = scrape_views.tried(asked)
             OUT.show(found, lambda: scrape_views.tried_view(found))

@@ -35,7 +35,10 @@ def list_adapters() -> None:
 
 
 @command(app, "choose", ('harvester scrape adapter choose "Shop pages" woocommerce',), data=True)
-def choose(source: SourceName, adapter: Annotated[str, typer.Argument(metavar="ADAPTER", help="Its id.")]) -> None:
+def choose(
+    source: SourceName,
+    adapter: Annotated[str, typer.Argument(metavar="ADAPTER", help="The id of an adapter; `adapter list` shows it.")],
+) -> None:
     """Let another adapter read the pages of a source."""
     with session():
         from harvester.catalog import sources

@@ -25,6 +25,8 @@ app = group(
 )
 
 ImportId = Annotated[UUID, typer.Argument(metavar="IMPORT", help="The id of an import; `import list` shows it.")]
+#: Digits of the number of a line.
+LONGEST_LINE = 9
 Wait = Annotated[bool, typer.Option("--wait", help="Wait until it is done, and show the result.")]
 
 
@@ -43,7 +45,7 @@ def read_file(
 ) -> None:
     """Read a list and show what would be added, by shop.
 
-    Columns: url, sku, gtin, product_id, schedule, priority, notes; or an address in each line.
+    Columns: url, sku, gtin, product_id, harvester_id, schedule, priority, notes; or an address in each line.
     Nothing is added before harvester scrape import start.
     """
     try:
@@ -132,6 +134,40 @@ def choose(
         }
         choice = {name: value for name, value in given.items() if value is not None}
         verbs.choose(operator(), import_id, domain, skip=skip, **choice)
+        found = scrape_views.imported(import_id)
+        OUT.show(found, lambda: scrape_views.import_view(found))
+
+
+@command(
+    app,
+    "link",
+    (
+        "harvester scrape import link 0193f0c2-... 12=id:34567 13=sku:A-1",
+        "harvester scrape import link 0193f0c2-... 12=          without a product again",
+    ),
+    data=True,
+)
+def link(
+    import_id: ImportId,
+    links: Annotated[
+        list[str], typer.Argument(metavar="LINE=PRODUCT...", help="The number of a line, and id:, sku: or gtin: of it.")
+    ],
+) -> None:
+    """Name the products of lines whose product is not clear: before the import begins, or after it has ended.
+
+    `import show` has the lines and the products that they may be. After the import, their pages are added at once.
+    """
+    given = []
+    for text in links:
+        line, is_link, product = text.partition("=")
+        if not is_link or not line.isdecimal() or len(line) > LONGEST_LINE:
+            raise InvalidInput(f"{text!r} is not like 12=sku:A-1. Nothing was changed.", field="LINE=PRODUCT")
+        given.append((int(line), product))
+    with session():
+        from harvester.cli import scrape_views
+        from harvester.scraping import verbs
+
+        verbs.link_lines(operator(), import_id, [verbs.LineLink(line=line, product=product) for line, product in given])
         found = scrape_views.imported(import_id)
         OUT.show(found, lambda: scrape_views.import_view(found))
 

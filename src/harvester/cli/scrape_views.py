@@ -1,6 +1,6 @@
 """What commands show of scraping. Needs Django."""
 
-import time
+import shlex
 from dataclasses import asdict
 from typing import Any, Final
 from uuid import UUID
@@ -12,11 +12,9 @@ from rich.text import Text
 from harvester.catalog import governance
 from harvester.catalog.models import Source
 from harvester.cli.job_views import database_now
-from harvester.cli.job_wait import wait_for_end
-from harvester.cli.output import OUT, count_text, pairs, stacked, table, when
+from harvester.cli.output import count_text, pairs, stacked, table, when
+from harvester.cli.page_views import MOST_SHOWN, evidence_table
 from harvester.kernel.errors import NotFound
-from harvester.runs.models import Run
-from harvester.runs.states import RunStatus
 from harvester.scraping import capacity, queries
 from harvester.scraping import imports as lists
 from harvester.scraping.adapters import state_of
@@ -34,31 +32,28 @@ from harvester.scraping.readiness import readiness
 from harvester.scraping.settings import effective
 from harvester.scraping.sites import sites
 from harvester.scraping.states import RUN_KIND, TargetStatus
-from harvester.scraping.target_filters import TargetFilter, diagnose
 
-#: Seconds between two looks at a run.
-LOOK_SECONDS: Final = 0.5
-#: Evidence, refused lines and changes that people are shown; JSON has all that were kept.
-MOST_SHOWN: Final = 40
 _OF_SOURCE: Final = (
     "id", "name", "enabled", "scrape_enabled", "adapter_id", "robots_compliant", "robots_set_by", "visibility",
     "tos_reviewed_at", "tos_approved_by", "tos_note", "expiry_hours",
-)  # fmt: skip
-_OF_TARGET: Final = (
-    "id", "url", "canonical_url", "adapter_id", "schedule", "priority", "status", "enabled", "robots_path_blocked",
-    "due_at", "recheck_at", "recheck_reason", "last_scraped_at", "last_success_at", "last_status", "last_detail",
-    "consecutive_failures", "last_seen", "waiting", "product_id", "pinned_product_id", "pinned", "chosen", "moved_to",
-    "notes", "created_by", "created_at",
-)  # fmt: skip
-_OF_ENTRY: Final = (
-    "id", "reason", "detail", "status", "adapter_id", "version", "run_no", "found", "evidence", "observed_at",
-    "created_at", "resolved_at", "resolved_by", "note",
 )  # fmt: skip
 _OF_STATE: Final = (
     "adapter_id", "enabled", "disabled_reason", "disabled_by", "disabled_at", "check_next_run", "check_run_no",
     "baseline_failure_rate", "baseline_yield_rate", "baseline_sample_size", "failed_batches",
     "last_batch_failure_rate", "backoff_until",
 )  # fmt: skip
+
+
+#: Step -> its command, in their order. The contact is a setting.
+_COMMANDS: Final = {
+    "terms": 'review {source} --note "what the terms say"',
+    "robots": "check-robots {source}",
+    "adapter": "adapter choose {source} structured",
+    "contact": "",
+    "enable": "enable {source}",
+    "first_run": "run {source} --wait",
+    "visible": "show-prices {source}",
+}
 
 
 def shops() -> list[dict[str, Any]]:
@@ -183,55 +178,17 @@ def shop_view(found: dict[str, Any]) -> RenderableType:
         *((name, value) for name, value in found["settings"].items()),
     ]
     return stacked(
-        pairs([(name, value) for name, value in facts if value not in ("", None)]), table(("step", "", ""), steps)
+        pairs([(name, value) for name, value in facts if value not in ("", None, [], {})]),
+        table(("step", "", ""), steps),
+        Text(f"Next: harvester scrape {command}") if (command := _next_command(found)) else None,
     )
 
 
-def targets(wanted: TargetFilter, most: int) -> list[dict[str, Any]]:
-    chosen = wanted.targets().select_related("source").order_by("source__name", "url", "pk")[:most]
-    return [_target(each) for each in chosen]
-
-
-def targets_table(found: list[dict[str, Any]]) -> RenderableType:
-    now = database_now()
-    rows = [
-        (
-            str(each["id"]),
-            each["source"],
-            each["url"],
-            each["status"] if each["enabled"] else f"{each['status']}, off",
-            each["last_status"] or "never read",
-            (each["last_seen"] or {}).get("offer", {}).get("price", ""),
-            when(each["last_scraped_at"], now),
-            each["next_step"] or "",
-        )
-        for each in found
-    ]
-    columns = ("page", "source", "url", "state", "last outcome", "price", "read", "next step")
-    return table(columns, rows) if rows else Text("There are no such pages.")
-
-
-def target(target_id: UUID) -> dict[str, Any]:
-    found = ScrapeTarget.objects.select_related("source").filter(pk=target_id).first()
-    if found is None:
-        raise NotFound(f"There is no page {target_id}; `harvester scrape target list` shows them.")
-    return _target(found)
-
-
-def target_view(found: dict[str, Any]) -> RenderableType:
-    return pairs([(name.replace("_", " "), value) for name, value in found.items() if value not in (None, "", {}, [])])
-
-
-def _target(found: ScrapeTarget) -> dict[str, Any]:
-    diagnosis = diagnose(found)
-    return {
-        **{name: getattr(found, name) for name in _OF_TARGET},
-        "source": found.source.name,
-        "source_id": found.source_id,
-        "trouble": diagnosis.trouble if diagnosis else None,
-        "reason": diagnosis.reason if diagnosis else None,
-        "next_step": diagnosis.next_step if diagnosis else None,
-    }
+def _next_command(found: dict[str, Any]) -> str:
+    """Return the command of the first step that is not done; empty if a command cannot do it."""
+    is_done = {step["name"]: step["is_done"] for step in found["readiness"]} | {"enable": found["scrape_enabled"]}
+    name = next((name for name in _COMMANDS if not is_done[name]), "")
+    return _COMMANDS.get(name, "").format(source=shlex.quote(found["name"]))
 
 
 def enqueued(result: EnqueueResult) -> dict[str, Any]:
@@ -254,28 +211,6 @@ def enqueued_text(found: dict[str, Any]) -> str:
     return f"{said} {ended}See: harvester runs show {found['run_no']}"
 
 
-def wait_for_run(run: Run) -> None:
-    """Wait until a run over pages has ended, with a progress bar. Ctrl-C ends only the waiting."""
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    total = run.parts.filter(begun_at=run.started_at).count()
-    columns = (TextColumn("pages"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=OUT.errors, transient=True, disable=OUT.as_json) as bar:
-        task = bar.add_task("pages", total=total)
-        while run.status == RunStatus.RUNNING:
-            ended = run.parts.filter(begun_at=run.started_at, outcome__isnull=False).count()
-            bar.update(task, completed=ended)
-            time.sleep(LOOK_SECONDS)
-            run.refresh_from_db()
-
-
-def wait_for_fetch(asked: FetchRequest) -> FetchRequest:
-    if asked.job_id is not None:
-        wait_for_end(asked.job_id)
-    asked.refresh_from_db()
-    return asked
-
-
 def tried(asked: FetchRequest) -> dict[str, Any]:
     result = asked.result or {}
     return {"id": asked.pk, "asked_url": asked.url, **result, "outcome": asked.outcome or "FAILED"}
@@ -288,7 +223,7 @@ def tried_view(found: dict[str, Any]) -> RenderableType:
              *offer.items()]  # fmt: skip
     return stacked(
         pairs([(name.replace("_", " "), value) for name, value in facts if value not in (None, "")]),
-        _evidence_table(found.get("evidence") or []),
+        evidence_table(found.get("evidence") or []),
         Text("Nothing was written."),
     )
 
@@ -297,62 +232,11 @@ def draft_view(found: dict[str, Any]) -> RenderableType:
     files = [("wrote", file) for file in found["files"]]
     places = [(name, ", ".join(each)) for name, each in found["places"].items()]
     said = f"The new site reads this page as {found['outcome']}. {found['detail']}".strip()
-    next_step = "Look at the places, add a page that is sold out as a fixture, then run the conformance tests."
+    next_step = (
+        "Look at the places, and add a page that is sold out as a fixture. After each change of the site file, write "
+        "its version and hash into versions.tsv. Then run the conformance tests."
+    )
     return stacked(pairs(files), table(("field", "places"), places), Text(f"{said} {next_step}"))
-
-
-def _evidence_table(evidence: list[dict[str, Any]]) -> RenderableType | None:
-    if not evidence:
-        return None
-    rows = [
-        (each["field"], each["value"], "used" if each["is_used"] else each["note"], each["syntax"], each["place"])
-        for each in evidence[:MOST_SHOWN]
-    ]
-    return table(("field", "says", "", "in", "place"), rows)
-
-
-def entries(source: Source | None, reason: str, most: int) -> list[dict[str, Any]]:
-    given = {"source": source, "reason": reason or None}
-    wanted = {name: value for name, value in given.items() if value is not None}
-    found = QuarantineEntry.objects.filter(status="OPEN", **wanted).select_related("source", "target")
-    return [_entry(each) for each in found.order_by("-created_at", "-pk")[:most]]
-
-
-def entries_table(found: list[dict[str, Any]]) -> RenderableType:
-    now = database_now()
-    rows = [
-        (
-            str(each["id"]),
-            each["source"],
-            each["url"],
-            each["reason"],
-            (each["found"] or {}).get("price", ""),
-            each["detail"],
-            when(each["observed_at"], now),
-        )
-        for each in found
-    ]
-    columns = ("entry", "source", "url", "reason", "price", "why", "read")
-    return table(columns, rows) if rows else Text("Nothing waits in quarantine.")
-
-
-def entry(entry_id: UUID) -> dict[str, Any]:
-    found = QuarantineEntry.objects.select_related("source", "target").filter(pk=entry_id).first()
-    if found is None:
-        raise NotFound(f"There is no entry {entry_id}; entries are deleted after 90 days.")
-    return _entry(found)
-
-
-def entry_view(found: dict[str, Any]) -> RenderableType:
-    offer = found["found"] or {}
-    facts = [(name, value) for name, value in found.items() if name not in {"found", "evidence"}]
-    shown = [(name.replace("_", " "), value) for name, value in [*facts, *offer.items()] if value not in (None, "")]
-    return stacked(pairs(shown), _evidence_table(found["evidence"]))
-
-
-def _entry(found: QuarantineEntry) -> dict[str, Any]:
-    own = {name: getattr(found, name) for name in _OF_ENTRY}
-    return {"source": found.source.name, "url": found.target.url, "target_id": found.target_id, **own}
 
 
 def adapters() -> dict[str, Any]:
@@ -471,7 +355,13 @@ def imported(import_id: UUID) -> dict[str, Any]:
             "skip": group.choice.skip,
             "counts": {state.value: number for state, number in group.counts.items()},
             "not_added": [
-                {"line": row.page.line, "url": row.page.url, "state": row.state.value, "reason": row.reason}
+                {
+                    "line": row.page.line,
+                    "url": row.page.url,
+                    "state": row.state.value,
+                    "reason": row.reason,
+                    "candidates": row.candidates,
+                }
                 for row in group.rows
                 if row.state is not lists.RowState.NEW
             ],
@@ -501,16 +391,25 @@ def import_view(found: dict[str, Any]) -> RenderableType:
         for group in found["groups"]
     ]
     refused = [(str(line["line"]), line["text"], line["reason"]) for line in found["refused"][:MOST_SHOWN]]
+    rows_left = [row for group in found["groups"] for row in group["not_added"]]
+    if found["status"] != "PREVIEW":
+        rows_left = [{**line, "url": line["text"]} for line in found["results"].get("lines", [])]
     left_out = [
-        (str(row["line"]), row["url"], row["reason"] or row["state"].lower().replace("_", " "))
-        for group in found["groups"]
-        for row in group["not_added"]
-    ][:MOST_SHOWN]
-    result = ", ".join(f"{name}: {value:,}" for name, value in found["results"].items() if isinstance(value, int))
+        (str(row["line"]), row["url"], row["reason"] or row["state"].lower().replace("_", " ")) for row in rows_left
+    ]
+    unlinked = sum(row["state"] == "UNLINKED" for row in rows_left)
+    to_link = f"{unlinked:,} lines need a product: harvester scrape import link {found['id']} LINE=PRODUCT"
+    counts = (("added", "added"), ("skipped", "skipped"), ("refused", "not added"))
+    result = ", ".join(f"{label}: {found['results'].get(name, 0):,}" for name, label in counts)
+    hidden = max(len(left_out) - MOST_SHOWN, 0) + max(len(found["refused"]) - MOST_SHOWN, 0)
+    following = "Nothing of a new source is read before it is enabled; harvester scrape show SOURCE lists the steps."
     next_step = f"Nothing was added yet. Next: harvester scrape import start {found['id']} --wait"
     return stacked(
         table(("shop", "to", "adapter", "schedule", "lines"), rows) if rows else None,
-        table(("line", "page", "not added because"), left_out) if left_out and found["status"] == "PREVIEW" else None,
+        table(("line", "page", "not added because"), left_out[:MOST_SHOWN]) if left_out else None,
         table(("line", "text", "refused because"), refused) if refused else None,
+        Text(f"{hidden:,} more lines were left out; --json lists all.") if hidden else None,
+        Text(to_link) if unlinked and found["status"] in ("PREVIEW", "DONE") else None,
         Text(next_step if found["status"] == "PREVIEW" else f"{found['status']}. {result}"),
+        Text(following) if found["status"] == "DONE" else None,
     )

@@ -1,7 +1,8 @@
-"""`harvester user ...`: users and their roles."""
+"""`harvester user ...` and `harvester api-keys ...`: who may use the portal and the API."""
 
 import getpass
 import sys
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Annotated, Any
 
@@ -11,7 +12,7 @@ from rich.text import Text
 
 from harvester.cli.actor import operator
 from harvester.cli.commands import command, group
-from harvester.cli.output import OUT, table, when
+from harvester.cli.output import OUT, stacked, table, when
 from harvester.cli.session import session
 from harvester.kernel.errors import InvalidInput
 
@@ -153,3 +154,92 @@ def _table(users: list[dict[str, Any]], now: Any) -> RenderableType:
         for user in users
     ]
     return table(("name", "role", "active", "last login", "added", "email"), rows)
+
+
+key_app = group(
+    "api-keys",
+    "Create, list and revoke API keys.",
+    ('harvester api-keys create "price site" --scope offers:read',),
+)
+_SHOWN = (
+    "id", "name", "prefix", "scopes", "state", "created_by", "created_at", "expires_at", "last_used_at", "revoked_at",
+    "revoked_by",
+)  # fmt: skip
+
+
+@command(
+    key_app,
+    "create",
+    (
+        'harvester api-keys create "price site" --scope offers:read',
+        "harvester api-keys create nightly --scope feeds:operate --scope jobs:read --expires-in-days 90 --json",
+    ),
+    data=True,
+)
+def create(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="What the key is for.")],
+    *,
+    scopes: Annotated[
+        list[str], typer.Option("--scope", help="such as offers:read, feeds:operate or scrape:read; may be repeated.")
+    ],
+    days: Annotated[
+        int | None,
+        typer.Option("--expires-in-days", min=1, max=3650, help="Days until it expires; never by default."),
+    ] = None,
+) -> None:
+    """Create a key and print it. Copy it now: only its hash is stored."""
+    with session():
+        from harvester.ops import api_keys
+
+        expiry = datetime.now(UTC) + timedelta(days=days) if days else None
+        key, token = api_keys.create(operator(), name, scopes, expires_at=expiry)
+        hint = f"Permissions of {key.name}: {', '.join(key.scopes)}. Copy the key now; it is not shown again."
+        OUT.show({**_public_key(key), "key": token}, lambda: stacked(Text(token), Text(hint, style="dim")))
+
+
+@command(key_app, "list", ("harvester api-keys list", "harvester api-keys list --json"), data=True)
+def list_keys() -> None:
+    """List all keys by prefix, with permissions and last use, newest first."""
+    with session():
+        from harvester.cli.job_views import database_now
+        from harvester.ops.models import ApiKey
+
+        keys = [_public_key(key) for key in ApiKey.objects.order_by("-created_at", "-id")]
+        now = database_now()
+        OUT.show({"api_keys": keys}, lambda: _key_table(keys, now))
+
+
+@command(
+    key_app, "revoke", ('harvester api-keys revoke "price site"', "harvester api-keys revoke hvk_3q0aVbXk"), data=True
+)
+def revoke(
+    key: Annotated[str, typer.Argument(metavar="KEY", help="Its name, its prefix as listed, or its id.")],
+) -> None:
+    """Revoke a key. Its next request is rejected."""
+    with session():
+        from harvester.ops import api_keys
+
+        ended = api_keys.revoke(operator(), api_keys.find(key).pk)
+        OUT.show(_public_key(ended), lambda: f"The key {ended.name} ({ended.prefix}...) is revoked.")
+
+
+def _public_key(key: Any) -> dict[str, Any]:
+    return {name: getattr(key, name) for name in _SHOWN}
+
+
+def _key_table(keys: list[dict[str, Any]], now: Any) -> RenderableType:
+    if not keys:
+        return Text("There are no API keys yet. Create one: harvester api-keys create NAME --scope offers:read")
+    rows = [
+        (
+            key["name"],
+            f"{key['prefix']}...",
+            key["state"],
+            ", ".join(key["scopes"]),
+            when(key["last_used_at"], now) or "never",
+            when(key["created_at"], now),
+            when(key["expires_at"], now) or "never",
+        )
+        for key in keys
+    ]
+    return table(("name", "key", "state", "permissions", "last used", "created", "expires"), rows)

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.db import connection
 
-from harvester.cli.checks.finding import Finding, fail, fine, skip, warn
+from harvester.cli.checks.machine import Finding, fail, fine, skip, warn
 from harvester.cli.output import span
 from harvester.engine.connections import connect
 from harvester.guards.redaction import redact_text

@@ -1,18 +1,65 @@
-"""Checks that need no database."""
+"""Findings, and the checks that need no database."""
 
-import http.client
 import json
 import os
 import platform
 import shutil
 import sys
 from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from enum import StrEnum
 from pathlib import Path
+from typing import Any
 
-from harvester.cli.checks.finding import Finding, fail, fine, warn
 from harvester.cli.exit_codes import one_line
 from harvester.kernel.config import Config
 from harvester.kernel.errors import HarvesterError
+
+
+class State(StrEnum):
+    """The severity of a finding."""
+
+    OK = "ok"
+    WARN = "warn"  # works, but needs attention
+    FAIL = "fail"  # Harvester cannot work
+    SKIP = "skip"  # not checked, because an earlier check failed or nothing exists yet
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """One line of the doctor's table.
+
+    Attributes:
+        check: what was checked.
+        state: the severity.
+        finding: the result.
+        advice: what to do.
+    """
+
+    check: str
+    state: State
+    finding: str
+    advice: str = ""
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def fine(check: str, finding: str) -> Finding:
+    return Finding(check=check, state=State.OK, finding=finding)
+
+
+def warn(check: str, finding: str, advice: str) -> Finding:
+    return Finding(check=check, state=State.WARN, finding=finding, advice=advice)
+
+
+def fail(check: str, finding: str, advice: str = "") -> Finding:
+    return Finding(check=check, state=State.FAIL, finding=finding, advice=advice)
+
+
+def skip(check: str, because: str) -> Finding:
+    return Finding(check=check, state=State.SKIP, finding=because)
+
 
 OLDEST_PYTHON, FIRST_UNKNOWN_PYTHON = (3, 11), (3, 14)
 MEGABYTE = 1 << 20
@@ -77,6 +124,17 @@ def redis(config: Config) -> Finding:
     return fine("redis", "reachable")
 
 
+def contact(config: Config) -> Finding:
+    if config.scrape_contact_url and config.scrape_contact_mail:
+        return fine("contact", f"{config.scrape_contact_url}, {config.scrape_contact_mail}")
+    return Finding(
+        check="contact",
+        state=State.OK,
+        finding="not configured; no product page is read",
+        advice="To read product pages, set HARVESTER_SCRAPE_CONTACT_URL and HARVESTER_SCRAPE_CONTACT_MAIL.",
+    )
+
+
 def portal(config: Config) -> Finding:
     from harvester.cli.portal_server import bind
 
@@ -95,6 +153,8 @@ def portal(config: Config) -> Finding:
 
 def _installation_at(listen: str) -> str | None:
     """Return the name of the Harvester installation that responds at the address, or None."""
+    import http.client
+
     from harvester.cli.up import local_address
 
     host, _, port = local_address(listen).rpartition(":")
@@ -120,5 +180,6 @@ CHECKS: dict[str, Callable[[Config], Finding]] = {
     "disk": disk,
     "encryption key": key,
     "redis": redis,
+    "contact": contact,
     "portal": portal,
 }

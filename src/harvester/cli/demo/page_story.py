@@ -9,18 +9,18 @@ from django.db import connection
 from rich.console import RenderableType
 from rich.text import Text
 
-from harvester.catalog import retailers, sources
+from harvester.catalog import governance, retailers, sources
 from harvester.catalog.models import Retailer, Source
 from harvester.catalog.states import SourceKind
 from harvester.cli.actor import operator
-from harvester.cli.demo.page_shop import CURRENCY, HOST, LATER, USUAL, PageShop, Ware
+from harvester.cli.demo.page_shop import CURRENCY, HOST, LATER, USUAL, PageShop
 from harvester.cli.output import stacked, table
 from harvester.kernel.errors import NotFound, TerminalError
 from harvester.runs.models import Run, RunPart
 from harvester.runs.states import RunStatus
-from harvester.scraping import single_fetches, verbs
-from harvester.scraping.models import FetchRequest, QuarantineEntry, ScrapeTarget
-from harvester.scraping.states import PageOutcome
+from harvester.scraping import overrides, quarantine, single_fetches, verbs
+from harvester.scraping.models import FetchRequest, QuarantineEntry, ScrapeOverride, ScrapeTarget
+from harvester.scraping.states import PageOutcome, TargetStatus
 
 NAME: Final = "ridge-workshop"
 #: Its pages are read four times as fast as a shop's usually are, because it is ours.
@@ -78,7 +78,12 @@ class PageStory:
 
         self.shop.wares = LATER
         second = self._read("the second run over pages ends")
-        expected = {ware.path: _expected(ware) for ware in LATER}
+        outcomes = {
+            "usual": PageOutcome.OFFER,
+            "redesigned": PageOutcome.NO_AGREEMENT,
+            "captcha": PageOutcome.BLOCKED_PAGE,
+        }
+        expected = {ware.path: outcomes[ware.look] for ware in LATER}
         self._check(second, expected, shown={**before, LATER[0].sku: Decimal(LATER[0].price)})
         report(
             f"run {second.run.no}, {NAME}: one new price; a redesigned page waits in quarantine, another shows a "
@@ -107,9 +112,25 @@ class PageStory:
             target, url = known.get(ware.path[1:]), self.shop.url + ware.path
             if target is None:
                 verbs.add_target(actor, source.pk, url)
-            elif target.url != url:
-                verbs.update_target(actor, target.pk, url=url)
+            else:
+                verbs.update_target(actor, target.pk, url=url, enabled=True, status=TargetStatus.ACTIVE)
+                if target.chosen:
+                    quarantine.forget_places(actor, target.pk)
+        self._take_back(source)
         return Source.objects.select_related("retailer").get(pk=source.pk)
+
+    def _take_back(self, source: Source) -> None:
+        """Take back what somebody tried in an earlier demo and what would change how pages are read."""
+        actor = operator()
+        if source.adapter_id != "structured":
+            verbs.choose_adapter(actor, source.pk, "structured")
+        if not source.robots_compliant:
+            verbs.set_robots_compliant(actor, source.pk, True, "The demo begins again.")
+        for used in ScrapeOverride.objects.filter(source=source, status="ACTIVE"):
+            overrides.retire(actor, source.pk, used.version)
+        for state in governance.states([source.pk]):
+            if state.gate != governance.Gate.CLOSED:
+                governance.resume(actor, source.pk, state.kind)
 
     def _targets(self, source: Source) -> Sequence[ScrapeTarget]:
         return list(ScrapeTarget.objects.filter(source=source))
@@ -119,13 +140,16 @@ class PageStory:
         self._wait(lambda: Run.objects.get(pk=run.pk).status != RunStatus.RUNNING, what)
         urls = {target.pk: target.url for target in self._targets(self.source)}
         parts = RunPart.objects.filter(run=run, begun_at=run.started_at)
-        outcomes = {urls[part.target_id].removeprefix(self.shop.url): str(part.outcome) for part in parts}
+        ended = {urls[part.target_id].removeprefix(self.shop.url): str(part.outcome) for part in parts}
+        # Somebody may have added other pages.
+        outcomes = {ware.path: ended[ware.path] for ware in USUAL if ware.path in ended}
         return PageRun(run=Run.objects.get(pk=run.pk), outcomes=outcomes, shown=self._shown())
 
     def _shown(self) -> dict[str, Decimal]:
         with connection.cursor() as cursor:
             cursor.execute(_SHOWN, [self.source.pk])
-            return dict(cursor.fetchall())
+            shown = dict(cursor.fetchall())
+        return {ware.sku: shown[ware.sku] for ware in USUAL if ware.sku in shown}
 
     def _check(self, read: PageRun, outcomes: dict[str, PageOutcome], *, shown: dict[str, Decimal]) -> None:
         """Raise unless the run and what consumers see are as expected."""
@@ -146,14 +170,6 @@ def pages_summary(runs: Sequence[PageRun]) -> RenderableType:
         table(("page", "outcome"), rows, title=f"Pages of {NAME}, run {last.run.no}"),
         Text(f"In quarantine: {waiting}. Look at it: harvester scrape quarantine list"),
     )
-
-
-def _expected(ware: Ware) -> PageOutcome:
-    return {
-        "usual": PageOutcome.OFFER,
-        "redesigned": PageOutcome.NO_AGREEMENT,
-        "captcha": PageOutcome.BLOCKED_PAGE,
-    }[ware.look]
 
 
 def _is_done(tried: FetchRequest) -> bool:
