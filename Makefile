@@ -56,7 +56,7 @@ format: $(VENV)/.dev ## Format the code
 
 test: $(VENV)/.dev parts ## Run lint and all tests
 	@$(MAKE) --no-print-directory -j 2 lint compiled
-	@$(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder $(ARGS)  # they often wait, so more processes than cores; tests/conftest.py orders them
+	@$(BIN)/python -m pytest -n 6 --dist loadfile --no-loadscope-reorder $(ARGS)  # they often wait, so more processes than cores; tests/conftest.py orders them
 
 # Otherwise each process would compile all tests at the same time.
 compiled: $(VENV)/.dev

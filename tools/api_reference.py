@@ -7,7 +7,6 @@ import django
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "harvester.settings")
 django.setup()
 
-from harvester.api.app import api  # noqa: E402 - needs Django
-from harvester.api.reference import markdown  # noqa: E402
+from harvester.api.app import api, markdown  # noqa: E402 - needs Django
 
 print(markdown(api.get_openapi_schema()), end="")

@@ -77,16 +77,17 @@ def _waiting(bench: Bench, options: argparse.Namespace) -> Measured:
 
 
 def _slow(bench: Bench, options: argparse.Namespace) -> Measured:
-    hanging, dripping = options.domains // 10, options.domains // 20
-    share = scrape_pace.measure_slow_shops(
-        bench, targets=options.slow_targets, domains=options.domains, hanging=hanging, dripping=dripping,
-        threads=options.slow_threads,
-    )  # fmt: skip
-    words = (
-        f"{options.slow_targets:,} pages over {options.domains} domains, of which {hanging} never answer and "
-        f"{dripping} drip; one worker of {options.slow_threads} threads"
+    targets, domains, hanging, dripping = options.slow_targets, options.slow_domains, options.hanging, options.dripping
+    found = scrape_pace.measure_slow_shops(
+        bench, targets=targets, domains=domains, hanging=hanging, dripping=dripping, rounds=options.rounds
     )
-    return {"slow_domain_pace_of_others": share}, words
+    without, slowed = (", ".join(f"{rate:.1f}" for rate in rates) for rates in (found.without, found.slowed))
+    words = (
+        f"{targets:,} pages over {domains} domains, of which {hanging} never answer and {dripping} drip; "
+        f"{options.workers} workers of {options.threads} threads; rounds: {slowed} pages/s of the others with the slow "
+        f"shops, {without} without"
+    )
+    return {"slow_domain_pace_of_others": found.pace_of_others}, words
 
 
 def _ticks(bench: Bench, options: argparse.Namespace) -> Measured:
@@ -136,7 +137,9 @@ def _options() -> argparse.Namespace:
     add("--waiting-pages", type=int, default=10_000, help="of one domain (10,000)")
     add("--waiting-seconds", type=float, default=120.0, help="for which claims are counted (120)")
     add("--slow-targets", type=int, default=10_000, help="pages of all domains, slow ones included (10,000)")
-    add("--slow-threads", type=int, default=100, help="of the one worker (100)")
+    add("--slow-domains", type=int, default=500, help="of which some are slow (500)")
+    add("--hanging", type=int, default=50, help="slow shops that accept and never answer (50)")
+    add("--dripping", type=int, default=25, help="slow shops that send a byte now and then (25)")
     add("--tick-pages", type=int, default=100_000, help="of which a tenth is due (100,000)")
     add("--products", type=int, default=500_000, help="of the source that 20 pages are promoted into (500,000)")
     add("--batches", type=int, default=100, help="promotions of 20 pages (100)")

@@ -1,17 +1,16 @@
 """How polite the workers are, what waiting costs, and what slow shops cost the others; from the log of the shops."""
 
+import statistics
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from django.db import connections
-
 from harvester.kernel.domains import registrable_domain
 from tests.bench import page_world
 from tests.bench.page_world import wait_until
-from tests.bench.scrape_speed import Bench, prepare
+from tests.bench.scrape_speed import LONGEST_ROUND_SECONDS, Bench, prepare
 from tests.support.page_server import Seen, politeness
 from tests.support.redis_server import RedisServer
 
@@ -21,6 +20,8 @@ QUICK = {"HARVESTER_HEARTBEAT_SECONDS": "1", "HARVESTER_STUCK_SECONDS": "5", "HA
 RESCUE_SECONDS = 7.0
 #: How long Redis is away.
 REDIS_SECONDS = 5.0
+#: Slow shops for each thread of all workers; with fewer, threads that wait for them would hardly be missed.
+LEAST_SLOW_SHOPS = 4
 _RUNNING = "SELECT DISTINCT lane FROM jobs WHERE state = 'running' AND lane IS NOT NULL AND worker = ANY (%s)"
 _CLAIMS = "SELECT count(*) FROM job_events WHERE state = 'running'"
 
@@ -183,41 +184,74 @@ def _now(connection: Any, bench: Bench, working: page_world.Workers) -> tuple[tu
     return claims, len(bench.shops.seen()), working.cpu_seconds(), time.monotonic()
 
 
-# From the first claim to the last end of a page of the other shops.
+# From the first claim, of whatever shop, to the last end of a page of the other shops.
 _OTHERS = """
-SELECT count(*) FILTER (WHERE state = 'succeeded'), count(*),
-    extract(epoch FROM max(finished_at) - min(started_at))::float8
-FROM jobs WHERE kind = 'scraping.page' AND lane <> ALL (%s)
+SELECT count(*) FILTER (WHERE lane <> ALL (%(slow)s) AND state = 'succeeded'),
+    count(*) FILTER (WHERE lane <> ALL (%(slow)s)),
+    extract(epoch FROM max(finished_at) FILTER (WHERE lane <> ALL (%(slow)s))
+        - (SELECT min(at) FROM job_events WHERE state = 'running'))::float8
+FROM jobs WHERE kind = 'scraping.page'
 """
 
 
-def measure_slow_shops(bench: Bench, *, targets: int, domains: int, hanging: int, dripping: int, threads: int) -> float:
-    """Return the pages per second of the others with slow shops, as a share of those without them."""
-    slow = [f"shop{number}.urn.arpa" for number in range(hanging + dripping)]
-    rates = []
-    each = targets // domains
-    for is_slow in (False, True):
-        bench.shops.behave(page_bytes=page_world.PAGE_BYTES, robots=page_world.ROBOTS, seconds=0.0)
-        prepare(bench, "slow", targets=each * domains, domains=domains)
-        how = {} if not is_slow else {host: "hang" if n < hanging else "drip" for n, host in enumerate(slow)}
-        for host, behavior in how.items():
-            bench.shops.behave(host, pages=behavior, robots=behavior)
-        bench.forget_pages()
-        with bench.server.connect() as connection:
-            if not is_slow:
-                connection.execute("UPDATE jobs SET run_at = 'infinity' WHERE lane = ANY (%s)", [slow])
+@dataclass(frozen=True, kw_only=True)
+class SlowShops:
+    """The pages of the other shops per second, of each round.
 
-            def is_done(connection: Any = connection) -> bool:
-                done, every, _ = connection.execute(_OTHERS, [slow]).fetchone()
-                return bool(done == every)
+    Attributes:
+        without: while no page of a slow shop is due.
+        slowed: the same pages, while those of the slow shops are due too.
+    """
 
-            with page_world.workers(1, threads, bench.log):
-                wait_until(is_done, 3_000, "the pages of the other shops", every=1.0)
-            done, _, seconds = connection.execute(_OTHERS, [slow]).fetchone()
-        rates.append(done / seconds)
-        bench.say(f"{done:,} pages {'with' if is_slow else 'without'} slow shops: {rates[-1]:.1f}/s")
-        bench.server.forget("slow")
+    without: list[float]
+    slowed: list[float]
+
+    @property
+    def pace_of_others(self) -> float:
+        return statistics.median(self.slowed) / statistics.median(self.without)
+
+
+def measure_slow_shops(
+    bench: Bench, *, targets: int, domains: int, hanging: int, dripping: int, rounds: int
+) -> SlowShops:
+    """Read the same pages of the other shops without and with slow shops, in turn."""
+    slow, threads = [f"shop{number}.urn.arpa" for number in range(hanging + dripping)], bench.workers * bench.threads
+    if len(slow) < LEAST_SLOW_SHOPS * threads or domains <= len(slow):
+        raise ValueError(f"{len(slow)} slow shops of {domains} say nothing about {threads} threads")
+    bench.shops.behave(page_bytes=page_world.PAGE_BYTES, robots=page_world.ROBOTS, seconds=0.0)
+    for number, host in enumerate(slow):
+        how = "hang" if number < hanging else "drip"
+        bench.shops.behave(host, pages=how, robots=how)
+    prepare(bench, "slow", targets=targets // domains * domains, domains=domains)
+    found = SlowShops(without=[], slowed=[])
+    for number in range(rounds):
+        # The order alternates: the machine may become faster or slower.
+        for rates in (found.without, found.slowed)[:: -1 if number % 2 else 1]:
+            is_slow = rates is found.slowed
+            rates.append(_pace_of_others(bench, slow, is_slow=is_slow))
+            bench.say(f"round {number + 1}, {'with' if is_slow else 'without'} slow shops: {rates[-1]:.1f}/s")
+    bench.server.forget("slow")
     for host in slow:
         bench.shops.behave(host, pages="ok", robots=page_world.ROBOTS)
-    connections.close_all()
-    return rates[1] / rates[0]
+    return found
+
+
+def _pace_of_others(bench: Bench, slow: Sequence[str], *, is_slow: bool) -> float:
+    bench.server.restore("slow")
+    bench.forget_pages()
+    with bench.server.connect() as connection:
+        if not is_slow:
+            connection.execute("UPDATE jobs SET run_at = 'infinity' WHERE lane = ANY (%s)", [slow])
+        with page_world.workers(bench.workers, bench.threads, bench.log) as working:
+
+            def is_done() -> bool:
+                working.alive()
+                done, every, _ = connection.execute(_OTHERS, {"slow": slow}).fetchone()
+                return bool(done == every)
+
+            wait_until(is_done, LONGEST_ROUND_SECONDS, "the pages of the other shops")
+        done, _, seconds = connection.execute(_OTHERS, {"slow": slow}).fetchone()
+        [offers] = connection.execute("SELECT count(*) FROM run_parts WHERE outcome = 'OFFER'").fetchone()
+    if offers != done:
+        raise RuntimeError(f"of {done} pages there are {offers} offers; see {bench.log}")
+    return float(done / seconds)

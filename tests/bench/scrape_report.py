@@ -54,8 +54,9 @@ NOTES = """
 - **Waiting**: one worker, pages of one domain only, all of them waiting. Claims and processor time of the worker and
   its children, per request and second.
 - **Slow shops**: some accept and never answer, some send a byte now and then, robots.txt included. The rate of the
-  others, compared with the same pages without the slow shops. One worker with more threads than there are slow shops:
-  each of them holds a thread until its time is up.
+  others, compared with the same pages while none of a slow shop is due. The workers of the speed case, with several
+  times fewer threads than there are slow shops. From the first claim, of whatever shop, to the last end of a page of
+  the others, by the database's clock. Rounds are interleaved; the medians count.
 - **Scheduler**: a tenth of the pages is due; then none (median of 20 ticks). The slower of 10 and 500 shops.
 - **Promotion**: 20 observations, of which 2 are new products, spread over the source; from its lock to the commit.
 """.strip()

@@ -7,7 +7,7 @@ from datetime import datetime
 from django.db import connection, connections
 
 from harvester.catalog.models import Source
-from harvester.feeds.daily_figures import keep_days
+from harvester.feeds.figures import keep_days
 from tests.bench.seeding.aftermath import write_aftermath
 from tests.bench.seeding.plan import Plan
 from tests.bench.seeding.products import write_products
