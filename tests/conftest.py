@@ -13,8 +13,10 @@ from hypothesis import is_hypothesis_test
 from hypothesis import settings as hypothesis_settings
 
 from harvester.guards import redaction
+from tests.support import copied_database
 from tests.support.durations import Durations
 from tests.support.generated import examples
+from tests.support.tracebacks import print_plain_tracebacks
 
 # What is loaded and collected here stays until the end, and is looked through for garbage again and again;
 # `pytest_collection_finish` goes on with what comes later.
@@ -32,6 +34,7 @@ HOME.chmod(0o755)
 os.environ["HARVESTER_HOME"] = str(HOME)
 os.environ["DJANGO_SETTINGS_MODULE"] = "harvester.settings"
 django.setup()
+print_plain_tracebacks()
 # A busy machine is not a failure.
 hypothesis_settings.register_profile("project", deadline=None, max_examples=examples(100))
 hypothesis_settings.load_profile("project")
@@ -60,18 +63,34 @@ def _find_static_files_once():
 
 _find_static_files_once()
 
-#: Their files take longest. The short ones come last, so that processes which share the work end at the same time.
-LONG_FIRST = ("faults", "browser", "integration", "engine")
+#: Tests that mostly wait: for processes, for a browser, for a worker that counts as dead. Others compute meanwhile.
+WAITING = ("faults", "browser", "engine")
+#: The part of the run in which the tests that wait are spread. Short files end it, so that processes which share the
+#: work end at the same time.
+SPREAD = 0.8
 
 
 def pytest_collection_modifyitems(items):
     slow = {item.path for item in items if item.get_closest_marker("slow")}
-    ranks = {folder: rank for rank, folder in enumerate(LONG_FIRST)}
     for item in items:
         is_seeded = hasattr(item, "callspec") and "seed" in item.callspec.params
         if is_seeded or is_hypothesis_test(getattr(item, "obj", None)):
             item.add_marker("generated")
-    items.sort(key=lambda item: (ranks.get(item.path.parent.name, len(ranks)), item.path not in slow))
+    places = _places(list(dict.fromkeys(item.path for item in items)), slow)
+    items.sort(key=lambda item: places[item.path])
+
+
+def _places(files: list[Path], slow: set[Path]) -> dict[Path, float]:
+    """When each file begins, from 0 to 1: those that take longest first, and tests that wait among those that compute.
+
+    Processes that share the work would otherwise all wait at first, and later all want the same two cores.
+    """
+    ranks = {folder: rank for rank, folder in enumerate((*WAITING, "integration"))}
+    ordered = sorted(files, key=lambda file: (ranks.get(file.parent.name, len(ranks)), file not in slow))
+    waiting = [file for file in ordered if file.parent.name in WAITING]
+    computing = [file for file in ordered if file.parent.name not in WAITING]
+    places = {file: place / len(computing) for place, file in enumerate(computing)}
+    return places | {file: SPREAD * place / len(waiting) for place, file in enumerate(waiting)}
 
 
 def pytest_collection_finish():
@@ -85,6 +104,7 @@ def pytest_xdist_setupnodes():
     """Processes that share the work make a home each; with this one's settings they would all use its database."""
     for name in ("DJANGO_SETTINGS_MODULE", "HARVESTER_HOME"):
         del os.environ[name]
+    copied_database.offer()
 
 
 @pytest.hookimpl(wrapper=True)
@@ -112,7 +132,12 @@ def pytest_terminal_summary(terminalreporter, config):
         _durations.keep(config.rootpath / "build" / "durations.json")
 
 
-def pytest_unconfigure():
+def pytest_unconfigure(config):
+    if not hasattr(config, "workerinput"):
+        copied_database.withdraw()
+    # Pages that were read in this process: the client keeps its connections to the shops.
+    if fetching := sys.modules.get("harvester.scraping.fetching"):
+        fetching.close()
     shutil.rmtree(HOME, ignore_errors=True)
 
 
@@ -130,6 +155,8 @@ def cluster(django_db_blocker):
     # Whenever a table goes, all buffers are looked through, and tables of tests are small.
     options = {"fsync": "off", "shared_buffers": "64MB"}
     server = Cluster(settings.CONFIG.home, os_user=settings.CONFIG.database_os_user, options=options)
+    with django_db_blocker.unblock():
+        copied_database.copy_to(settings.CONFIG.home)
     with server.hold(), django_db_blocker.unblock():
         migrate()
         make_effects()

@@ -12,7 +12,7 @@ from tests.support.portal import person
 from tests.support.portal_feeds import run as feed_run
 
 from harvester.api import schemas
-from harvester.api.scraping import source_schemas, target_schemas
+from harvester.api.scraping import page_schemas, source_schemas
 from harvester.api.scraping.targets import TargetFilters
 from harvester.feeds.settings import SETTINGS, THRESHOLDS
 from harvester.ops.models import Role
@@ -46,10 +46,10 @@ def test_every_setting_of_scraping_is_in_the_api():
 
 
 def test_every_setting_and_condition_of_pages_is_in_the_api():
-    assert target_schemas.SettingChanges.model_fields.keys() == CHECKS.keys()
-    assert CHECKS.keys() <= target_schemas.TargetSummary.model_fields.keys()
+    assert page_schemas.SettingChanges.model_fields.keys() == CHECKS.keys()
+    assert CHECKS.keys() <= page_schemas.TargetSummary.model_fields.keys()
     conditions = {field.name for field in fields(TargetFilter)}
-    assert target_schemas.TargetSelection.model_fields.keys() == conditions
+    assert page_schemas.TargetSelection.model_fields.keys() == conditions
     assert TargetFilters.model_fields.keys() == conditions - {"ids"} | {"cursor", "page_size"}
 
 

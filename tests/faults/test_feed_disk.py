@@ -10,9 +10,9 @@ from tests.support.outcomes import job
 from tests.support.small_disk import files_no_larger_than
 from tests.support.workers import run_until_idle
 
+from harvester.feeds.files import DIRECTORY
 from harvester.feeds.ingest import spool_directory
 from harvester.feeds.reader.spool import Spool
-from harvester.feeds.store import DIRECTORY
 from harvester.guards.artifacts import PART_PREFIX
 from harvester.runs.models import Run
 

@@ -10,8 +10,8 @@ from tests.support.feed_world import loopback_allowed
 from tests.support.sftp_server import DropsOnRequest, SftpServer, changes_file_while_read
 from tests.support.tables import empty_all
 
+from harvester.feeds.files import DIRECTORY
 from harvester.feeds.models import FeedRun
-from harvester.feeds.store import DIRECTORY
 
 #: So long that reading the file takes many blocks.
 PAD = "x" * 10_000

@@ -11,7 +11,7 @@ from tests.support.waiting import wait_for
 from tests.support.workers import run_until_idle
 
 from harvester.engine.enqueue import enqueue
-from harvester.feeds.verbs.run_requests import run_now
+from harvester.feeds.verbs.lifecycle import run_now
 from harvester.runs.jobs import CLOSE_ORPHANS
 from harvester.runs.models import Run
 

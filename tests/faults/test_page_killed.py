@@ -32,7 +32,7 @@ BEFORE = {
 AFTER = {
     "when it is kept": ["UPDATE run_parts SET page", "COMMITTED"],
     "before it is read": ["STEP end_of"],
-    "before the part ends": ["STEP end_of", 'UPDATE "run_parts" SET "outcome"'],
+    "before the part ends": ["STEP end_of", "UPDATE run_parts SET outcome"],
     "before its target": ["STEP note_end"],
     "before prices": ["STEP note_end", "INSERT INTO prices"],
     "before it was judged": ["STEP note_end", 'SET "judged_at"'],

@@ -16,6 +16,9 @@ from harvester.runs.models import RunPart
 from harvester.scraping import lane_pace
 
 INTERVAL = 0.5
+#: Requests made, of those allowed. The times of the log are only as exact as the machine is idle: if the first request
+#: is noted late, all of them seem to be faster. `make bench-scrape` measures the gaps.
+TOO_FAST = 1.5
 SHOPS = [f"shop{number}.home.arpa" for number in range(3)]
 PAGES = 12
 
@@ -60,8 +63,7 @@ def test_several_workers_together_keep_the_pace_of_each_shop(shops):
     # Two files of robots.txt for each shop: that of the domain, and that of its subdomain.
     assert {shop: one.requests for shop, one in found.items()} == dict.fromkeys(SHOPS, PAGES + 2)
     assert {one.most_at_once for one in found.values()} == {1}
-    # The times of the log are only as exact as the machine is idle.
-    assert min(one.least_gap for one in found.values()) > INTERVAL / 2
+    assert max(one.budget_used for one in found.values()) < TOO_FAST
     [(claims,)] = rows("SELECT count(*) FROM job_events WHERE state = 'running'")
     assert claims <= 1.05 * (PAGES + 2) * len(SHOPS) + len(SHOPS), "who waits for a turn is not claimed"
     assert rows("SELECT DISTINCT attempt FROM jobs WHERE kind = 'scraping.page'") == [(1,)]
@@ -78,7 +80,7 @@ def test_killed_workers_cost_a_shop_no_more_than_time(shops):
         wait_for(lambda: ended() == pages, "all pages")
     found = measured(shops)
     assert {one.most_at_once for one in found.values()} == {1}
-    assert min(one.least_gap for one in found.values()) > INTERVAL / 2
+    assert max(one.budget_used for one in found.values()) < TOO_FAST
     # Each killed worker had one page of each shop at most.
     assert sum(one.requests for one in found.values()) <= pages + 2 * len(SHOPS) + 2 * len(SHOPS)
     shown = rows("SELECT DISTINCT outcome FROM run_parts")

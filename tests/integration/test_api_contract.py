@@ -4,29 +4,29 @@ from dataclasses import replace
 from uuid import UUID
 
 import pytest
-import schemathesis
 from django.core.wsgi import get_wsgi_application
 from django.db import connection
 from hypothesis import HealthCheck, Phase, settings
-from schemathesis import checks
 from tests.support import catalog
 from tests.support.api import ADMIN, make_key
 from tests.support.portal import job
 
 from harvester.api import keys
 from harvester.api.app import api
+from harvester.feeds.files import artifact_store
 from harvester.feeds.models import Feed, FeedRun
-from harvester.feeds.store import artifact_store
 from harvester.kernel.ids import uuid7
 from harvester.scraping import kept_pages
 from harvester.scraping import verbs as scrape_verbs
 from harvester.scraping.models import FetchRequest, QuarantineEntry
 
-SCHEMA = schemathesis.openapi.from_dict(api.get_openapi_schema())
-SCHEMA.app = get_wsgi_application()
-#: A schema cannot say which combinations of parameters are valid (a sort by price needs a currency), and a 404 comes
-#: before other checks.
-LEFT_OUT = [checks.positive_data_acceptance]
+METHODS = ("get", "post", "put", "patch", "delete")
+OPERATIONS = [
+    f"{method.upper()} {path}"
+    for path, methods in api.get_openapi_schema()["paths"].items()
+    for method in methods
+    if method in METHODS
+]
 
 
 #: What a feed needs to be run, tested and paused.
@@ -99,20 +99,67 @@ def headers():
     return {"Authorization": f"Bearer {token}"}
 
 
-@SCHEMA.parametrize()
-@settings(
-    max_examples=12,
-    derandomize=True,
-    phases=[Phase.explicit, Phase.generate],
-    suppress_health_check=list(HealthCheck),
-)
-def test_every_response_conforms_to_the_description(case, known, headers):
-    case.call_and_validate(headers=headers, excluded_checks=LEFT_OUT)
-    if case.path_parameters:
-        existing = {name: known[name] for name in case.path_parameters}
-        case.path_parameters = existing
-        negative = [*LEFT_OUT, checks.negative_data_rejection, checks.unsupported_method, checks.ignored_auth]
-        case.call_and_validate(headers=headers, excluded_checks=negative)
+@pytest.fixture(scope="module")
+def described():
+    """The description, and its operations by name; a problem with one of them is raised here."""
+    import schemathesis
+
+    schema = schemathesis.openapi.from_dict(api.get_openapi_schema())
+    schema.app = get_wsgi_application()
+    operations = [result.ok() for result in schema.get_all_operations()]
+    return schema, {operation.label: operation for operation in operations}
+
+
+def test_every_operation_is_tried(described):
+    assert sorted(described[1]) == sorted(OPERATIONS)
+
+
+@pytest.mark.generated
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_every_response_conforms_to_the_description(operation, described, known, headers):
+    """The requests are made here: the plugin of schemathesis makes those of all operations in every process.
+
+    That takes seconds for each process of the tests, and only one of them sends the requests.
+    """
+    from schemathesis import checks
+    from schemathesis.generation.feedback import FeedbackSources
+    from schemathesis.generation.hypothesis import builder
+    from schemathesis.pytest._test_builder import build_operation_test
+    from schemathesis.python._constants.orchestrator import make_constants_value_source
+
+    # A schema cannot say which combinations of parameters are valid (a sort by price needs a currency), and a 404
+    # comes before other checks.
+    left_out = [checks.positive_data_acceptance]
+
+    @settings(
+        max_examples=12,
+        derandomize=True,
+        phases=[Phase.explicit, Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    def conforms(case):
+        case.call_and_validate(headers=headers, excluded_checks=left_out)
+        if case.path_parameters:
+            existing = {name: known[name] for name in case.path_parameters}
+            case.path_parameters = existing
+            negative = [*left_out, checks.negative_data_rejection, checks.unsupported_method, checks.ignored_auth]
+            case.call_and_validate(headers=headers, excluded_checks=negative)
+
+    schema, operations = described
+    checks.load_all_checks()
+    generated = build_operation_test(
+        config=schema.config,
+        operation=operations[operation],
+        test_func=conforms,
+        given_kwargs={},
+        feedback=FeedbackSources(constants_value_source=make_constants_value_source(schema)),
+    )
+    generated()
+    problems = [
+        builder.InvalidHeadersExampleMark, builder.InvalidRegexMark, builder.MissingPathParameters,
+        builder.NonSerializableMark, builder.UnsatisfiableExampleMark, builder.UnserializablePayloadMark,
+    ]  # fmt: skip
+    assert [problem for problem in problems if problem.is_set(generated)] == []
 
 
 def test_everything_that_exists_is_found(client, known, headers):

@@ -14,6 +14,7 @@ from harvester.guards import secrets
 from harvester.kernel.ids import uuid7
 from harvester.ops.models import AuditEvent
 from harvester.ops.scopes import Scope
+from harvester.runs.models import Run
 
 
 @pytest.fixture
@@ -225,3 +226,14 @@ def test_the_file_of_a_failed_run_is_downloaded_and_its_advice_is_read(world, op
     assert refused(operator.get(shown["file"])) == (404, "ARTIFACT_MISSING")
     FeedRun.objects.filter(pk=run.pk).update(fetched_hash=None)
     assert refused(operator.get(shown["file"])) == (404, "NO_FILE")
+
+
+def test_a_run_of_a_feed_is_ignored_and_that_is_undone(world):
+    admin = Application(Scope.FEEDS_READ, Scope.FEEDS_ADMIN)
+    world.put(*range(100, 140))
+    run = world.run()
+    ignored = admin.write(f"/runs/{run.no}/ignore", {"reason": "prices without VAT"}).json()
+    assert (ignored["products"] > 0, Run.objects.get(pk=run.pk).ignored_reason) == (True, "prices without VAT")
+    assert refused(admin.write(f"/runs/{run.no}/ignore", {"reason": "again"})) == (409, "CONFLICT")
+    assert admin.write(f"/runs/{run.no}/undo-ignore").json()["ignored_at"] is None
+    assert Run.objects.get(pk=run.pk).ignored_at is None

@@ -3,9 +3,8 @@
 import re
 from pathlib import Path
 
-from harvester.api.app import api
-from harvester.api.reference import markdown
-from harvester.api.reference import page as page_of
+from harvester.api.app import api, markdown
+from harvester.api.app import page as page_of
 from harvester.feeds import errors
 from harvester.kernel.errors import ConfigError, Conflict
 from harvester.scraping.capacity import Rejection

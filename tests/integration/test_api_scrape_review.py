@@ -1,14 +1,17 @@
 """Imports, quarantine, back-tests and single addresses over the API."""
 
 import base64
+import json
 
 import pytest
 from tests.support import catalog, page_runs, scrape_world, scraping
 from tests.support.api import BASE, Application, refused
+from tests.support.feed_rows import make_feed
 from tests.support.scripted_shop import ScriptedShop, html, product_page
 from tests.support.tables import rows
 from tests.support.workers import run_until_idle
 
+from harvester.catalog.models import Retailer
 from harvester.kernel.ids import uuid7
 from harvester.ops.scopes import Scope
 from harvester.scraping import fetching
@@ -21,6 +24,7 @@ https://www.bigshop.com/old/?utm_source=x,,
 https://newshop.co.uk/a,,
 https://10.0.0.7/p,,
 """
+NOBODY = "0190c0a0-0000-7000-8000-000000000000"
 IMPORTS, QUARANTINE = "/scrape/imports", "/scrape/quarantine"
 
 
@@ -111,9 +115,77 @@ def test_a_list_that_cannot_be_read_is_refused(operator, body):
     assert not ScrapeImport.objects.exists()
 
 
-def test_a_list_that_is_larger_than_a_request_may_be_is_refused(operator):
-    text = "\n".join(f"https://shop.example/{number}" for number in range(5_000))
-    assert refused(operator.write(IMPORTS, {"name": "x", "text": text})) == (413, "REQUEST_TOO_LARGE")
+def test_a_list_may_have_twenty_thousand_addresses(operator):
+    text = "\n".join(
+        f"https://shop.example/department/product-with-a-long-name/item-{n}-of-many" for n in range(20_000)
+    )
+    made = operator.write(IMPORTS, {"name": "x", "text": text})
+    assert made.status_code == 201
+    assert made.json()["pages"] == 20_000
+    assert made.json()["shops"][0]["counts"] == {"NEW": 20_000}
+
+
+@pytest.mark.parametrize("path", [IMPORTS, f"{IMPORTS}/{NOBODY}/links", "/scrape/targets"])
+def test_a_body_that_is_larger_than_its_address_allows_is_refused_with_the_limit(operator, path):
+    """Only the import of a list may have 2 MiB, and it is refused before its body is read or its key is looked at."""
+    most = 2 * 2**20 if path == IMPORTS else 2**16
+    body = json.dumps({"name": "x", "text": "x" * most})
+    answer = operator.post(f"{BASE}{path}", body, content_type="application/json")
+    assert refused(answer) == (413, "REQUEST_TOO_LARGE")
+    assert f"larger than {most:,} bytes" in answer.json()["detail"]
+    assert "split it" in answer.json()["detail"]
+    assert not ScrapeImport.objects.exists()
+
+
+def test_a_response_about_many_shops_names_the_first_and_counts_the_others(operator):
+    text = "\n".join(f"https://shop-{number}.example/a" for number in range(250))
+    made = operator.write(IMPORTS, {"name": "x", "text": text}).json()
+    assert (len(made["shops"]), made["more_shops"]) == (200, 50)
+
+
+def test_lines_are_linked_to_products_of_a_feed(operator):
+    source = make_feed().source
+    Retailer.objects.filter(pk=source.retailer_id).update(domain="acme.example")
+    tent = catalog.product(
+        source, url="https://acme.example/tent?color=red", title="Tarn tent", sku="T-1", identity_value="T-1"
+    )
+    stove = catalog.product(source, url="https://acme.example/stove", title="Stove", sku="S-1", identity_value="S-1")
+    text = "https://acme.example/tent\nhttps://acme.example/b\nhttps://acme.example/c\nhttps://acme.example/d"
+    made = operator.write(IMPORTS, {"name": "x", "text": text}).json()
+    address = f"{IMPORTS}/{made['id']}"
+    [shop_] = made["shops"]
+    assert shop_["counts"] == {"UNLINKED": 4}
+    assert [each["id"] for each in shop_["problems"][0]["candidates"]] == [tent]
+    links = [{"line": 1, "product_id": tent}, {"line": 2, "sku": "S-1"}]
+    linked = operator.write(f"{address}/links", {"links": links}).json()
+    assert linked["shops"][0]["counts"] == {"NEW": 2, "UNLINKED": 2}
+    first = operator.read(f"{address}/lines", state="UNLINKED", page_size=1)
+    rest = operator.read(f"{address}/lines", state="UNLINKED", page_size=1, cursor=first["next_cursor"])
+    assert [line["line"] for line in first["items"] + rest["items"]] == [3, 4]
+    assert rest["next_cursor"] is None
+    operator.write(f"{address}/start")
+    run_until_idle(queues=("maintenance",))
+    done = operator.write(f"{address}/links", {"links": [{"line": 3, "product_id": stove}]}).json()
+    assert done["results"] == {"done": 4, "added": 3, "skipped": 0, "refused": 1}
+    assert dict(rows("SELECT right(url, 1), product_id FROM scrape_targets")) == {"t": tent, "b": stove, "c": stove}
+
+
+@pytest.mark.parametrize(
+    ("link", "field"),
+    [
+        ({"line": 1, "sku": "none"}, "links.0"),
+        ({"line": 7, "sku": "T-1"}, "links.0"),
+        ({"line": 1, "sku": "T-1", "product_id": 5}, "links.0"),
+        ({"line": 0}, "links.0.line"),
+    ],
+)
+def test_links_that_are_not_possible_name_their_field(operator, link, field):
+    source = make_feed().source
+    Retailer.objects.filter(pk=source.retailer_id).update(domain="acme.example")
+    made = operator.write(IMPORTS, {"name": "x", "text": "https://acme.example/a"}).json()
+    answer = operator.write(f"{IMPORTS}/{made['id']}/links", {"links": [link]})
+    assert answer.status_code == 422
+    assert [error["field"] for error in answer.json()["errors"]] == [field]
 
 
 def test_imports_are_listed_newest_first(operator):

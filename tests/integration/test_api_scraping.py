@@ -270,6 +270,37 @@ def test_a_page_is_paused_resumed_moved_and_unpinned(operator):
     assert refused(operator.write(f"{address}/reprocess")) == (404, "PAGE_MISSING")
 
 
+def test_the_places_that_were_chosen_for_a_page_are_forgotten(operator):
+    [page] = scraping.pages(scraping.shop(), 1, chosen={"price": "json:offers.price"}, etag='"a"')
+    address = f"/scrape/targets/{page.pk}"
+    assert operator.read(address)["chosen"] == {"price": "json:offers.price"}
+    assert operator.write(f"{address}/forget-places").json()["chosen"] == {}
+    page.refresh_from_db()
+    assert page.etag is None, "it is fetched in full again"
+    assert refused(operator.write(f"{address}/forget-places")) == (409, "CONFLICT")
+    assert refused(operator.write(f"/scrape/targets/{uuid7()}/forget-places")) == (404, "NOT_FOUND")
+
+
+def test_a_run_over_pages_is_ignored_and_that_is_undone(database):
+    source = page_runs.shop(1)
+    page_runs.read_all(source, [page_runs.offer("10.00", sku="A")])
+    wrong = page_runs.read_all(source, [page_runs.offer("11.00", sku="A")])
+    feeds_only = Application(Scope.FEEDS_READ, Scope.FEEDS_ADMIN)
+    reason = {"reason": "prices in cents"}
+    for verb, body in (("ignore", reason), ("undo-ignore", None)):
+        assert refused(feeds_only.write(f"/runs/{wrong.no}/{verb}", body)) == (403, "SCOPE_MISSING")
+    admin = Application(Scope.FEEDS_READ, Scope.FEEDS_ADMIN, Scope.SCRAPE_ADMIN)
+    assert refused(admin.write(f"/runs/{wrong.no}/ignore", {"reason": " "})) == (422, "INVALID_INPUT")
+    assert refused(admin.write(f"/runs/{wrong.no}/undo-ignore")) == (409, "CONFLICT")
+    ignored = admin.write(f"/runs/{wrong.no}/ignore", reason).json()
+    assert (ignored["no"], ignored["products"], ignored["ignored_at"] is not None) == (wrong.no, 1, True)
+    assert page_runs.shown() == [10.00]
+    assert admin.read(f"/runs/{wrong.pk}")["ignored_at"] == ignored["ignored_at"]
+    undone = admin.write(f"/runs/{wrong.pk}/undo-ignore").json()
+    assert (undone["products"], undone["ignored_at"], page_runs.shown()) == (1, None, [11.00])
+    assert refused(admin.write(f"/runs/{uuid7()}/undo-ignore")) == (404, "RUN_NOT_FOUND")
+
+
 def test_pages_are_listed_newest_first_filtered_and_explained(operator):
     one, two = scraping.shop("one.example"), scraping.shop("two.example")
     scraping.pages(one, 5)

@@ -9,9 +9,9 @@ from dataclasses import replace
 import pytest
 from tests.support.command import empty_home, harvester, processes_of, running, taken_port
 
-from harvester.cli.demo.acts import ACTS, Held, Played, problems
 from harvester.cli.demo.catalog import ARRIVAL, FIRST, LEAVER, SECOND, SHRUNK
 from harvester.cli.demo.home import prepare_home
+from harvester.cli.demo.story import ACTS, Held, Played, problems
 from harvester.feeds.models import FeedRun
 from harvester.kernel.errors import Conflict
 from harvester.runs.models import Run
@@ -22,6 +22,7 @@ def demo(home, *more, **env):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1200)  # three demos, which take minutes on a busy machine
 def test_the_demo_succeeds_and_the_next_one_finds_its_data():
     production = {
         "HARVESTER_DATABASE_URL": "postgresql://production.example/harvester",

@@ -33,8 +33,8 @@ def test_a_sound_installation_has_nothing_in_the_way():
     code, found = examine()
     assert code == 0
     assert set(found) == {
-        "python", "chromium", "settings", "home", "disk", "encryption key", "redis", "portal", "database", "migrations",
-        "role", "proxy", "clock", "old snapshots", "workers",
+        "python", "chromium", "settings", "home", "disk", "encryption key", "redis", "contact", "portal", "database",
+        "migrations", "role", "proxy", "clock", "old snapshots", "workers",
     }  # fmt: skip
     assert {finding["state"] for name, finding in found.items() if name not in ("chromium", "disk", "workers")} == {
         "ok"

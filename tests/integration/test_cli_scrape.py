@@ -5,12 +5,17 @@ from dataclasses import replace
 
 import pytest
 from django.conf import settings as django_settings
+from django.db import connection, transaction
+from tests.support import catalog
 from tests.support import portal_scraping as made
 from tests.support.commands_inside import harvester
+from tests.support.feed_rows import make_feed
 
-from harvester.catalog.models import Source
+from harvester.catalog.models import Retailer, Source
 from harvester.ops.models import AuditEvent
-from harvester.scraping.models import AdapterState, QuarantineEntry, ScrapeImport, ScrapeTarget
+from harvester.runs.models import Run
+from harvester.scraping import kept_pages
+from harvester.scraping.models import AdapterState, QuarantineEntry, ScrapeImport, ScrapeOverride, ScrapeTarget
 
 pytestmark = pytest.mark.usefixtures("database")
 NOBODY = "00000000-0000-0000-0000-000000000000"
@@ -120,6 +125,87 @@ def test_many_pages_are_changed_only_when_that_is_confirmed(source):
     assert set(ScrapeTarget.objects.values_list("status", flat=True)) == {"ACTIVE"}
 
 
+def test_many_pages_are_deleted_only_when_that_is_confirmed(source):
+    for name in ("1", "2"):
+        made.page(source, f"product/{name}", last_status="GONE")
+    kept = made.page(source, "product/3")
+    assert as_json("scrape", "target", "delete-all", "--trouble", "GONE", code=1) == {"matching": 2, "deleted": 0}
+    assert ScrapeTarget.objects.count() == 3
+    everything = harvester("scrape", "target", "delete-all", "--yes")
+    assert (everything.code, "Nothing was deleted" in everything.err) == (2, True)
+    assert as_json("scrape", "target", "delete-all", "--trouble", "GONE", "--yes") == {"deleted": 2}
+    assert list(ScrapeTarget.objects.values_list("pk", flat=True)) == [kept.pk]
+    assert AuditEvent.objects.get(verb="SCRAPE_TARGETS_DELETED").detail["count"] == 2
+
+
+def test_addresses_that_need_somebody_are_listed_with_what_to_do(source):
+    assert as_json("scrape", "target", "health") == {"sources": []}
+    assert "No page has moved" in harvester("scrape", "target", "health", "--source", "Ammo Depot").out
+    new = "https://ammo-depot.example/product/new"
+    moved = made.page(source, "product/1", moved_to=new)
+    gone = made.page(source, "product/2", last_status="GONE")
+    product = catalog.product(source)
+    twice = {str(made.page(source, f"product/{n}", pinned_product_id=product).pk) for n in (3, 4)}
+    made.page(made.shop("Quiet", domain="quiet.example"), "product/1")
+    [found] = as_json("scrape", "target", "health")["sources"]
+    assert (found["source"], found["moved"][0]["target_id"], found["moved"][0]["moved_to"]) == (
+        "Ammo Depot", str(moved.pk), new,
+    )  # fmt: skip
+    assert [page["target_id"] for page in found["gone"]] == [str(gone.pk)]
+    [group] = found["same_product"]
+    assert (group["product_id"], {page["target_id"] for page in group["pages"]}) == (product, twice)
+    text = harvester("scrape", "target", "health").out
+    steps = ("target move PAGE", "target delete PAGE", "Same product twice")
+    assert [words for words in steps if words not in text] == []
+
+
+def test_the_readings_of_a_page_are_listed(source):
+    page = made.page(source, "product/1")
+    assert as_json("scrape", "target", "readings", str(page.pk)) == {"readings": []}
+    run = made.page_run(source)
+    made.part(run, page, "PRICE_NOT_FOUND", detail={"error": "The page shows no price."})
+    [reading] = as_json("scrape", "target", "readings", str(page.pk))["readings"]
+    assert (reading["run_no"], reading["outcome"], reading["detail"]) == (
+        run.no, "PRICE_NOT_FOUND", "The page shows no price.",
+    )  # fmt: skip
+    assert "PRICE_NOT_FOUND" in harvester("scrape", "target", "readings", str(page.pk)).out
+    assert harvester("scrape", "target", "readings", NOBODY).code == 3
+
+
+def test_the_places_that_were_chosen_for_a_page_are_forgotten(source):
+    page = made.page(source, "product/1", chosen={"price": "json:offers.price"})
+    as_json("scrape", "target", "forget-places", str(page.pk))
+    page.refresh_from_db()
+    assert page.chosen == {}
+    assert harvester("scrape", "target", "forget-places", str(page.pk)).code == 4
+
+
+def test_a_kept_page_is_read_again_in_a_run(source):
+    page = made.page(source, "product/1")
+    assert "not kept any more" in harvester("scrape", "target", "reprocess", str(page.pk)).err
+    assert harvester("scrape", "target", "reprocess", NOBODY).code == 3
+    body = kept_pages.store_body(b"<html><body><h1>Brass</h1></body></html>")
+    with transaction.atomic(), connection.cursor() as cursor:
+        kept_pages.keep(
+            cursor, body, url=page.url, status=200, content_type="text/html", since=0.0, source_id=source.pk,
+            target_id=page.pk,
+        )  # fmt: skip
+    begun = as_json("scrape", "target", "reprocess", str(page.pk))
+    run = Run.objects.get(no=begun["run_no"])
+    assert (run.trigger, run.parts.get().target_id, run.parts.get().page is not None) == ("RETRY", page.pk, True)
+
+
+def test_a_place_is_proposed_for_all_pages_of_a_shop(source):
+    entry = made.entry(made.page(source, "product/1"))
+    proposed = as_json(
+        "scrape", "quarantine", "propose", str(entry.pk), "price=json:offers.price", "--note", "redesign"
+    )  # fmt: skip
+    draft = ScrapeOverride.objects.get(source=source)
+    assert (proposed["version"], proposed["status"], draft.note) == (1, "DRAFT", "redesign")
+    assert draft.places == {"places": {"price": ["json:offers.price"]}} == proposed["places"]
+    assert harvester("scrape", "quarantine", "propose", str(entry.pk), "color=.c").code == 2
+
+
 def test_a_list_is_previewed_chosen_and_imported(source, tmp_path):
     file = tmp_path / "pages.csv"
     file.write_text("url,schedule\nhttps://ammo-depot.example/a,0 6 * * *\nnot an address,\nhttps://new.example/b,\n")
@@ -135,6 +221,27 @@ def test_a_list_is_previewed_chosen_and_imported(source, tmp_path):
     assert as_json("scrape", "import", "cancel", shown["id"])["status"] == "CANCELLED"
     assert ScrapeImport.objects.count() == len(as_json("scrape", "import", "list")["imports"])
     assert harvester("scrape", "import", "file", str(tmp_path / "none.csv")).code == 2
+
+
+def test_lines_of_a_list_are_linked_to_products(tmp_path):
+    source = make_feed().source
+    Retailer.objects.filter(pk=source.retailer_id).update(domain="acme.example")
+    tent = catalog.product(
+        source, url="https://acme.example/tent?color=red", title="Tarn tent", sku="T-1", identity_value="T-1"
+    )
+    file = tmp_path / "pages.csv"
+    file.write_text("url\nhttps://acme.example/tent\nhttps://acme.example/other\n")
+    shown = as_json("scrape", "import", "file", str(file))
+    [group] = shown["groups"]
+    assert [row["candidates"][0]["id"] for row in group["not_added"] if row["candidates"]] == [tent]
+    text = harvester("scrape", "import", "show", shown["id"]).out
+    assert "2 lines need a product: harvester scrape import link" in " ".join(text.split())
+    linked = as_json("scrape", "import", "link", shown["id"], f"2=id:{tent}", "3=sku:T-1")
+    assert linked["groups"][0]["counts"] == {"NEW": 2}
+    unlinked = as_json("scrape", "import", "link", shown["id"], "3=")
+    assert unlinked["groups"][0]["counts"] == {"NEW": 1, "UNLINKED": 1}
+    for wrong in ("3", "x=T-1", "3=sku:none", "9=T-1"):
+        assert harvester("scrape", "import", "link", shown["id"], wrong).code == 2, wrong
 
 
 def test_a_source_that_is_off_or_full_refuses_to_run(source):

@@ -9,6 +9,7 @@ import pytest
 from tests.support.command import ROOT
 
 from harvester.ops import metrics
+from harvester.scraping import alerts, schedule, stale_pages
 
 PROMETHEUS = ROOT / "deploy" / "prometheus"
 DASHBOARD = ROOT / "deploy" / "grafana" / "scraping.json"
@@ -42,16 +43,28 @@ def test_every_metric_that_is_asked_for_is_exported(database, file):
     assert asked <= exported
 
 
+def sections_of_the_runbooks() -> set[str]:
+    lines = (ROOT / "docs" / "runbooks.md").read_text().splitlines()
+    titles = [line[3:].lower() for line in lines if line.startswith("## ")]
+    return {re.sub(r"[^a-z0-9 -]", "", title).replace(" ", "-") for title in titles}
+
+
+def test_every_alert_about_pages_is_explained_and_has_a_section_of_the_runbooks():
+    kinds = {value for name, value in vars(alerts).items() if name.isupper() and str(value).startswith("SCRAPE_")}
+    kinds |= {schedule.BACKOFF_ALERT, stale_pages.STALE_ALERT}
+    assert len(kinds) >= 9
+    explained = re.findall(r"^\| `([A-Z_]+)` \|", (ROOT / "docs" / "operations.md").read_text(), re.MULTILINE)
+    rows = re.findall(r"^\| (`.*`) \| .*\(#(\S+)\) \|$", (ROOT / "docs" / "runbooks.md").read_text(), re.MULTILINE)
+    leads = {kind: anchor for names, anchor in rows for kind in re.findall("`([A-Z_]+)`", names)}
+    assert kinds <= set(explained)
+    assert kinds <= leads.keys()
+    assert set(leads.values()) <= sections_of_the_runbooks()
+
+
 def test_every_rule_leads_to_a_section_of_the_runbooks():
-    text = (ROOT / "docs" / "runbooks.md").read_text()
-    headings = {
-        re.sub(r"[^a-z0-9 -]", "", line[3:].lower()).replace(" ", "-")
-        for line in text.splitlines()
-        if line.startswith("## ")
-    }
     anchors = re.findall(r"runbook: docs/runbooks.md#(\S+)", (PROMETHEUS / "scraping.rules.yml").read_text())
     assert len(anchors) >= 5
-    assert set(anchors) <= headings
+    assert set(anchors) <= sections_of_the_runbooks()
 
 
 def test_panels_of_the_dashboard_do_not_overlap():

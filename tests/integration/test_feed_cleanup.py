@@ -18,11 +18,11 @@ from harvester.catalog.models import PriceCorrection, Source
 from harvester.catalog.search_index import MAKE_SEARCHABLE
 from harvester.engine.enqueue import enqueue
 from harvester.engine.registry import all_periodic
-from harvester.feeds import cleanup
+from harvester.feeds import schedule
+from harvester.feeds.files import artifact_store
 from harvester.feeds.jobs import CLEAN_UP
 from harvester.feeds.models import Feed, FeedRun, FeedRunSample
 from harvester.feeds.runs import FEED_RUNS
-from harvester.feeds.store import artifact_store
 from harvester.guards.artifacts import artifact_path
 from harvester.ops.models import Alert
 from harvester.runs import retention
@@ -110,7 +110,7 @@ def test_runs_go_in_batches_of_their_own(monkeypatch):
 
 
 def test_products_that_were_never_promoted_go_with_the_run_that_made_them(monkeypatch):
-    monkeypatch.setattr(cleanup, "BATCH", 2)
+    monkeypatch.setattr(schedule, "BATCH", 2)
     feed, other = make_feed(), make_feed("Other")
     failed = make_run(feed, status="FAILED", outcome=None)
     for number in range(1, 6):
@@ -184,7 +184,7 @@ def test_files_go_after_thirty_days_unless_a_run_needs_them():
 def test_a_slow_clean_up_is_reported_until_one_is_fast(monkeypatch):
     def clean_up_within(seconds):
         ticks = itertools.chain([0.0], itertools.repeat(seconds))
-        monkeypatch.setitem(cleanup.clean_up.__kwdefaults__, "clock", lambda: next(ticks))
+        monkeypatch.setitem(schedule.clean_up.__kwdefaults__, "clock", lambda: next(ticks))
         clean_up()
 
     clean_up_within(600.0)

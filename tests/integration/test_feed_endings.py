@@ -26,10 +26,10 @@ from tests.support.workers import run_until_idle, worker_thread
 from harvester.engine.models import Job
 from harvester.engine.states import OPEN
 from harvester.feeds import files, ingest, verbs
+from harvester.feeds.files import artifact_store
 from harvester.feeds.jobs import CLEAN_UP, RUN, TEST, TICK
 from harvester.feeds.models import Feed
 from harvester.feeds.runs import FEED_LOCK
-from harvester.feeds.store import artifact_store
 from harvester.kernel.errors import Conflict, TransientError
 from harvester.ops import jobs
 from harvester.ops.alerts import WATCH

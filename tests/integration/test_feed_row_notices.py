@@ -11,7 +11,7 @@ from tests.support.feeds import feed as written
 from tests.support.portal import person
 from tests.support.tables import rows
 
-from harvester.catalog import offer_browser_sql
+from harvester.catalog import offer_browser
 from harvester.feeds import verbs
 from harvester.feeds.notices import NoticeCode, of_report
 from harvester.feeds.reader.findings import MOST_STOCK_TEXTS
@@ -169,6 +169,6 @@ def test_an_identifier_of_another_column_is_noticed_stored_and_found_and_identif
     client.force_login(person("vera", Role.VIEWER))
     page = client.get("/offers/", {"q": "M-2"}).content.decode()
     assert ("Thing 102" in page, "Thing 101" in page) == (True, False)
-    assert offer_browser_sql.by_number("M-2", [world.source.id]) == offer_browser_sql.by_number(" M-2 ", None)
-    assert len(offer_browser_sql.by_number("M-2", None)) == 1
-    assert offer_browser_sql.by_number("M-1", None) == [], "its row has a SKU of its own"
+    assert offer_browser.by_number("M-2", [world.source.id]) == offer_browser.by_number(" M-2 ", None)
+    assert len(offer_browser.by_number("M-2", None)) == 1
+    assert offer_browser.by_number("M-1", None) == [], "its row has a SKU of its own"

@@ -166,7 +166,7 @@ def test_what_was_read_is_noted_with_the_page_and_a_written_price_keeps_it_longe
     shop.replies["/p"] = html(product_page())
     world.work(world.begin(target.source, [target]))
     page = KeptPage.objects.get()
-    assert (page.outcome, page.found["price"], page.version, page.importance) == ("OFFER", "19.99 USD", "1.0.0", 1)
+    assert (page.outcome, page.found["price"], page.version, page.importance) == ("OFFER", "19.99 USD", "1.1.0", 1)
     assert (page.keep_until - page.fetched_at).days == 14
 
 

@@ -12,7 +12,8 @@ from tests.support.catalog_rows import make_feed, make_run, write
 from tests.support.portal import MOMENTS_AGO, job, person
 
 from harvester.catalog.models import Source
-from harvester.feeds import attention, daily_figures
+from harvester.feeds import attention
+from harvester.feeds import figures as feed_figures
 from harvester.feeds.attention import NeedKind
 from harvester.feeds.models import Feed, FeedRun
 from harvester.ops.alerts import raise_alert
@@ -278,7 +279,7 @@ def test_each_day_counts_its_runs_prices_and_rejects(viewer):
     make_run(feed, days=2, outcome="SKIPPED")
     make_run(feed, days=2, outcome="REJECTED")
     figures(make_run(feed), prices_written=5, products_upserted=41)
-    month = [*daily_figures.past_days(29), daily_figures.today()]
+    month = [*feed_figures.past_days(29), feed_figures.today()]
     assert len(month) == 30
     day = month[-3]
     assert (day.promoted, day.failed, day.skipped, day.held, day.prices, day.rejects) == (1, 1, 1, 1, 7, 2)
@@ -298,7 +299,7 @@ def test_offers_are_visible_from_a_promotion_to_the_next_or_until_they_expire():
         moment = noon - timedelta(days=back)
         type(run).objects.filter(pk=run.pk).update(started_at=moment, finished_at=moment)
         figures(run, products_upserted=count)
-    visible = [day.visible for day in daily_figures.past_days(11)]
+    visible = [day.visible for day in feed_figures.past_days(11)]
     assert visible == [0, 100, 90, 90, 0, 0, 0, 0, 30, 30, 0]
 
 
@@ -307,11 +308,11 @@ def test_past_days_are_stored_and_recent_days_are_computed_again():
     old, young = make_run(feed, days=20), make_run(feed, days=2)
     figures(old, prices_written=1)
     figures(young, prices_written=2)
-    assert daily_figures.keep_days() == daily_figures.HISTORY_DAYS
+    assert feed_figures.keep_days() == feed_figures.HISTORY_DAYS
     figures(old, prices_written=100)
     figures(young, prices_written=200)
-    assert daily_figures.keep_days() == daily_figures.CHANGING_DAYS
-    by_day = {day.day: day.prices for day in daily_figures.past_days(25)}
+    assert feed_figures.keep_days() == feed_figures.CHANGING_DAYS
+    by_day = {day.day: day.prices for day in feed_figures.past_days(25)}
     today = datetime.now(UTC).date()
     assert by_day[today - timedelta(days=20)] == 1
     assert by_day[today - timedelta(days=2)] == 200

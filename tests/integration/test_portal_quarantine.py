@@ -51,6 +51,16 @@ def test_the_entry_shows_what_was_read_and_never_markup_of_the_page(operator):
     assert "json:offers.price" in shown
     assert SCRIPT not in shown
     assert "This is the price" in shown
+    assert "Chosen" not in shown
+
+
+def test_a_place_that_was_chosen_is_marked(operator):
+    found = entry(page(shop(), chosen={"price": "json:offers.price"}))
+    answer = operator.get(f"/quarantine/{found.pk}/")
+    assert [row["place"] for row in answer.context["evidence"] if row["is_chosen"]] == ["json:offers.price"]
+    assert "Chosen" in text(answer)
+    assert 'aria-label="This is the price: 18.99"' in text(answer), "a name begins with what the button shows"
+    assert 'aria-label="Use this: availability In stock"' in text(answer)
 
 
 def test_the_offer_is_written_once_a_person_says_that_it_is_right(operator):

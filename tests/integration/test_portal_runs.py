@@ -22,7 +22,7 @@ from harvester.catalog.exposure import exposure_of
 from harvester.catalog.holds import choices
 from harvester.feeds import attention, decisions
 from harvester.feeds.attention import NeedKind
-from harvester.feeds.daily_figures import visible_now
+from harvester.feeds.figures import visible_now
 from harvester.feeds.models import FeedRun
 from harvester.ops.models import Role
 from harvester.runs.models import Run

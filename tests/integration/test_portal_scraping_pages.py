@@ -137,9 +137,8 @@ def test_the_selected_pages_are_changed_and_no_others(operator):
     given = {"change": "schedule", "value": "30 2 * * *", "which": "selected", "page": [str(first.pk), str(second.pk)]}
     answer = operator.post("/pages/bulk/", given, follow=True)
     assert messages_of(answer) == "2 pages were changed."
-    assert list(ScrapeTarget.objects.order_by("pk").values_list("schedule", flat=True)) == [
-        "30 2 * * *", "30 2 * * *", third.schedule
-    ]  # fmt: skip
+    schedules = dict(ScrapeTarget.objects.values_list("pk", "schedule"))
+    assert schedules == {first.pk: "30 2 * * *", second.pk: "30 2 * * *", third.pk: third.schedule}
 
 
 def test_all_that_match_are_changed_after_a_question(operator):

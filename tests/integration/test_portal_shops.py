@@ -9,7 +9,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
-from tests.support import catalog
+from tests.support import catalog, scrape_world
 from tests.support.portal import person, verbs
 from tests.support.portal_scraping import (
     adapter_state,
@@ -26,7 +26,7 @@ from tests.support.portal_scraping import (
 
 from harvester.catalog.models import Source
 from harvester.ops.models import Role
-from harvester.scraping.models import AdapterState, ScrapeOverride, ScrapeTarget
+from harvester.scraping.models import AdapterState, FetchRequest, ScrapeOverride, ScrapeTarget
 
 pytestmark = pytest.mark.django_db
 
@@ -202,6 +202,24 @@ def test_a_blocked_shop_is_resumed_by_an_admin(admin):
     assert "Its server refuses us." not in text(admin.get(f"/shops/{of.pk}/"))
     admin.post(f"/shops/{of.pk}/pause/", {"reason": "the shop asked us to"})
     assert "The shop asked us to." in text(admin.get(f"/shops/{of.pk}/"))
+
+
+def test_a_stopped_shop_has_the_button_to_resume_it_next_to_its_state(admin):
+    of = shop()
+    headline = {"headers": {"HX-Request": "true"}}
+    assert f"/shops/{of.pk}/resume/" not in text(admin.get(f"/shops/{of.pk}/", **headline))
+    stop_breaker(of)
+    assert f"/shops/{of.pk}/resume/" in text(admin.get(f"/shops/{of.pk}/", **headline))
+
+
+def test_the_robots_file_of_a_shop_is_checked_with_a_button(operator, settings):
+    scrape_world.allow_scraping(settings)
+    of = shop()
+    assert "Check robots.txt" in text(operator.get(f"/shops/{of.pk}/"))
+    answer = operator.post(f"/shops/{of.pk}/check_robots/", follow=True)
+    assert "Reload this page in a moment" in messages_of(answer)
+    asked = FetchRequest.objects.get()
+    assert (asked.source_id, asked.requested_by) == (of.pk, "otto")
 
 
 def test_the_page_says_whether_the_schedule_can_be_met(operator):

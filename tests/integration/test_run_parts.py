@@ -68,6 +68,17 @@ def test_a_run_whose_jobs_were_deleted_is_ended_too():
     assert (Run.objects.get().status, outcomes(Run.objects.get())) == ("SUCCEEDED", ["FAILED"] * 2)
 
 
+def test_many_parts_without_a_job_are_ended_a_few_at_a_time(monkeypatch):
+    monkeypatch.setattr(parts, "MOST_ORPHANS", 2)
+    begin(shop(5))
+    Job.objects.filter(kind="scraping.page").delete()
+    with transaction.atomic():
+        assert parts.close_orphans() == 2, "the lock of the source is free again soon"
+    assert RunPart.objects.filter(outcome=None).count() == 3
+    upkeep(CLOSE_ORPHANS)
+    assert (Run.objects.get().status, outcomes(Run.objects.get())) == ("SUCCEEDED", ["FAILED"] * 5)
+
+
 def test_a_run_without_an_open_part_is_ended():
     source = shop(1)
     [part] = begin(source)

@@ -36,6 +36,7 @@ from harvester.scraping import adapters, alerts
 from harvester.scraping.jobs import JUDGE
 from harvester.scraping.models import AdapterState, ScrapeBatch, ScrapeTarget
 from harvester.scraping.verbs import runs as verbs
+from harvester.scraping.verbs import targets as pages
 
 pytestmark = pytest.mark.usefixtures("database")
 ADA = Actor(kind="person", id="ada", name="Ada")
@@ -349,6 +350,93 @@ def test_another_page_takes_over_when_the_one_that_leads_is_paused():
     type(first).objects.filter(pk=first.pk).update(status="PAUSED")
     assert end(begin(source, [second])[0], found=offer("12.00", sku="A"), after=1) == "OFFER"
     assert prices(source) == [10.00, 12.00]
+
+
+@pytest.mark.parametrize("way", ["gone", "gone and then not reachable", "deleted", "disabled", "broken"])
+def test_another_page_takes_over_when_the_one_that_leads_is_out_of_use(way):
+    source = shop(2)
+    first, second = targets(source)
+    end(begin(source, [first])[0], found=offer("10.00", sku="A"))
+    assert end(begin(source, [second])[0], found=offer("12.00", sku="A"), after=1) == "DUPLICATE_WITHIN_RUN"
+    if way.startswith("gone"):
+        end(begin(source, [first])[0], "GONE", after=2)
+        assert end(begin(source, [second])[0], found=offer("12.00", sku="A"), after=3) == "DUPLICATE_WITHIN_RUN"
+        end(begin(source, [first])[0], "GONE", after=70)
+        if way != "gone":
+            end(begin(source, [first])[0], "NETWORK", after=71)
+    elif way == "deleted":
+        pages.delete_target(ADA, first.pk)
+    elif way == "disabled":
+        pages.update_target(ADA, first.pk, enabled=False)
+    else:
+        for minute in range(2, 7):
+            end(begin(source, [first])[0], "TITLE_NOT_FOUND", after=minute)
+    assert end(begin(source, [second])[0], found=offer("12.00", sku="A"), after=80) == "OFFER"
+    assert (prices(source), shown()) == ([10.00, 12.00], [12.00])
+
+
+def test_a_page_that_is_gone_does_not_end_the_offer_of_the_page_that_took_over():
+    source = shop(2)
+    first, second = targets(source)
+    end(begin(source, [first])[0], found=offer("10.00", sku="A"))
+    end(begin(source, [first])[0], "GONE", after=2)
+    end(begin(source, [first])[0], "GONE", after=70)
+    assert shown() == []
+    end(begin(source, [second])[0], found=offer("12.00", sku="A"), after=80)
+    end(begin(source, [first])[0], "GONE", after=90)
+    assert shown() == [12.00]
+    end(begin(source, [first])[0], found=offer("10.00", sku="A"), after=100)
+    assert end(begin(source, [second])[0], found=offer("12.00", sku="A"), after=110) == "DUPLICATE_WITHIN_RUN"
+    end(begin(source, [first])[0], "OOS_NO_PRICE", after=120)
+    assert shown() == [], "the page that came back leads again"
+
+
+def test_a_redesigned_shop_is_one_alert_until_a_run_can_read_most_of_its_pages_again():
+    source = shop(9)
+    read_all(source, [*offers(8), "NO_AGREEMENT"])
+    assert open_alerts() == []
+    read_all(source, [*["NO_AGREEMENT"] * 4, *offers(5, first=4)])
+    assert open_alerts() == [], "four pages say nothing about the shop"
+    run = read_all(source, [*["NO_AGREEMENT"] * 5, *["NOT_MODIFIED"] * 3, "GONE"])
+    assert open_alerts() == [alerts.NO_AGREEMENT]
+    read_all(source, ["NO_AGREEMENT"] * 9)
+    alert = Alert.objects.get(resolved_at=None)
+    assert (alert.times, alert.severity, alert.detail["pages"], alert.detail["read"]) == (2, "warning", 9, 9)
+    assert {"source_id": str(source.pk), "run_no": run.no + 1}.items() <= alert.detail.items()
+    assert "override" in alert.body
+    assert "site file" in alert.body
+    end(begin(source, targets(source)[:1])[0], found=offers(1)[0])
+    assert open_alerts() == [alerts.NO_AGREEMENT], "one page says nothing about the shop either"
+    read_all(source, [*offers(5), *["NO_AGREEMENT"] * 4])
+    assert open_alerts() == []
+
+
+def test_pages_that_never_had_an_offer_and_pages_that_were_not_read_are_no_redesign():
+    source = shop(10)
+    read_all(source, ["NO_AGREEMENT"] * 10)
+    read_all(source, [*offers(5), *["NO_AGREEMENT"] * 5])
+    read_all(source, [*["BLOCKED_BY_ROBOTS_TXT"] * 5, *["NO_AGREEMENT"] * 5])
+    assert open_alerts() == []
+    read_all(source, [*["NO_AGREEMENT"] * 5, *["BLOCKED_BY_ROBOTS_TXT"] * 5])
+    assert open_alerts() == [alerts.NO_AGREEMENT]
+
+
+def test_the_alert_of_a_redesigned_shop_ends_when_its_pages_are_deleted():
+    source = shop(5)
+    read_all(source, offers(5))
+    read_all(source, ["NO_AGREEMENT"] * 5)
+    first, *others = targets(source)
+    type(first).objects.filter(pk__in=[each.pk for each in others]).delete()
+    judge_alerts()
+    assert open_alerts() == [alerts.NO_AGREEMENT]
+    type(first).objects.filter(pk=first.pk).update(enabled=False)
+    judge_alerts()
+    assert open_alerts() == []
+
+
+def judge_alerts() -> None:
+    enqueue(JUDGE)
+    run_until_idle(queues=("maintenance",))
 
 
 def test_a_shop_that_gives_all_products_one_sku_writes_one_product_with_its_own_price():

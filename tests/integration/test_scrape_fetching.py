@@ -7,17 +7,25 @@ import pytest
 from django.db import connection
 from tests.support import catalog
 from tests.support import scrape_world as world
+from tests.support.api import Application
+from tests.support.commands_inside import harvester
+from tests.support.feed_world import OLGA
+from tests.support.portal import person
 from tests.support.scripted_shop import ScriptedShop, acting, html, moved, status, text
 from tests.support.scripted_shop import product_page as page
 from tests.support.tables import rows
 from tests.support.workers import run_until_idle
 
-from harvester.catalog.models import Source
+from harvester.catalog.models import Retailer, Source
+from harvester.engine.enqueue import enqueue
 from harvester.engine.models import Job
+from harvester.kernel.errors import Conflict
+from harvester.ops.models import Alert, Role
 from harvester.runs.models import RunPart
 from harvester.runs.states import RunTrigger
-from harvester.scraping import fetching, kept_pages
-from harvester.scraping.models import AdapterState, KeptPage, ScrapeOverride, ScrapeTarget
+from harvester.scraping import alerts, fetching, kept_pages, page_review, verbs
+from harvester.scraping.jobs import JUDGE
+from harvester.scraping.models import AdapterState, KeptPage, QuarantineEntry, ScrapeOverride, ScrapeTarget
 
 
 @pytest.fixture
@@ -86,15 +94,11 @@ def test_a_shop_that_recovers_is_read(shop):
 
 def rest_of_lane() -> float:
     """Seconds for which nothing of the lane is claimed, and nothing is granted."""
-    [(rest,)] = rows(
-        "SELECT extract(epoch FROM greatest((SELECT max(not_before) FROM job_lanes),"
-        " (SELECT max(not_before) FROM job_lane_wakeups)) - clock_timestamp())::float8"
-    )
     [(postponed,)] = rows(
         "SELECT extract(epoch FROM not_before - clock_timestamp())::float8 FROM rate_limits "
         "WHERE name = 'page:127.0.0.1'"
     )
-    return min(rest, postponed)
+    return min(rest_of_lane_seconds(), postponed)
 
 
 @pytest.mark.parametrize(
@@ -276,6 +280,50 @@ def test_a_full_page_is_requested_where_it_is_needed(shop, values, config, trigg
     assert "if-none-match" not in shop.log[-1].headers
 
 
+def test_a_page_behind_a_redirect_is_always_requested_in_full(shop):
+    shop.replies |= {"/p": moved(302, "/q"), "/q": html(page(), ETag='"b"')}
+    given = {"etag": '"a"', "last_status": "OFFER", "last_full_fetch_at": catalog.now()}
+    part = world.read_once(world.source(), f"{shop.url}/p", **given)
+    assert (part.outcome, shop.asked()) == ("OFFER", ["/robots.txt", "/p", "/q"])
+    assert shop.log[1].headers["if-none-match"] == '"a"'
+    assert "if-none-match" not in shop.log[2].headers, "it was said by another page"
+    assert ScrapeTarget.objects.get().etag is None, "and what this one says is not asked of the first"
+
+
+def test_reading_the_page_of_a_successor_again_does_not_write_its_price(shop):
+    shop.replies |= {"/p": moved(302, "/q"), "/q": html(page("New saw", "24.00", sku="S-2"))}
+    of = world.source()
+    number = catalog.product(of, identity_value="S-1", sku="S-1", title="Old saw")
+    part = world.read_once(of, f"{shop.url}/p", product_id=number)
+    assert part.outcome == "WRONG_PRODUCT"
+    with pytest.raises(Conflict, match=r"redirects to .*/q, and neither a number nor the title"):
+        page_review.reprocess_entry(OLGA, QuarantineEntry.objects.get().pk)
+    assert QuarantineEntry.objects.get().status == "OPEN"
+    assert rows("SELECT count(*) FROM prices") == [(0,)]
+
+
+def test_a_host_without_its_robots_does_not_hold_up_the_other_hosts_of_a_shop(shop):
+    with ScriptedShop({"/robots.txt": status(503)}) as outlet:
+        shop.replies["/p"] = html(page())
+        of = world.source()
+        first = world.read_once(of, f"{shop.url}/p")
+        run = world.begin(of, [catalog.target(of, f"{outlet.url}/p"), *ScrapeTarget.objects.filter(pk=first.target_id)])
+        for _ in range(20):
+            run_until_idle(queues=("pages",))
+            if RunPart.objects.filter(run=run, outcome="OFFER"):
+                break
+            # Turns come; the rest of the host without its file stays.
+            with connection.cursor() as cursor:
+                cursor.execute("UPDATE rate_limits SET due = clock_timestamp() - interval '1 hour'")
+                for table in ("job_lanes", "job_lane_wakeups"):
+                    cursor.execute(
+                        f"UPDATE {table} SET not_before = NULL, wake_at = clock_timestamp() "
+                        "WHERE not_before < clock_timestamp() + interval '1 minute'"
+                    )
+        assert sorted(RunPart.objects.filter(run=run).values_list("outcome", flat=True), key=str) == [None, "OFFER"]
+        assert outlet.asked("/p") == []
+
+
 def test_a_new_override_needs_a_full_page(shop):
     shop.replies["/p"] = html(page())
     of = world.source()
@@ -301,6 +349,73 @@ def test_the_response_cache_costs_no_request_and_keeps_the_time(shop):
     KeptPage.objects.update(fetched_at=catalog.now() - catalog.hours(2))
     world.work(world.begin(of, [target]))
     assert len(shop.asked("/p")) == 3
+
+
+def test_the_response_cache_is_not_used_for_another_address(shop):
+    shop.replies |= {"/p": html(page()), "/q": html(page("Saw", "20.50", sku="S-1"))}
+    of = world.source({"cache": True})
+    first = world.read_once(of, f"{shop.url}/p")
+    Retailer.objects.filter(pk=of.retailer_id).update(domain="127.0.0.1")
+    verbs.update_target(OLGA, first.target_id, url=f"{shop.url}/q")
+    second = world.part_of(world.work(world.begin(of, ScrapeTarget.objects.all())))
+    assert (second.outcome, second.found["title"], len(shop.asked("/q"))) == ("OFFER", "Saw", 1)
+
+
+def test_nothing_is_requested_while_the_disk_has_no_room_for_pages(shop, monkeypatch):
+    shop.replies["/p"] = html(page())
+    of = world.source()
+    target = catalog.target(of, f"{shop.url}/p")
+    world.work(world.begin(of, [target]))
+    asked = shop.asked()
+    run = world.begin(of, [target])
+    with monkeypatch.context() as patch:
+        patch.setattr(kept_pages, "LEAST_FREE", 2**80)
+        run_until_idle(queues=("pages",))
+        job = world.job_of(world.part_of(run))
+        assert (job.state, job.attempt) == ("pending", 0)
+        assert shop.asked() == asked
+        assert rest_of_lane_seconds() > 30, "the other pages wait too"
+        alert = Alert.objects.get(resolved_at=None)
+        assert (alert.kind, alert.severity) == (alerts.NO_ROOM, "critical")
+        enqueue(JUDGE)
+        run_until_idle(queues=("maintenance",))
+        alert.refresh_from_db()
+        assert alert.resolved_at is None, "there is still no room"
+    enqueue(JUDGE)
+    run_until_idle(queues=("maintenance",))
+    alert.refresh_from_db()
+    assert alert.resolved_at is not None
+    assert world.part_of(world.work(run)).outcome == "OFFER"
+
+
+def test_a_job_that_waits_again_says_why_everywhere(shop, monkeypatch, client):
+    shop.replies["/p"] = html(page())
+    of = world.source()
+    target = catalog.target(of, f"{shop.url}/p")
+    world.work(world.begin(of, [target]))
+    run = world.begin(of, [target])
+    job = world.job_of(world.part_of(run))
+    assert Application().read(f"/jobs/{job.pk}")["waits_for"] is None
+    with monkeypatch.context() as patch:
+        patch.setattr(kept_pages, "LEAST_FREE", 2**80)
+        run_until_idle(queues=("pages",))
+    client.force_login(person("vera", Role.VIEWER))
+    why = "the disk has no room for more pages; free some space"
+    assert Application().read(f"/jobs/{job.pk}")["waits_for"] == why
+    assert harvester("jobs", "show", str(job.pk), "--json").json["waits_for"] == why
+    assert "waits for" in harvester("jobs", "show", str(job.pk)).out
+    assert f"waits: {why}" in client.get(f"/jobs/{job.pk}/").content.decode()
+    world.work(run)
+    assert Application().read(f"/jobs/{job.pk}")["waits_for"] is None
+    assert "waits:" not in client.get(f"/jobs/{job.pk}/").content.decode()
+
+
+def rest_of_lane_seconds() -> float:
+    [(rest,)] = rows(
+        "SELECT extract(epoch FROM greatest((SELECT max(not_before) FROM job_lanes),"
+        " (SELECT max(not_before) FROM job_lane_wakeups)) - clock_timestamp())::float8"
+    )
+    return rest
 
 
 def test_without_the_cache_each_run_fetches(shop):

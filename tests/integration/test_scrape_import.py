@@ -4,9 +4,9 @@ import io
 
 import openpyxl
 import pytest
-from django.db import transaction
+from django.db import connection, transaction
 from tests.support import catalog, scraping
-from tests.support.feed_world import OLGA
+from tests.support.feed_world import OLGA, allow_loopback
 from tests.support.tables import rows
 from tests.support.waiting import wait_for
 from tests.support.workers import run_until_idle, worker_processes
@@ -109,6 +109,16 @@ def test_an_import_adds_good_lines_and_lists_the_others(known):
     names = ("SCRAPE_IMPORT_CREATED", "SCRAPE_IMPORT_CHOSEN", "SCRAPE_IMPORT_STARTED", "SCRAPE_IMPORT_ENDED")
     for name in names:
         assert AuditEvent.objects.filter(verb=name, actor_name="Olga").count() == 1, name
+
+
+def test_a_host_of_this_network_without_a_dot_is_refused_and_the_others_are_imported(settings):
+    allow_loopback(settings)
+    found = create("http://localhost/x\nhttps://bigshop.com/new\n")
+    assert [(line["line"], line["reason"]) for line in found.refused] == [
+        (1, "url: its host has no dot, and the domain of a retailer needs one.")
+    ]
+    verbs.start_import(OLGA, found.pk)
+    assert finished(found).results["added"] == 1
 
 
 def test_the_same_list_again_adds_nothing_twice(known):
@@ -286,3 +296,141 @@ def test_lines_of_a_feeds_shop_are_linked_or_refused_with_candidates(fed):
     assert (done.results["added"], done.results["refused"]) == (2, 2)
     assert "not clear which of its products" in done.results["lines"][0]["reason"]
     assert imports.CHUNK == 500
+
+
+def linkable(fed, *more: str) -> ScrapeImport:
+    """An import with a page whose address is in the feed, and pages whose product is not clear."""
+    [(domain,)] = rows("SELECT domain FROM retailers WHERE id = %s", fed.source.retailer_id)
+    [(url,)] = rows("SELECT url FROM source_products WHERE sku = 'S-100'")
+    lines = [url, *(f"https://{domain}/{name}" for name in ("x", "y", "z")), *more]
+    return create("\n".join(lines))
+
+
+def product(sku: str) -> int:
+    [(number,)] = rows("SELECT id FROM source_products WHERE sku = %s", sku)
+    return number
+
+
+def links(**given: str) -> list[verbs.LineLink]:
+    return [verbs.LineLink(line=int(name[1:]), product=text) for name, text in given.items()]
+
+
+def linked_pages() -> dict[str, int]:
+    return {url.rpartition("/")[2]: number for url, number in ScrapeTarget.objects.values_list("url", "product_id")}
+
+
+def test_lines_are_linked_before_the_import_and_the_others_stay_out(fed):
+    found = linkable(fed)
+    verbs.link_lines(OLGA, found.pk, links(_2=f"id:{product('S-101')}", _3="sku:S-102"))
+    found.refresh_from_db()
+    [group] = preview(found).groups
+    assert [row.state for row in group.rows] == [RowState.NEW, RowState.NEW, RowState.NEW, RowState.UNLINKED]
+    assert [row.product_id for row in group.rows[1:3]] == [product("S-101"), product("S-102")]
+    verbs.link_lines(OLGA, found.pk, links(_3=""))
+    verbs.start_import(OLGA, found.pk)
+    done = finished(found)
+    assert (done.results["added"], done.results["refused"]) == (2, 2)
+    assert linked_pages()["x"] == product("S-101")
+    assert [line["line"] for line in done.results["lines"]] == [3, 4]
+    assert AuditEvent.objects.filter(verb="SCRAPE_IMPORT_LINKED", actor_name="Olga").count() == 2
+
+
+def test_lines_that_an_import_left_out_are_linked_and_added_afterwards(fed):
+    found = linkable(fed)
+    verbs.choose(OLGA, found.pk, preview(found).groups[0].domain, schedule="0 6 * * *")
+    verbs.start_import(OLGA, found.pk)
+    done = finished(found)
+    assert (done.results["added"], done.results["refused"]) == (1, 3)
+    done = verbs.link_lines(OLGA, found.pk, links(_2="S-101", _4="sku:S-103"))
+    done.refresh_from_db()
+    assert (done.results["added"], done.results["refused"]) == (3, 1)
+    assert [line["line"] for line in done.results["lines"]] == [3]
+    assert {name: linked_pages()[name] for name in "xz"} == {"x": product("S-101"), "z": product("S-103")}
+    assert ScrapeTarget.objects.get(product_id=product("S-103")).schedule == "0 6 * * *"
+    with pytest.raises(InvalidInput, match="has this page already"):
+        verbs.link_lines(OLGA, found.pk, links(_2="S-101"))
+    again = linkable(fed)
+    verbs.start_import(OLGA, again.pk)
+    assert finished(again).results["added"] == 0, "repeating the list adds nothing twice"
+    assert ScrapeTarget.objects.count() == 3
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"_2": "id:999999999"}, "Line 2: .* has no product 'id:999999999'"),
+        ({"_2": "sku:S-999"}, "Line 2: .* has no product"),
+        ({"_9": "S-101"}, "Line 9: the list has no such address"),
+        ({"_5": "S-101"}, "Line 5: it has 2 addresses; give the address too"),
+        ({"_6": "S-102"}, "Line 6: line 2 has this page"),
+        ({"_2": "sku:S-101", "_6": "S-102"}, "Line 6: its page is named twice"),
+        ({"_2": "sku:S-101", "_3": "sku:nothing"}, "Line 3"),
+        ({"_7": "S-101"}, "Line 7: a new source has no products"),
+        ({}, "choose the products of 1 to"),
+    ],
+)
+def test_links_that_are_not_possible_are_refused_as_a_whole(fed, given, words):
+    [(domain,)] = rows("SELECT domain FROM retailers WHERE id = %s", fed.source.retailer_id)
+    two = f"https://{domain}/v https://{domain}/w"
+    found = linkable(fed, two, f"https://{domain}/x#reviews", "https://newshop.co.uk/a")
+    with pytest.raises(InvalidInput, match=words):
+        verbs.link_lines(OLGA, found.pk, links(**given))
+    found.refresh_from_db()
+    assert found.choices == {}
+
+
+def test_a_number_that_is_of_two_products_is_refused_with_both(fed):
+    """The id of one product in Harvester may be the SKU of another one."""
+    first = product("S-101")
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE source_products SET sku = %s, identity_value = CASE WHEN identity_type = 3 THEN %s "
+            "ELSE identity_value END WHERE sku = 'S-102'",
+            [str(first), str(first)],
+        )
+    found = linkable(fed)
+    with pytest.raises(InvalidInput, match=r"may be .*write id: or sku: in front"):
+        verbs.link_lines(OLGA, found.pk, links(_2=str(first)))
+    verbs.link_lines(OLGA, found.pk, links(_2=f"id:{first}"))
+    found.refresh_from_db()
+    assert preview(found).groups[0].rows[1].product_id == first
+
+
+def test_another_source_or_a_new_one_drops_the_links_of_its_shop(fed):
+    found = linkable(fed)
+    verbs.link_lines(OLGA, found.pk, links(_2="S-101"))
+    [group] = preview(ScrapeImport.objects.get(pk=found.pk)).groups
+    verbs.choose(OLGA, found.pk, group.domain, schedule="0 6 * * *")
+    assert ScrapeImport.objects.get(pk=found.pk).choices[group.domain]["links"]
+    verbs.choose(OLGA, found.pk, group.domain, source_id=None)
+    assert ScrapeImport.objects.get(pk=found.pk).choices[group.domain]["links"] == {}
+    with pytest.raises(InvalidInput, match="links"):
+        verbs.choose(OLGA, found.pk, group.domain, links={"x": 1})
+
+
+def test_a_cancelled_import_links_nothing(fed):
+    found = linkable(fed)
+    verbs.cancel_import(OLGA, found.pk)
+    with pytest.raises(Conflict, match="CANCELLED"):
+        verbs.link_lines(OLGA, found.pk, links(_2="S-101"))
+
+
+def test_columns_of_a_list_name_products_by_sku_or_by_their_id_in_harvester(fed):
+    [(domain,)] = rows("SELECT domain FROM retailers WHERE id = %s", fed.source.retailer_id)
+    number = product("S-101")
+    listed = (
+        "url,sku,harvester_id\n"
+        f"https://{domain}/a,,{number}\nhttps://{domain}/b,S-102,\nhttps://{domain}/c,,999999999\n"
+        f"https://{domain}/d,,abc\nhttps://newshop.co.uk/e,,5\n"
+    )
+    found = create(listed)
+    first, second = preview(found).groups
+    of_feed, other = (first, second) if first.has_feed else (second, first)
+    assert [(row.state, row.product_id) for row in of_feed.rows] == [
+        (RowState.NEW, number), (RowState.NEW, product("S-102")), (RowState.UNLINKED, None),
+    ]  # fmt: skip
+    assert "has no product 999999999" in of_feed.rows[2].reason
+    assert [row.reason for row in other.rows] == ["a new source has no product 5."]
+    assert [line["reason"] for line in found.refused] == [
+        "harvester_id: write a whole number from 1 to 999999999999999999"
+    ]  # fmt: skip

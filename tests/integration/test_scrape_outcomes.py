@@ -5,6 +5,7 @@ from datetime import timedelta
 
 import pytest
 from tests.support import catalog
+from tests.support.feed_world import OLGA
 from tests.support.log_lines import logged
 from tests.support.page_runs import (
     begin,
@@ -26,7 +27,7 @@ from tests.support.workers import run_until_idle
 from harvester.catalog.models import Source
 from harvester.engine.enqueue import enqueue
 from harvester.runs.models import Run, RunPart
-from harvester.scraping import alerts, log_events
+from harvester.scraping import alerts, log_events, quarantine
 from harvester.scraping.jobs import JUDGE
 from harvester.scraping.models import AdapterState, QuarantineEntry, ScrapeTarget
 from harvester.scraping.states import DROPPED, MEANINGS, READ, RULES, PageOutcome
@@ -445,3 +446,61 @@ def test_nothing_is_counted_for_parts_that_failed_or_were_cancelled():
         assert (after.consecutive_failures, after.last_status) == (0, before.last_status)
     assert rows("SELECT FROM scrape_batches") == []
     assert not AdapterState.objects.filter(source=source).exists()
+
+
+@pytest.mark.parametrize(
+    ("later", "outcome"),
+    [
+        ({"sku": "A", "title": "New name"}, "OFFER"),
+        ({"mpn": "a"}, "OFFER"),
+        ({"sku": None, "title": " thing  a"}, "OFFER"),
+        ({"sku": None, "title": "Its successor"}, "WRONG_PRODUCT"),
+        ({"product_id": "9", "title": "Its successor"}, "WRONG_PRODUCT"),
+    ],
+)
+def test_a_redirect_must_lead_to_the_same_product(later, outcome):
+    source = shop(1)
+    read(source, found=offer("19.99", sku="A"))
+    [part] = begin(source)
+    found = offer("21.99", **{"title": "New name", **later})
+    new = "https://shop.example/new"
+    detail = {"url": new, "moved_to": new}
+    assert end(part, "OFFER", found, after=1, detail=detail, page="x") == outcome
+    assert shown() == ([21.99] if outcome == "OFFER" else [19.99])
+    assert targets(source)[0].moved_to == (new if outcome == "OFFER" else None), "no successor replaces the page"
+
+
+def test_a_person_may_say_that_a_redirect_leads_to_the_same_product():
+    source = shop(1)
+    read(source, found=offer("19.99", sku="A", title="Old"))
+    new = {"detail": {"url": "https://shop.example/new"}}
+    read(source, found=offer("20.99", title="New"), after=1, **new)
+    quarantine.write_one(OLGA, QuarantineEntry.objects.get(source=source).pk)
+    assert prices(source) == [19.99, 20.99]
+    read(source, found=offer("21.99", title="New"), after=2, **new)
+    assert prices(source) == [19.99, 20.99, 21.99], "its title is known now"
+
+
+def test_another_spelling_of_the_address_is_no_redirect_to_another_product():
+    source = shop(1)
+    read(source, found=offer("19.99", title="Old", sku="A"))
+    [part] = begin(source)
+    detail = {"url": "https://www.shop.example/0/?utm_source=x"}
+    assert end(part, "OFFER", offer("21.99", title="Renamed"), after=1, detail=detail) == "OFFER"
+
+
+def test_a_linked_product_does_not_get_the_price_of_its_successor():
+    source = shop(0)
+    number = catalog.product(source, identity_value="S-1", sku="S-1", title="Old saw")
+    catalog.target(source, "https://shop.example/0", product_id=number)
+    moved = {"url": "https://shop.example/new"}
+    read(source, found=offer("24.00", title="New saw", sku="S-2"), detail=moved)
+    assert (prices(source), waiting_entries(source)) == ([], ["WRONG_PRODUCT"])
+    read(source, found=offer("19.00", title="Saw", sku="S-1"), detail=moved, after=1)
+    assert prices(source) == [19.0]
+
+
+def test_the_first_page_of_a_target_may_be_behind_a_redirect():
+    source = shop(1)
+    read(source, found=offer("19.99", sku="A"), detail={"url": "https://shop.example/new"})
+    assert prices(source) == [19.99]

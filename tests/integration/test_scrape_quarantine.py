@@ -155,7 +155,10 @@ def test_chosen_places_are_kept_with_the_target():
     assert verbs() == ["SCRAPE_PLACES_CHOSEN"] * 2
 
 
-@pytest.mark.parametrize("places", [{}, {"color": "h2::text"}, {"price": " "}, {"price": "x" * 501}])
+@pytest.mark.parametrize(
+    "places",
+    [{}, {"color": "h2::text"}, {"price": " "}, {"price": "x" * 501}, {"price": "b.now"}, {"price": "json:a..b"}],
+)
 def test_places_must_be_of_known_fields(places):
     source = shop(1)
     read(source, "AMBIGUOUS_PRICE")

@@ -7,6 +7,7 @@ from tests.support.jobs import change
 from tests.support.tables import rows
 from tests.support.together import together
 
+from harvester.catalog import governance
 from harvester.engine.models import Job
 from harvester.kernel.errors import Conflict, InvalidInput, NotFound
 from harvester.ops.models import Alert, AuditEvent
@@ -104,6 +105,17 @@ def test_a_disabled_source_rejects_with_409_and_no_retry(values, words):
     assert isinstance(caught.value, Conflict)
     assert caught.value.retry_after is None
     assert waiting() == 0
+
+
+def test_a_shop_that_waits_for_a_person_rejects_with_409():
+    source = scraping.shop()
+    scraping.pages(source, 1)
+    governance.pause(OLGA, source.pk, "SCRAPE", "Asked by the shop.")
+    with pytest.raises(SwitchedOff, match=r"paused until a person resumes it: Asked by the shop\."):
+        verbs.request(OLGA, source.pk).require()
+    assert waiting() == 0
+    governance.resume(OLGA, source.pk, "SCRAPE")
+    assert verbs.request(OLGA, source.pk).accepted == 1
 
 
 def test_a_disabled_adapter_rejects_with_409():

@@ -11,6 +11,7 @@ from tests.support.together import together
 from tests.support.waiting import wait_for
 from tests.support.workers import run_until_idle, worker_processes
 
+from harvester.catalog import governance
 from harvester.catalog.models import Source
 from harvester.engine.cron import next_moment
 from harvester.engine.enqueue import NewJob, enqueue, enqueue_many
@@ -265,6 +266,16 @@ def test_pages_that_people_stopped_are_not_rechecked_either(values):
     given = {"due_at": None, "recheck_at": past, "recheck_reason": "PRICE_MOVE", **values}
     scraping.pages(scraping.shop(), 1, **given)
     assert tick()["enqueued"] == 0
+
+
+def test_pages_of_a_paused_shop_are_read_once_it_is_resumed():
+    source = scraping.shop()
+    scraping.pages(source, 2)
+    governance.pause(OLGA, source.pk, "SCRAPE", "Asked by the shop.")
+    assert tick()["enqueued"] == 0
+    assert not Run.objects.exists()
+    governance.resume(OLGA, source.pk, "SCRAPE")
+    assert tick()["enqueued"] == 2, "what was missed is read once"
 
 
 def test_a_source_that_somebody_holds_waits_for_the_next_tick_and_stops_no_other():

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 from django.conf import settings as django_settings
+from django.db import transaction
 from tests.support import catalog, scrape_world, scraping
 from tests.support.feed_world import OLGA
 from tests.support.scripted_shop import ScriptedShop
@@ -15,11 +16,13 @@ from tests.support.workers import run_until_idle
 from harvester.catalog.models import Retailer, Source
 from harvester.engine.models import Job
 from harvester.kernel.errors import Conflict, InvalidInput
-from harvester.ops.models import AuditEvent
+from harvester.ops.alerts import raise_alert
+from harvester.ops.models import Alert, AuditEvent
 from harvester.runs.models import Run, RunPart
-from harvester.scraping import verbs
+from harvester.scraping import fetching, verbs
 from harvester.scraping.models import AdapterState, KeptPage, RobotsFile, ScrapeTarget
 from harvester.scraping.readiness import longest_gap, readiness, summary, warnings
+from harvester.scraping.robots_cache import ROBOTS_DISALLOWED
 from harvester.scraping.settings import SETTINGS, InvalidSettings, effective, read_settings
 from harvester.scraping.verbs.sources import NotReady
 
@@ -165,8 +168,11 @@ def test_robots_compliance_that_a_person_set_is_audited_and_cancels_pages():
     assert not Job.objects.filter(kind="scraping.page", state="pending").exists()
     [event] = audited("SCRAPE_ROBOTS_SET")
     assert (event.detail["to"], event.detail["note"], event.detail["cancelled"]) == (False, "Legal says no.", 2)
+    with transaction.atomic():
+        raise_alert(ROBOTS_DISALLOWED, f"{ROBOTS_DISALLOWED}:{source.pk}", "All forbidden", "By robots.txt.")
     done = verbs.set_robots_compliant(OLGA, source.pk, True, "Legal says yes.")
     assert (done.robots_compliant, done.robots_set_by) == (True, None)
+    assert not Alert.objects.filter(resolved_at=None).exists()
     with pytest.raises(InvalidInput, match="note"):
         verbs.set_robots_compliant(OLGA, source.pk, False, "")
 
@@ -286,6 +292,18 @@ def test_prices_are_shown_after_samples_and_a_first_run_or_when_an_admin_insists
     assert verbs.show(OLGA, other.pk, anyway=True).visibility == "ELIGIBLE"
 
 
+@pytest.mark.usefixtures("contact")
+def test_a_shop_with_few_pages_needs_no_more_samples_than_it_has():
+    source = ready_pages(scraping.shop("bigshop.com", is_read=False))
+    first, second, *others = ScrapeTarget.objects.filter(source=source)
+    ScrapeTarget.objects.filter(pk__in=[page.pk for page in others]).update(enabled=False)
+    KeptPage.objects.exclude(target=first).delete()
+    assert (steps(source)["samples"].is_done, steps(source)["samples"].detail) == (False, "1 of 2 pages were read.")
+    ScrapeTarget.objects.filter(pk=second.pk).update(enabled=False)
+    assert steps(source)["samples"].is_done
+    assert verbs.show(OLGA, source.pk).visibility == "ELIGIBLE"
+
+
 def test_prices_of_pages_are_compared_with_those_of_the_feed(world):
     world.put(*range(100, 140))
     assert world.run().outcome == "PROMOTED"
@@ -341,3 +359,4 @@ def test_a_robots_check_is_a_request_to_the_shop_and_lets_a_source_be_enabled(se
         wait_for(has_ended)
         assert shop.asked() == ["/robots.txt"]
         assert verbs.enable(OLGA, source.pk).scrape_enabled is True
+    fetching.close()

@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 import pytest
-from tests.support import catalog, scraping
+from tests.support import catalog, page_runs, scraping
 from tests.support.feed_world import LOOPBACK, OLGA, allow_loopback
 from tests.support.tables import rows
 from tests.support.together import together
@@ -11,8 +11,9 @@ from tests.support.together import together
 from harvester.catalog.models import Retailer, Source
 from harvester.kernel.errors import Conflict, InvalidInput, NotFound
 from harvester.ops.models import AuditEvent
-from harvester.scraping import verbs
-from harvester.scraping.models import ScrapeTarget
+from harvester.runs.models import Run
+from harvester.scraping import kept_pages, verbs
+from harvester.scraping.models import KeptPage, ScrapeTarget
 from harvester.scraping.settings import InvalidSettings
 from harvester.scraping.target_filters import TargetFilter, Trouble, diagnose
 from harvester.scraping.verbs.targets import NotLinked, TooMany
@@ -179,6 +180,42 @@ def test_another_address_is_another_page(source):
         verbs.update_target(OLGA, page.pk, url="https://evil.org/p")
 
 
+def test_nothing_of_the_old_address_is_written_for_the_new_one(source):
+    Source.objects.filter(pk=source.pk).update(visibility="ELIGIBLE")
+    moved, other, third = add(source), add(source, "/other"), add(source, "/third")
+    page_runs.end(page_runs.begin(source, [moved])[0], "ZERO_PRICE_EXTRACTED")
+    [read, begun, last] = page_runs.begin(source, [moved, third, other])
+    assert page_runs.end(read, "OFFER", page_runs.offer("19.99", sku="A")) == "OFFER"
+    KeptPage.objects.create(
+        hash="x", source=source, target=moved, url=moved.url, status=200, content_type="text/html", bytes=1,
+        stored_bytes=1, fetched_at=catalog.now(), keep_until=catalog.now(),
+    )  # fmt: skip
+    assert page_runs.waiting_entries(source) == ["ZERO_PRICE_EXTRACTED"]
+    verbs.update_target(OLGA, moved.pk, url="https://bigshop.com/new")
+    verbs.update_target(OLGA, third.pk, url="https://bigshop.com/fourth")
+    assert (page_runs.waiting_entries(source), page_runs.open_alerts()) == ([], [])
+    assert kept_pages.newest(moved.pk) is None, "nothing is left that could be read again"
+    assert page_runs.end(begun, "OFFER", page_runs.offer("29.99", sku="B")) == "CANCELLED"
+    page_runs.end(last, "OFFER", page_runs.offer("39.99", sku="C"))
+    assert sorted(page_runs.outcomes(Run.objects.latest("no"))) == ["CANCELLED", "CANCELLED", "OFFER"]
+    assert page_runs.prices(source) == [39.99]
+
+
+def test_another_product_is_read_in_full_and_the_first_one_shows_its_feed_again(fed):
+    Retailer.objects.filter(pk=fed.source.retailer_id).update(domain="bigshop.com")
+    Source.objects.filter(pk=fed.source.pk).update(visibility="ELIGIBLE", adapter_id="structured")
+    wrong, right = number_of("S-100"), number_of("S-101")
+    page = verbs.add_target(OLGA, fed.source.pk, "https://bigshop.com/p", product_id=wrong)
+    before = rows("SELECT amount, currency FROM offers WHERE product_id = %s", wrong)
+    [(amount, currency)] = before
+    page_runs.read(fed.source, found=page_runs.offer(f"{amount * 11 / 10:.2f}", currency=currency, sku="S-101"))
+    assert rows("SELECT amount, currency FROM offers WHERE product_id = %s", wrong) != before
+    ScrapeTarget.objects.filter(pk=page.pk).update(etag="x", last_modified="y")
+    changed = verbs.update_target(OLGA, page.pk, product_id=right)
+    assert (changed.etag, changed.last_modified, changed.last_seen, changed.pinned) == (None,) * 4
+    assert rows("SELECT amount, currency FROM offers WHERE product_id = %s", wrong) == before
+
+
 def test_another_spelling_is_the_same_page(source):
     page = add(source)
     read_once(page)
@@ -250,6 +287,20 @@ def test_a_page_next_to_a_feed_is_linked_by_sku_gtin_address_or_product(fed):
         verbs.add_target(OLGA, fed.source.pk, f"{base}/4", product_id=10**12)
 
 
+def test_a_number_that_no_product_of_a_source_without_a_feed_has_is_refused_with_what_to_do():
+    source = scraping.shop()
+    numbers = {"sku": "H-1", "gtin": "012345678905"}
+    with pytest.raises(NotLinked, match=r"no product with the SKU H-1 and GTIN 012345678905\. Leave it out"):
+        verbs.add_target(OLGA, source.pk, "https://shop.example/1", **numbers)
+    catalog.product(source, identity_value="H-1")
+    catalog.product(source, gtin="012345678905")
+    with pytest.raises(
+        NotLinked, match=r"which product of .* has the SKU H-1 and GTIN \d+\. Name the product"
+    ) as caught:
+        verbs.add_target(OLGA, source.pk, "https://shop.example/1", **numbers)
+    assert len(caught.value.candidates) == 2
+
+
 def test_a_page_next_to_a_feed_that_is_of_no_product_is_refused_with_candidates(fed):
     url = address_of("S-100")
     domain = url.split("/")[2]
@@ -300,6 +351,11 @@ def test_what_does_not_exist_is_not_found():
             call(OLGA, NOBODY)
     with pytest.raises(NotFound):
         verbs.add_target(OLGA, NOBODY, "https://bigshop.com/p")
+
+
+def test_a_page_that_could_not_be_fetched_says_why(source):
+    [page] = scraping.pages(source, 1, last_status="NETWORK", last_detail="The answer has more than 10485760 bytes.")
+    assert diagnose(page).reason == "The answer has more than 10485760 bytes."
 
 
 @pytest.mark.parametrize(

@@ -176,6 +176,26 @@ def test_when_too_many_requests_wait_more_are_refused_at_once_and_health_is_answ
         assert read_answer(clients[0])[0] == 200
 
 
+def test_requests_that_wait_have_a_limit_of_bytes_too(served):
+    """Each of these is as large as a request may be; their number alone would allow more than a gigabyte."""
+    size = portal_worker.LARGEST_BODY
+    head = b"POST /wait?%s HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % (served.gate.name.encode(), size)
+    with ExitStack() as waiting:
+        clients = [waiting.enter_context(served.connect()) for _ in range(portal_worker.MOST_QUEUED_BYTES // size)]
+        for client in clients:
+            client.sendall(head + bytes(size))
+        status, _, body = read_answer(clients[-1])
+        assert (status, json.loads(body)["code"]) == (503, "SERVICE_UNAVAILABLE")
+        assert served.ask(HEALTH)[2] == b"alive"
+        served.gate.write_text("open")
+        assert [read_answer(client)[0] for client in clients[:-1]] == [200] * len(clients[:-1])
+
+
+def test_a_body_that_the_portal_refuses_with_a_reason_reaches_it(settings):
+    head = b"POST /imports/ HTTP/1.1\r\nContent-Length: %d\r\n\r\n" % (settings.FILE_UPLOAD_MAX_MEMORY_SIZE + 1)
+    assert length_of(head) == len(head) + settings.FILE_UPLOAD_MAX_MEMORY_SIZE + 1
+
+
 def refused(served: Served) -> tuple[int, dict[str, str], bytes] | None:
     answer = served.ask(b"GET /echo HTTP/1.1\r\nHost: x\r\n\r\n") if queue_is_full(served) else None
     return answer if answer and answer[0] == 503 else None

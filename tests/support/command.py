@@ -24,7 +24,7 @@ WARNINGS_OF_SERVICES = "error,ignore::ResourceWarning"
 #: Commands that start further processes, which are found through /proc.
 STARTS_OTHERS = {"up", "demo"}
 #: Only ends a test that hangs.
-PATIENCE_SECONDS = 90
+PATIENCE_SECONDS = 270
 
 
 def _hear_interrupts() -> None:

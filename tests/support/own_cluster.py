@@ -16,6 +16,7 @@ from django.db import connections
 from harvester.engine.embedded import APP_ROLE, Cluster
 from harvester.engine.embedded.processes import Processes
 from harvester.engine.embedded.users import server_user
+from tests.support import copied_database
 from tests.support.tables import close_emptying, database_hosts, make_effects, use_database_hosts
 from tests.support.waiting import wait_for
 
@@ -31,6 +32,7 @@ class OwnCluster:
     def __init__(self, options: Mapping[str, str] | None = None) -> None:
         self.home = Path(tempfile.mkdtemp(prefix="harvester-own-"))
         self.home.chmod(0o755)
+        copied_database.copy_to(self.home)
         self._cluster = Cluster(self.home, os_user=settings.CONFIG.database_os_user, options=options)
         self._hold = self._cluster.hold()
 

@@ -20,6 +20,7 @@ from harvester.scraping.models import (
     ScrapeTarget,
 )
 from tests.support import catalog
+from tests.support.feed_rows import make_feed
 
 SCRIPT = "<script>alert(1)</script>"
 OFFER = {
@@ -191,6 +192,17 @@ def scraping_pages() -> list[str]:
         name=long, rows={"pages": listed, "not_read": [], "actor": {"kind": "person", "id": "1", "name": "otto"}},
         refused=[{"line": 3, "text": long, "reason": f"{long}."}],
     )  # fmt: skip
+    fed = make_feed(Source.objects.create(retailer=of.retailer, name=f"Feed {long}", kind="AFFILIATE_FEED")).source
+    catalog.product(fed, title=long, url=f"https://supplies.example/tent{long}?color=1")
+    choice = {"source_id": str(fed.pk), "adapter_id": "structured", "schedule": None, "skip": False, "name": ""}
+    unlinked = [
+        {"line": number, "url": f"https://supplies.example/{path}{long}", "canonical": path, **about}
+        for number, path in enumerate(("tent", "unknown"), 1)
+    ]
+    to_link = an_import(
+        name=long, choices={"supplies.example": choice},
+        rows={"pages": unlinked, "not_read": [], "actor": {"kind": "person", "id": "1", "name": "otto"}},
+    )  # fmt: skip
     lines = [{"line": 9, "text": long, "state": "UNLINKED", "reason": f"{long}."}]
     results = {"done": 2, "added": 1, "skipped": 0, "refused": 1, "lines": lines}
     done = an_import(status="DONE", finished_at=timezone.now(), results=results)
@@ -200,6 +212,7 @@ def scraping_pages() -> list[str]:
         *(f"{shops}overrides/1/", "/pages/", "/pages/?trouble=GONE&q=supplies", "/pages/add/", f"/pages/{target.pk}/"),
         *(f"/pages/{target.pk}/edit/", "/quarantine/", f"/quarantine/{waits.pk}/", "/url-health/?view=moved"),
         *("/url-health/?view=gone", "/url-health/?view=twice", "/imports/", f"/imports/{preview.pk}/"),
+        *(f"/imports/{to_link.pk}/links/", f"/imports/{done.pk}/links/"),
         *(f"/imports/{done.pk}/", "/adapters/", f"/adapters/{of.pk}/structured/", "/try-url/"),
         *(f"/try-url/{tried(of).pk}/", f"/runs/{run.no}/"),
     ]

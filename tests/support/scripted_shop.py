@@ -83,6 +83,7 @@ class ScriptedShop:
         class Server(ThreadingHTTPServer):
             daemon_threads = True
             request_queue_size = 256
+            is_ending = threading.Event()
 
             def handle_error(self, *_) -> None:
                 """Clients that refuse an answer leave in the middle of it."""
@@ -97,6 +98,7 @@ class ScriptedShop:
         return self
 
     def __exit__(self, *_) -> None:
+        self._server.is_ending.set()
         self._server.shutdown()
         self._server.server_close()
 
@@ -150,7 +152,7 @@ def _write(handler: BaseHTTPRequestHandler, reply: Reply) -> None:
 
 
 def endless(blocks: Iterable[bytes], *, pause: float = 0.0, **headers: str) -> Reply:
-    """A page without a length that is sent until the client leaves."""
+    """A page without a length that is sent until the client leaves or the shop closes."""
 
     def act(handler: BaseHTTPRequestHandler) -> None:
         handler.send_response(200)
@@ -159,8 +161,8 @@ def endless(blocks: Iterable[bytes], *, pause: float = 0.0, **headers: str) -> R
         handler.end_headers()
         for block in blocks:
             handler.wfile.write(block)
-            if pause:
-                time.sleep(pause)
+            if handler.server.is_ending.wait(pause):
+                return
 
     return acting(act)
 

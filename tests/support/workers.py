@@ -15,12 +15,14 @@ from harvester.engine.embedded.layout import DATABASE, OWNER_ROLE, PORT
 from harvester.engine.worker import Worker, WorkerOptions
 from tests.support.forked import ROOT, Forked
 from tests.support.tables import database_hosts, use_database_hosts
+from tests.support.tracebacks import print_plain_tracebacks
 
 Process = subprocess.Popen | Forked
 #: Fast enough for tests, slow enough for two busy cores.
 QUICK = {"poll_seconds": 0.2, "heartbeat_seconds": 0.2, "stuck_seconds": 2.0, "stale_check_seconds": 0.5}
 # The end of each worker waits for its listener, and the tests end thousands of workers.
 wakeup._CHECK_SECONDS = 0.03
+print_plain_tracebacks()
 
 
 def refuse_to_end(reason: str) -> None:

@@ -8,7 +8,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "harvester"
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
-#: A path in backticks that ends with a module or a folder of the package, such as `feeds/runs.py` or `feeds/gates/`.
+#: A path in backticks that ends with a module or a folder of the package, such as `feeds/runs.py` or `feeds/networks/`.
 PATH = re.compile(r"`((?:[a-z_]+/)+(?:[a-z_0-9]+\.(?:py|sql|md))?)`")
 LINK = re.compile(r"\]\(((?!https?:)[^)#]+)(?:#[^)]*)?\)")
 

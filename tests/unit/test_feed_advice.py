@@ -20,8 +20,8 @@ from harvester.kernel.errors import (
 RUNBOOK = Path(__file__).parents[2] / "docs" / "runbooks.md"
 #: Where errors of a run come from.
 PARTS = ("runs", "kernel", "guards", "engine", "pipeline", "feeds")
-#: Only alerts go out by HTTP.
-ELSEWHERE = ("harvester.guards.http",)
+#: Only alerts go out by HTTP, and only pages are read with the client for pages.
+ELSEWHERE = ("harvester.guards.http", "harvester.guards.page_client")
 #: Requests of people that a rule refused; none of them ends a run.
 REFUSALS = (Conflict, InvalidInput, NotFound)
 #: Never raised themselves, or caught before a run ends.

@@ -19,8 +19,7 @@ from harvester.feeds.networks import network_named, networks
 from harvester.feeds.reader import SCHEMA, ParseSettings, Parsing
 from harvester.feeds.reader.faults import fault_of
 from harvester.feeds.reader.findings import MOST_SAMPLES
-from harvester.feeds.reader.identifiers import GtinReader
-from harvester.feeds.reader.links import LinkReader
+from harvester.feeds.reader.links import GtinReader, LinkReader
 from harvester.kernel.gtin import normalize_gtin, normalize_isbn
 from harvester.kernel.link_rules import IDENTITY_NAMES, LinkRules
 from harvester.kernel.network import Field

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harvester.kernel.fingerprint import fingerprint
+from harvester.catalog.resolver import fingerprint
 
 SAME = [
     ("Acme", "Acme Olive Oil Extra Virgin 500 ml", "Olive Oil extra virgin 0.5 L"),

@@ -5,15 +5,15 @@ import dataclasses
 import pytest
 
 from harvester.feeds.gates import (
+    BASELINE_SHRUNK,
+    EXPIRY_SPIKE,
     GATES,
+    PRICE_SHOCK,
+    REJECT_SHARE,
+    REPEATS_IGNORED,
+    URL_HASH,
     RunFacts,
     Thresholds,
-    baseline_shrunk,
-    expiry_spike,
-    price_shock,
-    reject_share,
-    repeats_ignored,
-    url_hash,
 )
 from harvester.kernel.errors import InvalidInput
 from harvester.runs.gates import judge
@@ -91,11 +91,11 @@ def test_the_defaults_are_those_of_the_rules():
     ],
 )
 def test_expiry_spike(count, of, holds):
-    assert expiry_spike.GATE.find(missing(count, of), DEFAULTS).holds is holds
+    assert EXPIRY_SPIKE.find(missing(count, of), DEFAULTS).holds is holds
 
 
 def test_more_seen_than_there_were_counts_as_none_missing():
-    finding = expiry_spike.GATE.find(facts(active_before=10, active_seen=12), DEFAULTS)
+    finding = EXPIRY_SPIKE.find(facts(active_before=10, active_seen=12), DEFAULTS)
     assert not finding.holds
     assert finding.figures["missing"] == 0
     assert finding.figures["share"] == 0
@@ -123,11 +123,11 @@ def test_a_first_run_passes_whatever_it_has():
 )
 def test_baseline_shrunk_when_nothing_is_active(before, products, holds):
     found = facts(active_before=0, active_seen=0, promoted_before=before, products=products)
-    assert baseline_shrunk.GATE.find(found, DEFAULTS).holds is holds
+    assert BASELINE_SHRUNK.find(found, DEFAULTS).holds is holds
 
 
 def test_the_baseline_does_not_count_while_anything_is_active():
-    assert not baseline_shrunk.GATE.find(
+    assert not BASELINE_SHRUNK.find(
         facts(active_before=1, active_seen=1, promoted_before=1_000, products=1), DEFAULTS
     ).holds
 
@@ -147,11 +147,11 @@ def test_the_baseline_does_not_count_while_anything_is_active():
     ],
 )
 def test_url_hash(count, products, holds):
-    assert url_hash.GATE.find(facts(url_hash_products=count, products=products), DEFAULTS).holds is holds
+    assert URL_HASH.find(facts(url_hash_products=count, products=products), DEFAULTS).holds is holds
 
 
 def test_a_feed_may_accept_addresses_as_identity():
-    finding = url_hash.GATE.find(facts(url_hash_products=1_000), Thresholds(accepts_url_identity=True))
+    finding = URL_HASH.find(facts(url_hash_products=1_000), Thresholds(accepts_url_identity=True))
     assert not finding.holds
     assert finding.reason.endswith("This feed accepts that.")
 
@@ -169,7 +169,7 @@ def test_a_feed_may_accept_addresses_as_identity():
     ],
 )
 def test_price_shock(count, known, holds):
-    assert price_shock.GATE.find(facts(shocked_products=count, known_products=known), DEFAULTS).holds is holds
+    assert PRICE_SHOCK.find(facts(shocked_products=count, known_products=known), DEFAULTS).holds is holds
 
 
 @pytest.mark.parametrize(
@@ -188,7 +188,7 @@ def test_price_shock(count, known, holds):
 )
 def test_repeats_ignored(repeated, returning, changed, holds):
     found = facts(repeated_prices=repeated, returning_prices=returning, ignored_prices=changed, ignored_run_no=7)
-    assert repeats_ignored.GATE.find(found, DEFAULTS).holds is holds
+    assert REPEATS_IGNORED.find(found, DEFAULTS).holds is holds
 
 
 @pytest.mark.parametrize(
@@ -204,27 +204,27 @@ def test_repeats_ignored(repeated, returning, changed, holds):
     ],
 )
 def test_reject_share(count, rows, holds):
-    assert reject_share.GATE.find(facts(rows_rejected=count, rows_read=rows), DEFAULTS).holds is holds
+    assert REJECT_SHARE.find(facts(rows_rejected=count, rows_read=rows), DEFAULTS).holds is holds
 
 
 @pytest.mark.parametrize(
     ("gate", "found", "names"),
     [
-        (expiry_spike, missing(31, 100), {"expiry_share": 0.31}),
-        (expiry_spike, missing(31, 100), {"expiry_least": 32}),
-        (expiry_spike, missing(500, 10_000), {"expiry_most": 501}),
-        (baseline_shrunk, facts(active_before=0, active_seen=0, promoted_before=100, products=69), {"expiry_share": 1}),
-        (url_hash, facts(url_hash_products=51, products=100), {"url_hash_share": 0.51}),
-        (url_hash, facts(url_hash_products=1_001, products=10_000), {"url_hash_most": 1_001}),
-        (price_shock, facts(shocked_products=21, known_products=100), {"shock_share": 0.21}),
-        (price_shock, facts(shocked_products=21, known_products=100), {"shock_least": 22}),
-        (reject_share, facts(rows_rejected=21, rows_read=100), {"reject_share": 0.21}),
-        (reject_share, facts(rows_rejected=21, rows_read=100), {"reject_least": 22}),
+        (EXPIRY_SPIKE, missing(31, 100), {"expiry_share": 0.31}),
+        (EXPIRY_SPIKE, missing(31, 100), {"expiry_least": 32}),
+        (EXPIRY_SPIKE, missing(500, 10_000), {"expiry_most": 501}),
+        (BASELINE_SHRUNK, facts(active_before=0, active_seen=0, promoted_before=100, products=69), {"expiry_share": 1}),
+        (URL_HASH, facts(url_hash_products=51, products=100), {"url_hash_share": 0.51}),
+        (URL_HASH, facts(url_hash_products=1_001, products=10_000), {"url_hash_most": 1_001}),
+        (PRICE_SHOCK, facts(shocked_products=21, known_products=100), {"shock_share": 0.21}),
+        (PRICE_SHOCK, facts(shocked_products=21, known_products=100), {"shock_least": 22}),
+        (REJECT_SHARE, facts(rows_rejected=21, rows_read=100), {"reject_share": 0.21}),
+        (REJECT_SHARE, facts(rows_rejected=21, rows_read=100), {"reject_least": 22}),
     ],
 )
 def test_a_feed_may_set_each_threshold(gate, found, names):
-    assert gate.GATE.find(found, DEFAULTS).holds
-    assert not gate.GATE.find(found, Thresholds(**names)).holds
+    assert gate.find(found, DEFAULTS).holds
+    assert not gate.find(found, Thresholds(**names)).holds
 
 
 @pytest.mark.parametrize("share", [0.1, 0.29, 0.3, 0.57, 0.7])
@@ -232,8 +232,8 @@ def test_a_share_is_exact_at_its_edge(share):
     """Binary fractions would hold 29 of 100 with a threshold of 29 %."""
     edge = round(share * 1_000)
     most = Thresholds(expiry_share=share, expiry_most=10_000)
-    assert not expiry_spike.GATE.find(missing(edge, 1_000), most).holds
-    assert expiry_spike.GATE.find(missing(edge + 1, 1_000), most).holds
+    assert not EXPIRY_SPIKE.find(missing(edge, 1_000), most).holds
+    assert EXPIRY_SPIKE.find(missing(edge + 1, 1_000), most).holds
 
 
 @pytest.mark.parametrize(

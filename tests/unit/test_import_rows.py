@@ -273,12 +273,41 @@ def test_a_workbook_without_names_of_columns():
 
 
 @pytest.mark.parametrize(
+    ("number", "form", "sku"),
+    [(123, "00000", "00123"), (123.0, "00000", "00123"), (123456, "00000", "123456"), (123, "#,##0", "123")],
+)
+def test_a_number_keeps_the_zeros_with_which_it_is_shown(number, form, sku):
+    found = read_list(formatted(number, form))
+    assert [row.sku for row in found.rows] == [sku]
+
+
+def test_a_number_that_is_shown_with_zeros_at_its_end_is_refused():
+    assert reasons(read_list(formatted(12.5, "0.00"))) == [
+        (2, "sku: the number is not stored as it is shown; paste it as text")
+    ]
+
+
+def formatted(number, form):
+    """A workbook whose only article number is a number in a format of its own."""
+    book = openpyxl.Workbook()
+    book.active.append(["url", "sku"])
+    book.active.append([URL, number])
+    book.active["B2"].number_format = form
+    body = io.BytesIO()
+    book.save(body)
+    return body.getvalue()
+
+
+@pytest.mark.parametrize(
     ("cells", "reason"),
     [
         ([f'=HYPERLINK("{URL}")', "A"], "url: the cell has a formula"),
         ([URL, "=1+1"], "sku: the cell has a formula"),
         ([URL, True], "sku: the cell has neither text nor a number"),
         ([URL, dt.datetime(2026, 1, 2, tzinfo=None)], "sku: the cell has neither text nor a number"),  # noqa: DTZ001
+        ([URL, 1e20], "sku: the number is not stored as it is shown"),
+        ([URL, 12345678901234567890], "sku: the number is not stored as it is shown"),
+        ([URL, 5e-7], "sku: the number is not stored as it is shown"),
         ([URL, "#N/A"], "sku: the cell has neither text nor a number"),
         (["A", URL], "url: a URL starts with"),
         ([None, "A"], "url: there is no URL"),
@@ -398,6 +427,19 @@ def test_a_sheet_that_claims_a_million_columns_and_lines_is_read_as_it_is():
     with zipfile.ZipFile(io.BytesIO(body)) as archive:
         assert claim in archive.read("xl/worksheets/sheet1.xml")
     assert urls(read_list(body)) == [(2, URL)]
+
+
+def test_a_workbook_is_read_no_further_than_the_most_lines():
+    line = b"<row><c t='inlineStr'><is><t>%s%d</t></is></c></row>"
+
+    def change(name, content):
+        if "sheet1" not in name:
+            return content
+        lines = b"".join(line % (URL.encode(), number) for number in range(30_000))
+        return content.partition(b"<sheetData>")[0] + b"<sheetData>" + lines + b"<broken"
+
+    with pytest.raises(InvalidInput, match="more than 20,000 lines; nothing was imported"):
+        read_list(repacked(GOOD, change))
 
 
 # -- anything ---

@@ -19,8 +19,7 @@ from harvester.feeds.reader.blocks import Block
 from harvester.feeds.reader.findings import Findings
 from harvester.feeds.reader.quoting import SAMPLE_BYTES
 from harvester.feeds.reader.row_cache import reuse
-from harvester.feeds.reader.row_cache.file import KEY, MAGIC, CachedRows, CacheWriter
-from harvester.feeds.reader.row_cache.hashes import Hashes, hash_records
+from harvester.feeds.reader.row_cache.file import KEY, MAGIC, CachedRows, CacheWriter, Hashes, hash_records
 from harvester.feeds.reader.row_cache.reuse import FIRST_BLOCKS, RowCache
 from harvester.kernel.link_rules import LinkRules
 from harvester.kernel.network import Field
