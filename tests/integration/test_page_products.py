@@ -293,23 +293,6 @@ def test_what_a_source_with_both_shows_is_counted(world):
     assert exposure.exposure_of(world.source.pk).visible == len(world.names()) == 1, "the feed's offers expired"
 
 
-def test_expiry_of_a_source_with_pages_only_is_set_once(shop):
-    for hours_before, has_feed, hours_after in ((None, False, 72), (24, False, 24)):
-        source = catalog.source(expiry_hours=hours_before)
-        with transaction.atomic():
-            sources.set_page_expiry(OLGA, sources.locked(source.pk))
-        source.refresh_from_db()
-        assert (has_feed, source.expiry_hours) == (False, hours_after)
-
-
-def test_a_source_with_a_feed_keeps_its_expiry(world):
-    world.source.expiry_hours = None
-    world.source.save()
-    with transaction.atomic():
-        sources.set_page_expiry(OLGA, sources.locked(world.source.pk))
-    assert world.look().expiry_hours is None
-
-
 def test_backorder_is_shown_everywhere_and_outlives_a_recompute(shop):
     promote(shop, observed("A", availability=Availability.BACKORDER), observed("B"),
             observed("C", availability=Availability.OUT_OF_STOCK))  # fmt: skip

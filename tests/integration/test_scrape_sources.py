@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 from django.conf import settings as django_settings
-from django.db import transaction
+from django.db import connection, transaction
 from tests.support import catalog, scrape_world, scraping
 from tests.support.feed_world import OLGA
 from tests.support.scripted_shop import ScriptedShop
@@ -108,6 +108,24 @@ def test_enabling_hides_what_is_scraped_unless_an_admin_confirms():
     Source.objects.filter(pk=source.pk).update(visibility="ELIGIBLE")
     assert verbs.enable(OLGA, source.pk, keep_visibility=True).visibility == "ELIGIBLE"
     assert [event.detail["keep_visibility"] for event in audited("SCRAPE_ENABLED")] == [False, True]
+
+
+@pytest.mark.usefixtures("contact")
+def test_an_expiry_that_somebody_chose_stays():
+    source = ready()
+    Source.objects.filter(pk=source.pk).update(expiry_hours=24)
+    assert verbs.enable(OLGA, source.pk).expiry_hours == 24
+
+
+@pytest.mark.usefixtures("contact")
+def test_a_source_with_a_feed_gets_a_shorter_expiry():
+    source = ready()
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO feeds (id, source_id, network, created_by) VALUES (gen_random_uuid(), %s, 'impact', 'Olga')",
+            [source.pk],
+        )
+    assert verbs.enable(OLGA, source.pk).expiry_hours == 48
 
 
 def test_a_review_has_who_when_and_a_note():

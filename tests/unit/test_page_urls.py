@@ -1,6 +1,5 @@
 """Two spellings of one product page are one target, and two products never are."""
 
-import hashlib
 from urllib.parse import quote
 
 import pytest
@@ -9,7 +8,7 @@ from hypothesis import strategies as st
 from tests.support.generated import examples
 
 from harvester.kernel.rejects import Fault, Rejected
-from harvester.kernel.urls import canonical_page_url, url_key
+from harvester.kernel.urls import canonical_page_url
 
 #: an address, and the one under which its page is a target
 PAGES = [
@@ -85,11 +84,6 @@ def test_what_is_not_the_address_of_a_page_is_refused(written, fault):
     with pytest.raises(Rejected) as refused:
         canonical_page_url(written)
     assert refused.value.fault is fault
-
-
-def test_a_key_is_the_beginning_of_the_hash_of_the_address():
-    page = canonical_page_url("http://www.shop.example/a/")
-    assert url_key(page) == hashlib.sha256(b"https://shop.example/a").hexdigest()[:16]
 
 
 #: Characters that mean something in an address, and some that do not.

@@ -23,8 +23,6 @@ log = structlog.get_logger(__name__)
 
 #: The same limits as in the table's CHECK.
 EXPIRY_HOURS = fields.whole(1, 168)
-#: Hours after which offers expire that only pages show: three days of a page that cannot be read.
-PAGE_EXPIRY_HOURS = 72
 
 
 def _template(field: str, value: Any) -> str:
@@ -101,15 +99,6 @@ def set_expiry_hours(actor: Actor, source_id: UUID, hours: int) -> Source:
             changed_by=actor.id,
         )
     return source
-
-
-def set_page_expiry(actor: Actor, source: Source) -> None:
-    """Give a source whose pages will be read an expiry, if it has neither one nor a feed. The source is locked.
-
-    Otherwise the last price of a page that cannot be read any more would be shown for ever.
-    """
-    if source.expiry_hours is None and not Source.objects.filter(pk=source.pk, feed__isnull=False).exists():
-        change(actor, source, {"expiry_hours": PAGE_EXPIRY_HOURS}, "EXPIRY_HOURS_CHANGED")
 
 
 def find(reference: str) -> Source:

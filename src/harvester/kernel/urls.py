@@ -172,11 +172,6 @@ def canonical_page_url(text: str | None) -> str:
     return page
 
 
-def url_key(canonical: str) -> str:
-    """Return 16 hexadecimal digits that stand for a canonical page address in an identity."""
-    return url_hash(canonical)[:16]
-
-
 def _identity(text: str | None, rules: LinkRules, is_dropped: Callable[[str], bool]) -> str:
     url = split_url(unwrap_tracked(text, rules))  # mutant: unwrap-tracked
     port = "" if url.port is None else f":{url.port}"
