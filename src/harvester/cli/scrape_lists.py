@@ -150,7 +150,7 @@ def choose(
 def link(
     import_id: ImportId,
     links: Annotated[
-        list[str], typer.Argument(metavar="LINE=PRODUCT...", help="The number of a line, and id:, sku: or gtin: of it.")
+        list[str], typer.Argument(metavar="LINE=PRODUCT...", help="A line, and its product as id:, sku: or gtin:.")
     ],
 ) -> None:
     """Name the products of lines whose product is not clear: before the import begins, or after it has ended.
